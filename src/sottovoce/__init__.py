@@ -1,0 +1,1 @@
+"""Private quantiles, with honest intervals."""

@@ -1,0 +1,1 @@
+"""One file per mechanism: a function that returns a Channel, and EXAMPLES."""

@@ -1,0 +1,1 @@
+"""The only room where a record exists."""

@@ -1,0 +1,145 @@
+"""From files on disk, one for each site or with a site column, to the records of sites."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sottovoce.client.complaint import check_missing, kind_of
+from sottovoce.client.formats import read_table, stem, where
+from sottovoce.client.frames import WHO, pick_columns
+from sottovoce.client.groups import Codes, Labels, encode, group, join_labels, refuse_missing
+from sottovoce.client.persons import Roll, check_dice
+from sottovoce.client.table import SiteTable, check_names, checked_table
+from sottovoce.client.unit import common_unit
+from sottovoce.client.values import Checked, check_column, read_values
+from sottovoce.errors import BadInput
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+def read_files(
+    paths: Paths,
+    *,
+    value: str,
+    site: str | None = None,
+    person: str | None = None,
+    missing: str = "refuse",
+    dice: Roll | None = None,
+) -> SiteTable:
+    r"""Read the records of many sites from Parquet, Arrow or CSV files, or refuse them before anything is spent.
+
+    Parameters
+    ----------
+    paths
+        A file, or several; "~" and wildcards such as "delays/*.parquet" are expanded.
+    value
+        The column of the records.
+    site
+        The column that says to which site a row belongs; without it each file is a site, called as the file is.
+    person
+        The column that says whose row it is: of all her rows, in all files, one is drawn and the others are left out.
+    missing
+        "refuse" missing values and sites, or "drop" and count them. A missing person is always refused.
+    dice
+        A source of n random 64-bit words, for the draw; required with `person`.
+
+    Returns
+    -------
+    The names of the sites in order, their records, their unit, and counts of what was left out.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("north", "south"):
+    ...         _ = (pathlib.Path(folder) / f"{name}.csv").write_text("delay\n3.5\n8\n")
+    ...     read_files(f"{folder}/*.csv", value="delay").names
+    ('north', 'south')
+    """
+    check_missing(missing)
+    if person is not None:
+        check_dice(dice)
+    files = expand(paths)
+    columns = pick_columns(value, site, person)
+    if site is None and person is None:
+        return _one_file_a_site(files, value, missing)
+    stems = check_names(stem(path) for path in files) if site is None else []
+    parts: list[Checked] = []
+    site_columns: list[Any] = []
+    person_columns: list[Any] = []
+    for path in files:
+        table = read_table(path, columns)
+        parts.append(check_column(table.column(value), where=where(path, value), missing=missing))
+        if site is not None:
+            labels = table.column(site)
+            site_columns.append(labels if missing == "drop" else refuse_missing(labels, where(path, site)))
+        if person is not None:
+            person_columns.append(refuse_missing(table.column(person), where(path, person), WHO))
+    if site is None:
+        sizes = [part.floats.size for part in parts]
+        sites = Labels(np.repeat(np.arange(len(stems), dtype=np.int64), sizes), list(stems))
+    else:
+        sites = encode(join_labels(site_columns), f"column {site!r}", name_them=True)
+    people: Codes | None = None
+    if person is not None:
+        people = encode(join_labels(person_columns), f"column {person!r}", name_them=False).codes
+    return group(_joined(files, parts), sites, people, dice)
+
+
+def _one_file_a_site(files: list[Path], value: str, missing: str) -> SiteTable:
+    """Read each file as a site, holding one file at a time."""
+    names = check_names(stem(path) for path in files)
+    readings = [
+        read_values(read_table(path, [value]).column(value), where=where(path, value), missing=missing)
+        for path in files
+    ]
+    dropped = {name: reading.dropped for name, reading in zip(names, readings, strict=True)}
+    return checked_table(names, [reading.records for reading in readings], dropped)
+
+
+def _joined(files: list[Path], parts: list[Checked]) -> Checked:
+    """Put the values of several files below each other, in one unit."""
+    unit = common_unit({str(path): part.unit for path, part in zip(files, parts, strict=True)}, noun="file")
+    floats = parts[0].floats if len(parts) == 1 else np.concatenate([part.floats for part in parts])
+    return Checked(floats, unit, sum(part.missing for part in parts), owned=False)
+
+
+def expand(paths: Paths) -> list[Path]:
+    """List the files that paths and wildcards name, refusing folders, absent files and a file named twice."""
+    if isinstance(paths, str | os.PathLike):
+        paths = [paths]
+    found: list[Path] = []
+    for given in paths:
+        if not isinstance(given, str | os.PathLike):
+            raise BadInput(f"a path is {kind_of(given)}: give the name of a file")
+        found.extend(_matches(Path(given).expanduser()))
+    if not found:
+        raise BadInput("there are no files: give at least one file of records")
+    seen: dict[Path, Path] = {}
+    for path in found:
+        if path.resolve() in seen:
+            raise BadInput(f"{path} is named twice: each file may be read once, so that no record answers twice")
+        seen[path.resolve()] = path
+    return found
+
+
+def _matches(path: Path) -> list[Path]:
+    """List the files that one path or wildcard names, in order; hidden files only where the wildcard says so."""
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder: give its files, such as {path / '*.parquet'}")
+    if path.exists():
+        return [path]
+    if not any(sign in str(path) for sign in "*?["):
+        raise BadInput(f"there is no file {path}: check its name")
+    try:
+        matches = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
+    except ValueError:
+        matches = []
+    hidden = path.name.startswith(".")
+    files = [match for match in matches if match.is_file() and (hidden or not match.name.startswith("."))]
+    if not files:
+        raise BadInput(f"no file matches {path}: check the wildcard")
+    return files

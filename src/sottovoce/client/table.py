@@ -1,0 +1,152 @@
+"""The records of all sites of a study, read and checked: what everything downstream starts from."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from sottovoce.client.complaint import check_missing, kind_of
+from sottovoce.client.record import Records
+from sottovoce.client.unit import Unit, common_unit
+from sottovoce.client.values import read_values
+from sottovoce.errors import BadInput
+
+
+@dataclass(frozen=True)
+class SiteTable:
+    """Hold the records of every site, in one unit, and what was left out on the way.
+
+    Parameters
+    ----------
+    names
+        The names of the sites, all different.
+    records
+        The records of each site, in the order of `names`.
+    unit
+        What all records measure.
+    dropped
+        For each site, the missing values left out.
+    unplaced
+        The rows left out because their site was missing.
+    left_out
+        The rows left out because another row of the same person was drawn.
+    per_person
+        Whether each record stands for one person of the whole study, rather than for one row.
+    """
+
+    names: tuple[str, ...]
+    records: tuple[Records, ...]
+    unit: Unit
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    unplaced: int = 0
+    left_out: int = 0
+    per_person: bool = False
+
+
+def read_sites(sites: Any, *, missing: str = "refuse") -> SiteTable:
+    """Read the records of many sites, or refuse them in one sentence before anything is spent.
+
+    Parameters
+    ----------
+    sites
+        A mapping from the name of a site to its one-dimensional column, or a sequence of columns (then the sites are
+        called "site 1", "site 2", …).
+    missing
+        "refuse" missing values, or "drop" and count them.
+
+    Returns
+    -------
+    The names, records, common unit and counts of what was left out.
+
+    Examples
+    --------
+    >>> table = read_sites({"north": [3.0, 4.5, 6.0], "south": [1.0, 2.0]})
+    >>> table.names, table.records
+    (('north', 'south'), (Records(3 records, values hidden), Records(2 records, values hidden)))
+    """
+    check_missing(missing)
+    columns = list(_named(sites))
+    names = check_names(name for name, _ in columns)
+    if not names:
+        raise BadInput("there are no sites: give at least one site with its records")
+    readings = [
+        read_values(column, where=f"site {name!r}", missing=missing)
+        for name, (_, column) in zip(names, columns, strict=True)
+    ]
+    dropped = {name: reading.dropped for name, reading in zip(names, readings, strict=True)}
+    return checked_table(names, [reading.records for reading in readings], dropped)
+
+
+def checked_table(
+    names: Sequence[str],
+    records: Sequence[Records],
+    dropped: Mapping[str, int],
+    *,
+    unplaced: int = 0,
+    left_out: int = 0,
+    per_person: bool = False,
+) -> SiteTable:
+    """Join the records of all sites, refusing sites too small to answer and data without any spread."""
+    for name, record in zip(names, records, strict=True):
+        if record.size < 2:
+            after = f" once its {dropped[name]:,} missing values are left out" if dropped.get(name) else ""
+            after = after or (" once one row a person is drawn" if per_person else "")
+            has = "no records" if not record.size else "only one record"
+            raise BadInput(f"site {name!r} has {has}{after}: give it at least two, or leave it out")
+    unit = common_unit({name: record.unit for name, record in zip(names, records, strict=True)})
+    if _all_equal(records):
+        raise BadInput(
+            f"all {sum(map(len, records)):,} records have one and the same value: there is no quantile to estimate, "
+            "so check the column"
+        )
+    shared = tuple(record if record.unit == unit else Records(record.values(), unit) for record in records)
+    counts = MappingProxyType({name: int(dropped.get(name, 0)) for name in names})
+    return SiteTable(tuple(names), shared, unit, counts, unplaced, left_out, per_person)
+
+
+def check_names(names: Iterable[object]) -> list[str]:
+    """Turn the names of sites into text, refusing blank names and two sites of one name."""
+    texts: list[str] = []
+    for name in names:
+        text = label_text(name)
+        if not text.strip():
+            raise BadInput(f"site {len(texts) + 1} has a blank name: give every site a name")
+        texts.append(text)
+    seen: set[str] = set()
+    for text in texts:
+        if text in seen:
+            raise BadInput(f"two sites are called {text!r}: give every site a name of its own")
+        seen.add(text)
+    return texts
+
+
+def label_text(label: object) -> str:
+    """Write a label as text; a whole number stored as a float is written as a whole number."""
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
+
+
+def _named(sites: Any) -> Iterable[tuple[object, Any]]:
+    """Pair each site with its name."""
+    if isinstance(sites, Mapping):
+        return sites.items()
+    native = nw.from_native(sites, allow_series=True, pass_through=True)
+    if isinstance(native, nw.DataFrame | nw.LazyFrame):
+        raise BadInput("sites is a data frame: name its value column and its site column as well (column=, by=)")
+    if isinstance(sites, Sequence) and not isinstance(sites, str | bytes | bytearray | memoryview):
+        return ((f"site {place}", column) for place, column in enumerate(sites, start=1))
+    kind = "one column" if isinstance(native, nw.Series) or hasattr(sites, "__array__") else kind_of(sites)
+    raise BadInput(f"sites is {kind}: give a mapping from site to records, or a list with one array a site")
+
+
+def _all_equal(records: Sequence[Records]) -> bool:
+    """Tell whether every record has the value of the first, looking no further than needed."""
+    first = records[0].values()[0]
+    stretch = 1 << 16
+    return not any(
+        np.any(record.values()[start : start + stretch] != first)
+        for record in records
+        for start in range(0, record.size, stretch)
+    )

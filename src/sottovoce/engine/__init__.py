@@ -1,0 +1,1 @@
+"""The one loop that joins sites and an estimator in this process."""

@@ -1,0 +1,253 @@
+"""All rounds over all sites in one compiled kernel; bit for bit the same as `walks` on the same dice.
+
+Values and coins of each site are fetched ahead in pieces, in the site's random order, so that memory beyond the data
+stays in proportion to the number of sites. The kernel stops when a site's piece is used up and goes on where it was.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit, uint64
+
+from sottovoce.client.encode import WORD
+from sottovoce.client.order import bits_for, order_key, place
+from sottovoce.client.randomness import Dice, SystemDice, Words
+from sottovoce.engine.participation import Coin, Masks
+from sottovoce.engine.trajectory import Watch, checkpoints
+from sottovoce.errors import BadInput
+from sottovoce.estimators.pace import Pace, refresh_due, stride
+from sottovoce.estimators.sgd import SgdState, init, learnt, merge, reached
+from sottovoce.estimators.study import Counts, Floats, Plan, SgdStudy
+from sottovoce.inference.self_normalised import Memory, look
+from sottovoce.protocol.channel import Channel
+
+Flags = npt.NDArray[np.bool_]
+BLOCK = 4096  # rounds a call, so that a long schedule is never copied whole
+PIECE = 4096  # records fetched ahead at one site, fewer if there are many sites
+AHEAD = 1 << 18  # records fetched ahead in all
+
+
+class Source:
+    """One site's records with the dice and the place in the random order from which the kernel goes on."""
+
+    __slots__ = ("_bits", "_dice", "_key", "_resolution", "_taken", "_threshold", "_values")
+
+    def __init__(
+        self,
+        values: Floats,
+        channel: Channel,
+        dice: Dice | None = None,
+        resolution: float = 0.0,
+        key: Words | None = None,
+        taken: int = 0,
+    ) -> None:
+        self._values = values
+        self._dice: Dice = SystemDice() if dice is None else dice
+        self._key = order_key(self._dice) if key is None else key
+        self._bits = bits_for(len(values))
+        self._threshold = np.uint64(channel.weights[0][1] << 2)
+        self._resolution = resolution
+        self._taken = taken
+
+    @property
+    def left(self) -> int:
+        """Return how many records have not been fetched."""
+        return len(self._values) - self._taken
+
+    def fetch(self, values: Floats, flips: Flags) -> int:
+        """Fill both with what comes next; return how many records that was."""
+        n = min(len(values), self.left)
+        words = self._dice.words((2 if self._resolution > 0 else 1) * n)
+        fetch(
+            self._values, self._bits, self._key, self._taken, words, self._threshold, self._resolution,
+            values[:n], flips[:n],
+        )  # fmt: skip
+        self._taken += n
+        return n
+
+
+def run(study: SgdStudy, sources: Sequence[Source], coin: Coin | None = None, watch: Watch | None = None) -> SgdState:
+    """Run all rounds and return the last state.
+
+    Parameters
+    ----------
+    study
+        What is estimated and how.
+    sources
+        The sites' records, in the order of the study.
+    coin
+        Who is asked when participation is partial; the operating system's coin if not given.
+    watch
+        Is shown a few states on the way (see `trajectory.checkpoints`).
+    """
+    n, rounds = len(study.channels), len(study.elapsed)
+    if [source.left for source in sources] != study.sizes.tolist():
+        raise BadInput("the sites' records left are not the sizes of the study; plan the study on what is left.")
+    coin = Coin(study) if coin is None else coin
+    width = max(64, min(PIECE, AHEAD // n))
+    values, flips = np.empty((n, width)), np.empty((n, width), dtype=np.bool_)
+    used, have = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    looks = checkpoints(rounds).tolist() if watch is not None else [rounds]
+    state = init(study)
+    for stop in looks:
+        while state.round < stop:
+            block = np.ascontiguousarray(study.elapsed[state.round : min(state.round + BLOCK, stop)])
+            masks = coin.masks(len(block))
+            walker = Walker(study, state)
+            while not walker.advance(block, masks, values, flips, used, have):
+                for k in np.flatnonzero(used == have):
+                    used[k], have[k] = 0, sources[k].fetch(values[k], flips[k])
+            state = walker.state(int(block.sum()), len(block))
+        if watch is not None:
+            watch(state)
+    return state
+
+
+class Walker:
+    """The arrays of a state while the kernel changes them."""
+
+    def __init__(self, study: SgdStudy, state: SgdState) -> None:
+        self._study, self._before = study, state
+        self._points, self._ends = state.points.copy(), state.points.copy()
+        self._clock, self._sums = state.clock.copy(), state.sums.copy()
+        self._scalars = np.array([state.origin, state.slope])
+        self._cursor = np.zeros(3, dtype=np.int64)
+        self._memory = state.memory
+
+    def advance(self, block: Counts, masks: Masks, values: Floats, flips: Flags, used: Counts, have: Counts) -> bool:
+        """Run rounds until the block ends (True) or a site needs records (False)."""
+        study = self._study
+        self._memory = advance(
+            study.plan, study.pace, block, masks, self._before.round, study.burnt, self._cursor, values, flips, used, have,
+            self._clock, self._points, self._ends, self._sums, self._scalars, self._memory,
+        )  # fmt: skip
+        return bool(self._cursor[0] == len(block))
+
+    def state(self, iterations: int, rounds: int) -> SgdState:
+        """Return the state after the block."""
+        origin, slope = self._scalars.tolist()
+        return SgdState(
+            self._before.round + rounds,
+            self._before.iteration + iterations,
+            self._points,
+            self._clock,
+            self._memory,
+            self._sums,
+            origin,
+            slope,
+        )
+
+
+@njit(cache=True, nogil=True)
+def fetch(
+    values: Floats,
+    bits: int,
+    key: Words,
+    start: int,
+    words: Words,
+    threshold: np.uint64,
+    resolution: float,
+    fetched: Floats,
+    flips: Flags,
+) -> None:
+    """Take the next records in the random order, dithered, with the faces of their dice (`client.encode`)."""
+    throws = 2 if resolution > 0 else 1
+    where = places(len(values), bits, key, start, len(fetched))
+    for i in range(len(fetched)):
+        fetched[i] = values[where[i]]
+        flips[i] = words[throws * i] < threshold
+    if resolution > 0:
+        for i in range(len(fetched)):
+            fetched[i] += resolution * (float(words[2 * i + 1] >> uint64(11)) * WORD - 0.5)
+
+
+@njit(cache=True, nogil=True)
+def places(n: int, bits: int, key: Words, start: int, count: int) -> Counts:
+    """Return which records stand at the next positions, like `client.order.place` but without a branch a record."""
+    whole = 1 << bits  # on its whole range the network never has to walk on
+    where, outside = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    left = 0
+    for i in range(count):
+        where[i] = place(start + i, whole, bits, key)
+        outside[left] = i
+        left += where[i] >= n
+    while left > 0:
+        still = 0
+        for j in range(left):
+            i = outside[j]
+            where[i] = place(where[i], whole, bits, key)
+            outside[still] = i
+            still += where[i] >= n
+        left = still
+    return where
+
+
+@njit(cache=True, nogil=True)
+def advance(
+    plan: Plan,
+    pace: Pace,
+    block: Counts,
+    masks: Masks,
+    before: int,
+    burnt: int,
+    cursor: Counts,
+    values: Floats,
+    flips: Flags,
+    used: Counts,
+    have: Counts,
+    clock: Counts,
+    points: Floats,
+    ends: Floats,
+    sums: Floats,
+    scalars: Floats,
+    memory: Memory,
+) -> Memory:
+    """Run the rounds of a block from the cursor (round, site, reports done) on; return where memory stands."""
+    n = len(points)
+    moves, partial = plan.moves, len(masks) > 0
+    while cursor[0] < len(block):
+        row = cursor[0]
+        lasts, number = block[row], before + row + 1
+        base = stride(pace, number, lasts, scalars[1])
+        origin = scalars[0]
+        for k in range(cursor[1], n):
+            if partial and not masks[row, k]:
+                continue
+            size, ratio, offset = plan.sizes[k], plan.ratios[k], plan.offsets[k]
+            count = reached(clock[k] + lasts, ratio, offset, size) - reached(clock[k], ratio, offset, size)
+            done = cursor[2]
+            step, point, at, end = base / ratio, ends[k], used[k], have[k]
+            while done < count:
+                if at == end:
+                    ends[k], used[k] = point, at
+                    cursor[1], cursor[2] = k, done
+                    return memory
+                symbol = np.uint8((values[k, at] > point) ^ flips[k, at])
+                letter = float(symbol)
+                distance = point - origin
+                sums[k, 0] += 1.0
+                sums[k, 1] += distance
+                sums[k, 2] += distance * distance
+                sums[k, 3] += distance * letter
+                sums[k, 4] += letter
+                point += step * moves[k, symbol]
+                at += 1
+                done += 1
+            ends[k], used[k] = point, at
+            cursor[2] = 0
+        here = 0
+        for k in range(n):
+            if not partial or masks[row, k]:
+                clock[k] += lasts
+                here += 1
+        average = merge(points, ends, plan.shares, n / max(1, here), plan.mixing, points)
+        ends[:] = points
+        memory = look(memory, average, float(lasts))
+        if refresh_due(pace, number):
+            scalars[1] = learnt(sums, plan.shares, plan.rates, scalars[1])
+        if number == burnt:
+            sums[:] = 0.0
+            scalars[0] = average
+        cursor[0], cursor[1], cursor[2] = row + 1, 0, 0
+    return memory

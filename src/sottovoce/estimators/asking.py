@@ -1,0 +1,95 @@
+"""Asking all sites at once: the same fraction of each site's records answers each query.
+
+With shares ``p``, rates ``r`` and sizes ``N``, one query answered by a fraction ``f`` of every site gives the pooled
+distribution function with variance ``unit_variance / f``, where ``unit_variance = sum p^2 / (4 r^2 N)``.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """What the server knows of the sites beforehand: shares, response rates and sizes."""
+
+    shares: Floats
+    rates: Floats
+    sizes: Counts
+
+    @property
+    def unit_variance(self) -> float:
+        """Return the largest variance of the estimated distribution function if every record answered at one point."""
+        return float(np.sum(self.shares**2 / (4 * self.rates**2 * self.sizes)))
+
+
+class Ask(NamedTuple):
+    """A query to all sites: points, and how many records of each site answer at each, (sites, points)."""
+
+    points: Floats
+    counts: Counts
+
+
+@dataclass(frozen=True)
+class Heard:
+    """The decoded answers to one query: points, estimated probabilities below them, and what the variance needs."""
+
+    points: Floats
+    below: Floats
+    variances: Floats
+    ones: Counts = field(repr=False)
+    counts: Counts = field(repr=False)
+
+
+def allot(crowd: Crowd, spent: float, fractions: Floats) -> Counts:
+    """Return how many records of each site answer at each point, (sites, points).
+
+    Cumulative rounding with a different offset a site: no coin, no record twice, and all records used when the
+    fractions sum to one.
+    """
+    offsets = (np.arange(len(crowd.sizes)) + 0.5) / len(crowd.sizes)
+    edges = np.minimum(spent + np.concatenate(([0.0], np.cumsum(fractions))), 1.0)
+    edges[edges > 1 - 1e-12] = 1.0
+    reached = np.floor(np.outer(crowd.sizes, edges) + offsets[:, None]).astype(np.int64)
+    return np.diff(np.minimum(reached, crowd.sizes[:, None]), axis=1)
+
+
+def decode(crowd: Crowd, points: Floats, counts: Counts, ones: Counts) -> Heard:
+    """Decode letters into the pooled distribution function; a site without answers leaves its share to the others."""
+    asked = np.maximum(counts, 1)
+    present = crowd.shares[:, None] * (counts > 0)
+    weights = present / np.maximum(present.sum(axis=0), 1e-300)
+    rates = crowd.rates[:, None]
+    above = (ones / asked - (1 - rates) / 2) / rates
+    variances = np.sum(weights**2 / (4 * rates**2 * asked), axis=0)
+    return Heard(points, 1 - np.sum(weights * above, axis=0), variances, ones, counts)
+
+
+@dataclass
+class Talker:
+    """Asks on behalf of a procedure and remembers what was spent and heard."""
+
+    crowd: Crowd
+    spent: float = 0.0
+    heard: list[Heard] = field(default_factory=list)
+
+    def ask(self, points: npt.ArrayLike, fractions: npt.ArrayLike) -> Generator[Ask, Counts, Heard]:
+        """Ask a fraction of every site at each point."""
+        at, parts = np.asarray(points, dtype=np.float64), np.asarray(fractions, dtype=np.float64)
+        counts = allot(self.crowd, self.spent, parts)
+        self.spent = min(1.0, self.spent + float(parts.sum()))
+        ones = yield Ask(at, counts)
+        answer = decode(self.crowd, at, counts, ones)
+        self.heard.append(answer)
+        return answer
+
+    @property
+    def left(self) -> float:
+        """Return the fraction of the records not yet asked."""
+        return 1.0 - self.spent

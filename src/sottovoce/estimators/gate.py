@@ -1,0 +1,62 @@
+"""The gate: can these records, at these budgets, support this quantile at all?
+
+``s = sqrt(sum p^2 / (4 r^2 N))`` is the error of the estimated distribution function if every record answered at the
+quantile. Where ``s`` exceeds 4 % of the tail ``min(tau, 1 - tau)`` intervals stop covering, so the question is refused
+before anything is spent; from 3 % on it is answered with a warning.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from sottovoce.errors import Refused
+from sottovoce.estimators.asking import Crowd
+
+REFUSE, WARN = 0.04, 0.03
+
+
+@dataclass(frozen=True)
+class Support:
+    """How well the records support a level: noise over tail, and what share of the variance each site causes."""
+
+    ratio: float
+    drivers: tuple[float, ...]
+
+    @property
+    def scarce(self) -> bool:
+        """Tell whether the level is in the warning zone."""
+        return self.ratio > WARN
+
+    def records_for(self, records: int, ratio: float) -> int:
+        """Return how many records, divided over the sites as now, would bring the noise down to a ratio."""
+        return _round_up(records * (self.ratio / ratio) ** 2)
+
+
+def support(crowd: Crowd, tau: float) -> Support:
+    """Measure the support of a level."""
+    parts = crowd.shares**2 / (4 * crowd.rates**2 * crowd.sizes)
+    total = float(parts.sum())
+    return Support(math.sqrt(total) / min(tau, 1 - tau), tuple(float(part) for part in parts / total))
+
+
+def check(crowd: Crowd, tau: float, names: tuple[str, ...]) -> Support:
+    """Return the support of a level, or refuse with the number of records it would need."""
+    measured = support(crowd, tau)
+    if measured.ratio > REFUSE:
+        records = int(crowd.sizes.sum())
+        worst = int(np.argmax(measured.drivers))
+        blame = ""
+        if len(names) > 1 and measured.drivers[worst] > 2 / len(names):
+            blame = f" (site {names[worst]!r} causes {measured.drivers[worst]:.0%} of the noise)"
+        raise Refused(
+            f"the {tau:g} quantile needs about {measured.records_for(records, REFUSE):,} records at these budgets and "
+            f"shares, and there are {records:,}{blame}: add records, raise epsilon, or ask a level nearer 0.5."
+        )
+    return measured
+
+
+def _round_up(number: float) -> int:
+    """Round up to two digits, as a plan would be stated."""
+    unit = 10 ** max(0, math.floor(math.log10(max(number, 1))) - 1)
+    return math.ceil(number / unit) * unit

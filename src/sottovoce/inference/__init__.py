@@ -1,0 +1,1 @@
+"""Sees averages only; one file per method."""

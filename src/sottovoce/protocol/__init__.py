@@ -1,0 +1,1 @@
+"""What both sides agree on: the channel, the messages, the local walk."""

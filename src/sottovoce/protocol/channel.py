@@ -1,0 +1,71 @@
+"""The channel: a public law from private symbols to public letters, held as integers.
+
+Row ``j`` of ``weights`` says on how many faces of a die with ``total`` faces symbol ``j`` is sent as each letter.
+Epsilon follows from these integers alone, in exact arithmetic; the decoding ``table`` makes the gradient unbiased:
+``law @ table == vertices``.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from sottovoce.protocol.exact import logarithm
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """A randomiser: ``vertices`` (J, dim), integer ``weights`` (J, M) and the decoding ``table`` (M, dim)."""
+
+    name: str
+    vertices: Floats
+    weights: tuple[tuple[int, ...], ...]
+    table: Floats
+
+    def __post_init__(self) -> None:
+        totals = {sum(row) for row in self.weights}
+        letters = {len(row) for row in self.weights}
+        if len(totals) != 1 or len(letters) != 1 or min(min(row) for row in self.weights) < 0:
+            raise ValueError("channel weights need rows of one length and one positive total, without negative entries")
+        if len(self.vertices) != len(self.weights) or len(self.table) != len(self.weights[0]):
+            raise ValueError("channel vertices and table must match the weights' rows and columns")
+
+    @property
+    def total(self) -> int:
+        """Return the number of faces of the die."""
+        return sum(self.weights[0])
+
+    @property
+    def ratio(self) -> Fraction | None:
+        """Return the largest likelihood ratio of any letter, exactly; None if unbounded."""
+        worst = Fraction(1)
+        for column in zip(*self.weights, strict=True):
+            low, high = min(column), max(column)
+            if low == 0 and high > 0:
+                return None
+            if high > 0:
+                worst = max(worst, Fraction(high, low))
+        return worst
+
+    @property
+    def epsilon(self) -> float:
+        """Return the realised epsilon, computed from the integers."""
+        ratio = self.ratio
+        return math.inf if ratio is None else logarithm(ratio)
+
+    @property
+    def law(self) -> Floats:
+        """Return the probabilities of the letters given each symbol."""
+        return np.array([[float(Fraction(w, self.total)) for w in row] for row in self.weights])
+
+    def snap(self, score: float, u: float) -> int:
+        """Return a symbol whose vertex equals a scalar score on average over a uniform ``u``."""
+        line = self.vertices[:, 0]
+        order = np.argsort(line, kind="stable")
+        place = min(max(int(np.searchsorted(line[order], score, side="right")), 1), len(order) - 1)
+        low, high = order[place - 1], order[place]
+        return int(high if u * (line[high] - line[low]) < score - line[low] else low)

@@ -1,0 +1,1 @@
+"""Everything seeded; may see raw data."""

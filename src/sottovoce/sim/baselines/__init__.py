@@ -1,0 +1,1 @@
+"""Other people's methods, as Methods: (sample, seed, level) -> Estimate."""

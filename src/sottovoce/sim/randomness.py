@@ -1,0 +1,39 @@
+"""Seeded randomness, for simulation and tests only: a result made with it says ``private=False``."""
+
+import numpy as np
+
+from sottovoce.client.randomness import Words
+
+
+class SeededDice:
+    """Reproducible words; never private."""
+
+    private = False
+
+    def __init__(self, seed: int | np.random.SeedSequence) -> None:
+        self._sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+        self._source = np.random.PCG64DXSM(self._sequence)
+
+    def words(self, n: int) -> Words:
+        """Return the next ``n`` words."""
+        words: Words = self._source.random_raw(n)
+        return words
+
+    def split(self, n: int) -> "list[SeededDice]":
+        """Return ``n`` independent sources."""
+        return [SeededDice(child) for child in self._sequence.spawn(n)]
+
+    def generator(self) -> np.random.Generator:
+        """Return a numpy generator on an independent stream, to draw populations."""
+        return np.random.Generator(np.random.PCG64DXSM(self._sequence.spawn(1)[0]))
+
+
+def dice(seed: int) -> SeededDice:
+    """Return seeded dice, for simulation and tests only.
+
+    Examples
+    --------
+    >>> int(dice(7).words(2)[1]) == int(dice(7).words(2)[1])
+    True
+    """
+    return SeededDice(seed)
