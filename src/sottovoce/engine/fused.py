@@ -5,69 +5,32 @@ stays in proportion to the number of sites. The kernel stops when a site's piece
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
-from numba import njit, uint64
+from numba import njit
 
-from sottovoce.client.encode import WORD
-from sottovoce.client.order import bits_for, order_key, place
-from sottovoce.client.randomness import Dice, SystemDice, Words
 from sottovoce.engine.participation import Coin, Masks
+from sottovoce.engine.source import Feed, Flags
 from sottovoce.engine.trajectory import Watch, checkpoints
 from sottovoce.errors import BadInput
 from sottovoce.estimators.pace import Pace, refresh_due, stride
 from sottovoce.estimators.sgd import SgdState, init, learnt, merge, reached
 from sottovoce.estimators.study import Counts, Floats, Plan, SgdStudy
 from sottovoce.inference.self_normalised import Memory, look
-from sottovoce.protocol.channel import Channel
 
-Flags = npt.NDArray[np.bool_]
 BLOCK = 4096  # rounds a call, so that a long schedule is never copied whole
 PIECE = 4096  # records fetched ahead at one site, fewer if there are many sites
 AHEAD = 1 << 18  # records fetched ahead in all
 
 
-class Source:
-    """One site's records with the dice and the place in the random order from which the kernel goes on."""
-
-    __slots__ = ("_bits", "_dice", "_key", "_resolution", "_taken", "_threshold", "_values")
-
-    def __init__(
-        self,
-        values: Floats,
-        channel: Channel,
-        dice: Dice | None = None,
-        resolution: float = 0.0,
-        key: Words | None = None,
-        taken: int = 0,
-    ) -> None:
-        self._values = values
-        self._dice: Dice = SystemDice() if dice is None else dice
-        self._key = order_key(self._dice) if key is None else key
-        self._bits = bits_for(len(values))
-        self._threshold = np.uint64(channel.weights[0][1] << 2)
-        self._resolution = resolution
-        self._taken = taken
-
-    @property
-    def left(self) -> int:
-        """Return how many records have not been fetched."""
-        return len(self._values) - self._taken
-
-    def fetch(self, values: Floats, flips: Flags) -> int:
-        """Fill both with what comes next; return how many records that was."""
-        n = min(len(values), self.left)
-        words = self._dice.words((2 if self._resolution > 0 else 1) * n)
-        fetch(
-            self._values, self._bits, self._key, self._taken, words, self._threshold, self._resolution,
-            values[:n], flips[:n],
-        )  # fmt: skip
-        self._taken += n
-        return n
-
-
-def run(study: SgdStudy, sources: Sequence[Source], coin: Coin | None = None, watch: Watch | None = None) -> SgdState:
+def run(
+    study: SgdStudy,
+    sources: Sequence[Feed],
+    coin: Coin | None = None,
+    watch: Watch | None = None,
+    start: float | None = None,
+) -> SgdState:
     """Run all rounds and return the last state.
 
     Parameters
@@ -80,6 +43,8 @@ def run(study: SgdStudy, sources: Sequence[Source], coin: Coin | None = None, wa
         Who is asked when participation is partial; the operating system's coin if not given.
     watch
         Is shown a few states on the way (see `trajectory.checkpoints`).
+    start
+        Where to start instead of the study's own start.
     """
     n, rounds = len(study.channels), len(study.elapsed)
     if [source.left for source in sources] != study.sizes.tolist():
@@ -89,14 +54,14 @@ def run(study: SgdStudy, sources: Sequence[Source], coin: Coin | None = None, wa
     values, flips = np.empty((n, width)), np.empty((n, width), dtype=np.bool_)
     used, have = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     looks = checkpoints(rounds).tolist() if watch is not None else [rounds]
-    state = init(study)
+    state = init(study if start is None else replace(study, start=start))
     for stop in looks:
         while state.round < stop:
             block = np.ascontiguousarray(study.elapsed[state.round : min(state.round + BLOCK, stop)])
             masks = coin.masks(len(block))
             walker = Walker(study, state)
             while not walker.advance(block, masks, values, flips, used, have):
-                for k in np.flatnonzero(used == have):
+                for k in np.flatnonzero(used == have).tolist():
                     used[k], have[k] = 0, sources[k].fetch(values[k], flips[k])
             state = walker.state(int(block.sum()), len(block))
         if watch is not None:
@@ -119,7 +84,8 @@ class Walker:
         """Run rounds until the block ends (True) or a site needs records (False)."""
         study = self._study
         self._memory = advance(
-            study.plan, study.pace, block, masks, self._before.round, study.burnt, self._cursor, values, flips, used, have,
+            study.plan, study.pace, block, masks, self._before.round, study.burnt, self._cursor,
+            values, flips, used, have,
             self._clock, self._points, self._ends, self._sums, self._scalars, self._memory,
         )  # fmt: skip
         return bool(self._cursor[0] == len(block))
@@ -137,50 +103,6 @@ class Walker:
             origin,
             slope,
         )
-
-
-@njit(cache=True, nogil=True)
-def fetch(
-    values: Floats,
-    bits: int,
-    key: Words,
-    start: int,
-    words: Words,
-    threshold: np.uint64,
-    resolution: float,
-    fetched: Floats,
-    flips: Flags,
-) -> None:
-    """Take the next records in the random order, dithered, with the faces of their dice (`client.encode`)."""
-    throws = 2 if resolution > 0 else 1
-    where = places(len(values), bits, key, start, len(fetched))
-    for i in range(len(fetched)):
-        fetched[i] = values[where[i]]
-        flips[i] = words[throws * i] < threshold
-    if resolution > 0:
-        for i in range(len(fetched)):
-            fetched[i] += resolution * (float(words[2 * i + 1] >> uint64(11)) * WORD - 0.5)
-
-
-@njit(cache=True, nogil=True)
-def places(n: int, bits: int, key: Words, start: int, count: int) -> Counts:
-    """Return which records stand at the next positions, like `client.order.place` but without a branch a record."""
-    whole = 1 << bits  # on its whole range the network never has to walk on
-    where, outside = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-    left = 0
-    for i in range(count):
-        where[i] = place(start + i, whole, bits, key)
-        outside[left] = i
-        left += where[i] >= n
-    while left > 0:
-        still = 0
-        for j in range(left):
-            i = outside[j]
-            where[i] = place(where[i], whole, bits, key)
-            outside[still] = i
-            still += where[i] >= n
-        left = still
-    return where
 
 
 @njit(cache=True, nogil=True)

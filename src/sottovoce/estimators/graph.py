@@ -76,5 +76,5 @@ def _checked(adjacency: npt.ArrayLike) -> npt.NDArray[np.bool_]:
             break
         reached = wider
     if not reached.all():
-        raise BadInput(f"the graph falls apart: {int((~reached).sum())} sites are out of reach of the first; link them.")
+        raise BadInput(f"{int((~reached).sum())} sites of the graph cannot be reached from the first; link them.")
     return links

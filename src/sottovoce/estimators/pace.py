@@ -52,7 +52,9 @@ def constant(iterations: int, slope: float, kappa: float = 0.5) -> Pace:
 @njit(cache=True)
 def stride(pace: Pace, number: int, elapsed: int, slope: float) -> float:
     """Return the step of one iteration in round ``number`` (from 1), which takes ``elapsed`` iterations."""
-    step = pace.scale / (number**pace.power + pace.offset) / slope if pace.power > 0 else pace.scale / slope
+    # math.pow is one function compiled and not; ** would differ in the last digit for integers of numpy and of Python
+    fall = math.pow(number, pace.power) + pace.offset if pace.power > 0 else 1.0
+    step = pace.scale / fall / slope
     return step / elapsed if pace.shared else step
 
 

@@ -81,7 +81,8 @@ def step(
         ends[k] = path[-1]
         observe(sums[k], path, heard, state.origin)
     points = np.empty_like(ends)
-    average = merge(state.points, ends, plan.shares, len(here) / max(1, np.count_nonzero(here)), plan.mixing, points)
+    boost = len(here) / max(1, int(np.count_nonzero(here)))
+    average = merge(state.points, ends, plan.shares, boost, plan.mixing, points)
     memory = self_normalised.look(state.memory, average, float(lasts))
     number, slope, origin = state.round + 1, state.slope, state.origin
     if refresh_due(study.pace, number):
@@ -99,7 +100,7 @@ def estimate(study: SgdStudy, state: SgdState, level: float = 0.95, own: bool = 
     The critical value is that of the schedule's own clock, or (``own=False``, as printed) that of equal rounds.
     """
     low, high = self_normalised.interval(state.memory, level, _clock(study, state) if own else None)
-    return Estimate(float(self_normalised.average(state.memory)), low, high, level, reports(study, state))
+    return Estimate(float(self_normalised.average(state.memory)), float(low), float(high), level, reports(study, state))
 
 
 def _clock(study: SgdStudy, state: SgdState) -> Floats | None:
@@ -146,14 +147,14 @@ def merge(points: Floats, ends: Floats, shares: Floats, boost: float, mixing: Fl
         total = 0.0
         for k in range(n):
             total += shares[k] * (merged[k] - base)
-        return base + total
+        return float(base + total)
     base = points[0]
     total = 0.0
     for k in range(n):
         total += shares[k] * (ends[k] - base)
     average = base + boost * total
     merged[:] = average
-    return average
+    return float(average)
 
 
 @njit(cache=True)

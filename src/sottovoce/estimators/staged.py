@@ -105,9 +105,9 @@ def _stages(talker: Talker, study: StagedStudy, pilot: Heard, guide: Guide) -> G
     half = (pilot.points[2] - pilot.points[0]) / 2
     pilot_mass = (pilot.below[2] - pilot.below[0]) / 2
     widest = 0.75 * half
-    kept: list[tuple[Heard, float, float]] = [(pilot, half, 4 * tail * max(0.6, pilot_mass / tail) ** 3)]
+    kept: list[tuple[Heard, float, float]] = [(pilot, half, 1.2 * tail * max(0.6, pilot_mass / tail) ** 3)]
     slope = pilot_mass / half
-    shrink, bump = 1.0, 0.0
+    shrink, bump, five = 1.0, 0.0, study.robust
     suspicious = False
     centre = root(_as_stages(kept, study), float(pilot.points[1]), float(half))
     while talker.left > 1e-9:
@@ -120,7 +120,10 @@ def _stages(talker: Talker, study: StagedStudy, pilot: Heard, guide: Guide) -> G
         side = min(max(2.5 * error / offset, 0.03), 0.4)
         side = min(side / shrink, 0.45)
         spacing = min(shrink * offset / slope, widest)
-        if study.robust:
+        if five:
+            offset *= RW * shrink
+            side = min(max(ROM * error / offset, 0.05), 0.5)
+            spacing = min(0.5 * offset / slope, widest)
             points = centre + spacing * np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
             parts = np.array([side * ROB, side * (1 - ROB), 2 - 2 * side, side * (1 - ROB), side * ROB]) / 2
         else:
@@ -132,18 +135,40 @@ def _stages(talker: Talker, study: StagedStudy, pilot: Heard, guide: Guide) -> G
             guide.hear(pilot.points, pilot.below, pilot.variances)
             guide.hear(heard.points, heard.below, heard.variances)
             return None
-        allowance = max(tail * (offset * shrink / tail) ** 3, bump * offset)
+        allowance = ALW * tail * (offset / tail) ** 3
+        if five:
+            bent, doubt = _bend(heard, spacing)
+            beyond = min(max(0.0, bent - DOU * doubt), 2.0)
+            shrink = min(shrink, max(0.5, 1 / (1 + SHR * beyond)))
+            allowance = max(allowance, (KAP + CB * beyond) * slope * spacing) / 4
         kept.append((heard, spacing, allowance))
         slope = _slope(kept[1:], slope)
-        if shrink == 1.0 and not study.robust:
+        if not five:
             shrink, bump = _nonlinear(pilot, half, heard, spacing, centre)
-            suspicious = shrink < 1.0
+            if bump > AUTO:
+                five = suspicious = True
+                kept[-1] = (heard, spacing, max(allowance, bump * slope * spacing))
+            shrink = 1.0
         centre = root(_as_stages(kept, study), centre, 3 * spacing)
     last = kept[-1][1]
     return Local(tuple(_as_stages(kept, study)), centre, 2 * last, 1.3 * last, searched, suspicious)
 
-XMAX, CSHR, ROB = 0.4, 1.5, 0.16
-ROUGH = 0.35
+XMAX, CSHR, ROB = 0.4, 1.5, 0.12
+RW, ROM, KAP = 0.85, 5.0, 0.2
+AUTO, SEB = 0.06, 0.5
+DOU, SHR, CB = 1.0, 1.0, 0.4
+ROUGH, ALW = 0.35, 0.9
+
+def _bend(heard: Heard, spacing: float) -> tuple[float, float]:
+    """Return how much the outer secant of five points differs from the inner one, relatively, and its error."""
+    below, variances = heard.below, heard.variances
+    inner, outer = (below[3] - below[1]) / 2, (below[4] - below[0]) / 4
+    inner_error = math.sqrt(float(variances[1] + variances[3])) / 2
+    outer_error = math.sqrt(float(variances[0] + variances[4])) / 4
+    if inner < 2 * inner_error:
+        return 1.0, 0.0
+    return abs(outer / inner - 1), math.hypot(outer_error / inner, outer * inner_error / inner**2)
+
 
 def _used(crowd: Crowd, heard: Heard) -> float:
     return float(heard.counts.sum() / crowd.sizes.sum())
@@ -175,7 +200,7 @@ def _nonlinear(pilot: Heard, wide: float, heard: Heard, narrow: float, centre: f
     factor = narrow**2 / max(wide**2 - narrow**2, wide**2 / 2)
     ratio = wide_slope / near_slope
     error = factor * ratio * math.hypot(wide_error / wide_slope, near_error / near_slope)
-    beyond = max(0.0, abs((ratio - 1) * factor) - 0.5 * error)
+    beyond = max(0.0, (ratio - 1) * factor - SEB * error)
     if beyond <= 0.03:
         return 1.0, 0.0
     return max(0.35, math.sqrt(0.03 / beyond)), beyond
@@ -191,7 +216,7 @@ def _as_stages(kept: list[tuple[Heard, float, float]], study: StagedStudy) -> li
     stages = []
     for heard, spacing, allowance in kept:
         variances = np.sum(spread[:, None] / np.maximum(heard.counts, 1), axis=0)
-        stages.append(Stage(heard.points, heard.below - study.tau, variances, 0.3 * allowance, spacing))
+        stages.append(Stage(heard.points, heard.below - study.tau, variances, allowance, spacing))
     return stages
 
 

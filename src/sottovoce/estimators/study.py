@@ -117,7 +117,7 @@ def horizon(largest: int, sites: int, participation: float, longest: int = 1) ->
     Examples
     --------
     >>> horizon(10_000, 10, 1.0), horizon(10_000, 10, 0.5)
-    (10000, 19444)
+    (10000, 19442)
     """
     part = np.ceil(participation * sites - 1e-9) / sites
     if part >= 1:

@@ -1,9 +1,10 @@
 """Where a noisy line crosses zero: the interval of Fieller (1954), and the test that it inverts.
 
 The line is ``height - slope x`` at distance ``x`` from ``centre``; its variance there is
-``floor + spread (x - middle)^2``. A value is kept while ``|line| <= c sqrt(variance)``. The slope is learnt from the same
-reports as the height, and queries follow past reports, so the normal law of the ratio is only approximate: with
-``rho^2 = spread / slope^2`` the normal quantile ``z`` is widened to ``c = z (1 + z^2 rho^2 / 2) (1 + rho^2)``.
+``floor + spread (x - middle)^2``. A value is kept while ``|line| <= c sqrt(variance)``. Queries follow past
+reports, so the normal law is only approximate, and worse the noisier the slope: with ``rho^2 = spread / slope^2`` the
+normal quantile ``z`` is widened to ``c = z (1 + rho^2)``. (To first order the inversion itself multiplies the length by
+``1 + z^2 rho^2 / 2``: widening ``z`` by that factor as well would count the noise of the slope twice.)
 """
 
 import math
@@ -61,7 +62,7 @@ def interval(line: Line, level: float) -> tuple[float, float]:
     if not 0 < level < 1:
         raise BadInput(f"level lies strictly between 0 and 1, not {level!r}; give a confidence such as 0.95.")
     noise = line.relative_noise
-    c = widened(NORMAL.inv_cdf((1 + level) / 2), noise)
+    c = NORMAL.inv_cdf((1 + level) / 2) * (1 + noise)
     if c * c * noise >= 1:
         return -math.inf, math.inf
     root = line.height / line.slope
@@ -97,24 +98,9 @@ def p_value(line: Line, value: float, alternative: str = "two-sided") -> float:
     x = value - line.centre
     ahead = line.height - line.slope * x
     ratio = ahead / math.sqrt(line.floor + line.spread * (x - line.middle) ** 2)
-    z = narrowed(abs(ratio), noise)
-    if noise > 0:  # from this level on the interval is the whole line
-        z = min(z, narrowed(1 / math.sqrt(noise), noise))
+    c = abs(ratio) if noise == 0 else min(abs(ratio), 1 / math.sqrt(noise))  # beyond it the interval is the whole line
+    z = c / (1 + noise)
     if alternative == "two-sided":
         return 2 * NORMAL.cdf(-z)
     above = math.copysign(z, ahead)
     return NORMAL.cdf(-above if alternative == "greater" else above)
-
-
-def widened(z: float, noise: float) -> float:
-    """Return the critical value for a normal quantile and a relative noise rho^2."""
-    return z * (1 + z * z * noise / 2) * (1 + noise)
-
-
-def narrowed(c: float, noise: float) -> float:
-    """Return the normal quantile that `widened` takes to ``c``: the real root of a cubic."""
-    s = c / (1 + noise)
-    if noise * s * s < 1e-12:
-        return s
-    third = 2 / (3 * noise)
-    return 2 * math.sqrt(third) * math.sinh(math.asinh(1.5 * s / math.sqrt(third)) / 3)

@@ -104,3 +104,9 @@ def area_transform(s: NDArray[np.complex128]) -> NDArray[np.complex128]:
     taylor = np.array([(-1.0) ** k * area_moments()[k] / math.factorial(k) for k in orders])
     result: NDArray[np.complex128] = np.where(near, (taylor * near_s ** np.arange(TERMS)).sum(-1), far.sum(-1))
     return result
+
+
+def normal(x: NDArray[np.float64], variance: float) -> NDArray[np.float64]:
+    """Return the centred normal density."""
+    density: NDArray[np.float64] = np.exp(-(x**2) / (2.0 * variance)) / math.sqrt(2.0 * math.pi * variance)
+    return density

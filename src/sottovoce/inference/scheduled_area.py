@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.inference.clock import Clock, smoothed_detour
-from sottovoce.inference.plain_laws import area_transform, saddle
+from sottovoce.inference.plain_laws import area_transform, normal, saddle
 
 Array = NDArray[np.float64]
 
@@ -95,9 +95,3 @@ def blurred(x: Array, width: float) -> Array:
     """Return |x| averaged with a triangular weight."""
     near = np.minimum(np.abs(x) / width, 1.0)
     return np.maximum(np.abs(x), width * (1.0 / 3.0 + near**2 - near**3 / 3.0))
-
-
-def normal(x: Array, variance: float) -> Array:
-    """Return the centred normal density."""
-    density: Array = np.exp(-(x**2) / (2.0 * variance)) / math.sqrt(2.0 * math.pi * variance)
-    return density

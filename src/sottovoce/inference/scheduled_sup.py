@@ -12,11 +12,13 @@ about 1e-4 of itself (local steps that vary tenfold), and a near-jump of `g` (lo
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.inference.clock import Clock, detour
+from sottovoce.inference.plain_laws import normal
 
 Array = NDArray[np.float64]
 
@@ -100,12 +102,13 @@ def grid(z: Array, wall: Array, excess: Array) -> tuple[Array, Array]:
     high = np.minimum(wall, z * excess.max() + REACH)
     half = (high - low) / 2.0
     # Points one standard deviation of a step apart leave an error of exp(-2 pi^2).
-    count = max(40, math.ceil(math.pi * float(half.max()) * math.sqrt(STEPS) / 1.05))
-    nodes, weights = np.polynomial.legendre.leggauss(count)
+    needed = math.pi * float(half.max()) * math.sqrt(STEPS) / 1.05
+    nodes, weights = legendre(max(40, 8 * math.ceil(needed / 8.0)))
     return (high + low)[:, None] / 2.0 + half[:, None] * nodes, half[:, None] * weights
 
 
-def normal(x: Array, variance: float) -> Array:
-    """Return the centred normal density."""
-    density: Array = np.exp(-(x**2) / (2.0 * variance)) / math.sqrt(2.0 * math.pi * variance)
-    return density
+@lru_cache(maxsize=32)
+def legendre(count: int) -> tuple[Array, Array]:
+    """Return the rule of Gauss and Legendre on [-1, 1]."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    return nodes, weights

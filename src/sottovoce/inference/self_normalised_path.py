@@ -3,9 +3,11 @@
 After `m` rounds the self-normalisers are `max_i |i (Q_i - Q_m)| / m` and `sum_i w_i |i (Q_i - Q_m)| / m`, where `Q_i`
 is the running average and `w_i` the share of noise, `1/E_i`, of round `i`. The path is kept at no more than
 `CHECKPOINTS` rounds: when they are full every second one goes, and from then on the gap between them, measured in
-noise elapsed and not in calls, is twice as wide. Each checkpoint weighs by the noise since the one before. Up to
-`CHECKPOINTS` rounds nothing is lost; beyond, the L1 norm loses about 1e-3, and the sup of a Brownian path falls short
-by at most 0.58/sqrt(1024) of its deviation, 2 %.
+noise elapsed and not in calls, is twice as wide. Each checkpoint weighs by the noise since the one before.
+
+Up to `CHECKPOINTS` rounds nothing is lost. Beyond, at 1200 checkpoints for 12000 rounds, the L1 norm was off by 1e-3 at
+most; the sup fell short by 2 % on average and 6 % at worst for points without correlation, by 0.3 % and 1 % for points
+correlated over ten rounds, as iterates are.
 """
 
 import math
@@ -76,7 +78,7 @@ def look_path(path: Path, point: float, elapsed: float, rounds: float = 1.0) -> 
         if kept == CHECKPOINTS:
             kept = CHECKPOINTS // 2
             marks[:kept] = path.marks[1::2]
-            cadence = max(2.0 * cadence, 2.0 * path.noise / CHECKPOINTS)
+            cadence = 2.0 * path.noise / CHECKPOINTS
         marks[kept] = done, offset, noise
         kept += 1
     return Path(centre, done, offset, noise, time, cadence, kept, marks)

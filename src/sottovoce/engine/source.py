@@ -1,0 +1,120 @@
+"""What a site's kernel eats: its records in random order, and whether the channel turns each answer round.
+
+The dice are thrown exactly as `client.site` throws them: the order's key first, then a word a record, two if dithered.
+"""
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit, uint64
+
+from sottovoce.client.encode import WORD
+from sottovoce.client.order import bits_for, order_key, place
+from sottovoce.client.randomness import Dice, SystemDice, Words
+from sottovoce.estimators.study import Counts, Floats
+from sottovoce.protocol.channel import Channel
+
+Flags = npt.NDArray[np.bool_]
+
+
+class Feed(Protocol):
+    """Anything that hands out records piece by piece, each once."""
+
+    @property
+    def left(self) -> int:
+        """Return how many records have not been handed out."""
+
+    def fetch(self, values: Floats, flips: Flags) -> int:
+        """Fill both with what comes next; return how many records that was."""
+
+
+class Source:
+    """One site's records with the dice and the place in the random order from which the kernel goes on."""
+
+    __slots__ = ("_bits", "_dice", "_key", "_resolution", "_taken", "_threshold", "_values")
+
+    def __init__(
+        self,
+        values: Floats,
+        channel: Channel,
+        dice: Dice | None = None,
+        resolution: float = 0.0,
+        key: Words | None = None,
+        taken: int = 0,
+    ) -> None:
+        self._values = values
+        self._dice: Dice = SystemDice() if dice is None else dice
+        self._key = order_key(self._dice) if key is None else key
+        self._bits = bits_for(len(values))
+        self._threshold = np.uint64(channel.weights[0][1] << 2)
+        self._resolution = resolution
+        self._taken = taken
+
+    @property
+    def left(self) -> int:
+        """Return how many records have not been fetched."""
+        return len(self._values) - self._taken
+
+    def fetch(self, values: Floats, flips: Flags) -> int:
+        """Fill both with what comes next; return how many records that was."""
+        n = min(len(values), self.left)
+        words = self._dice.words((2 if self._resolution > 0 else 1) * n)
+        with np.errstate(over="ignore"):  # not compiled, the mixing of the order wraps round aloud
+            fetch(
+                self._values,
+                self._bits,
+                self._key,
+                self._taken,
+                words,
+                self._threshold,
+                self._resolution,
+                values[:n],
+                flips[:n],
+            )
+        self._taken += n
+        return n
+
+
+@njit(cache=True, nogil=True)
+def fetch(
+    values: Floats,
+    bits: int,
+    key: Words,
+    start: int,
+    words: Words,
+    threshold: np.uint64,
+    resolution: float,
+    fetched: Floats,
+    flips: Flags,
+) -> None:
+    """Take the next records in the random order, dithered, with the faces of their dice (`client.encode`)."""
+    throws = 2 if resolution > 0 else 1
+    where = places(len(values), bits, key, start, len(fetched))
+    for i in range(len(fetched)):
+        fetched[i] = values[where[i]]
+        flips[i] = words[throws * i] < threshold
+    if resolution > 0:
+        for i in range(len(fetched)):
+            fetched[i] += resolution * (float(words[2 * i + 1] >> uint64(11)) * WORD - 0.5)
+
+
+@njit(cache=True, nogil=True)
+def places(n: int, bits: int, key: Words, start: int, count: int) -> Counts:
+    """Return which records stand at the next positions, like `client.order.place` but without a branch a record."""
+    whole = 1 << bits  # on its whole range the network never has to walk on
+    where, outside = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    left = 0
+    for i in range(count):
+        where[i] = place(start + i, whole, bits, key)
+        outside[left] = i
+        left += where[i] >= n
+    while left > 0:
+        still = 0
+        for j in range(left):
+            i = outside[j]
+            where[i] = place(where[i], whole, bits, key)
+            outside[still] = i
+            still += where[i] >= n
+        left = still
+    return where
