@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sottovoce.client.calendar_text import text_of_zone, zone_of
+from sottovoce.client.reading.calendar_text import text_of_zone, zone_of
 from sottovoce.client.unit import NUMBER, Unit, common_unit
 from sottovoce.errors import BadInput
 

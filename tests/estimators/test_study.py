@@ -9,7 +9,7 @@ import pytest
 from sottovoce.channels.binary import binary
 from sottovoce.errors import BadInput
 from sottovoce.estimators.graph import metropolis, ring
-from sottovoce.estimators.pace import decay
+from sottovoce.estimators.pace import constant, decay
 from sottovoce.estimators.schedule import elapsed
 from sottovoce.estimators.study import SgdStudy, horizon
 
@@ -52,6 +52,12 @@ def test_horizon_leaves_four_standard_deviations(part: float, longest: int) -> N
     turns = horizon(5000, 20, part, longest)
     part = np.ceil(part * 20 - 1e-9) / 20
     assert turns * part + 4 * np.sqrt(turns * longest * part * (1 - part)) == pytest.approx(5000, abs=2)
+
+
+def test_burn_in_counts_what_the_pace_counts() -> None:
+    lengths = elapsed("every:4", 100)  # five rounds of one, then 24 of up to four
+    assert replace(STUDY, elapsed=lengths, burn=0.2).burnt == int(0.2 * len(lengths)) == 5
+    assert replace(STUDY, elapsed=lengths, burn=0.2, pace=constant(100, 1.0)).burnt == 8  # 5 + 3 * 4 <= 20 < 5 + 4 * 4
 
 
 def test_everybody_present_spends_everything() -> None:

@@ -5,8 +5,10 @@ There is no seed parameter: dice come from the operating system unless a simulat
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from sottovoce.channels.binary import binary
 from sottovoce.client.encode import answer
@@ -20,6 +22,17 @@ from sottovoce.protocol.messages import Query, Reports, Study, Tally, from_bytes
 from sottovoce.protocol.walk import moves
 
 CHUNK = 1 << 16
+
+
+class Rest(NamedTuple):
+    """What is left of a site that goes on inside this process: its records, channel, dice, and place in the order."""
+
+    values: npt.NDArray[np.float64]
+    channel: Channel
+    dice: Dice
+    resolution: float
+    key: Words
+    taken: int
 
 
 class Site:
@@ -80,7 +93,13 @@ class Site:
             self._ledger.remember(kept)
         return from_bytes(kept, Tally)
 
-    def _pieces(self, query: Query) -> Iterator[tuple[int, "np.ndarray[tuple[int], np.dtype[np.uint8]]"]]:
+    def hand_over(self, round: int) -> Rest:
+        """Spend all records that have not answered on a kernel of this process, which goes on with the same dice."""
+        taken = self._ledger.spent
+        self._ledger.spend(Query(round, (0.0,), (self.size - taken,)))
+        return Rest(self._records.values(), self.channel, self._dice, self._study.resolution, self._key, taken)
+
+    def _pieces(self, query: Query) -> Iterator[tuple[int, npt.NDArray[np.uint8]]]:
         """Spend the records of a query, then yield their letters piece by piece with the index of their point."""
         position = self._ledger.spend(query)
         flips = self.channel.weights[0][1]

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.client import calendar_text, duration_text
+from sottovoce.client.reading import calendar_text, duration_text
 from sottovoce.errors import BadInput
 
 Kind = Literal["number", "duration", "date", "datetime"]

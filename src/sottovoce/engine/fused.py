@@ -45,6 +45,21 @@ def run(
         Is shown a few states on the way (see `trajectory.checkpoints`).
     start
         Where to start instead of the study's own start.
+
+    Examples
+    --------
+    >>> from sottovoce.channels.binary import binary
+    >>> from sottovoce.engine.source import Source
+    >>> from sottovoce.estimators import regression_root
+    >>> from sottovoce.estimators.pace import decay
+    >>> from sottovoce.estimators.schedule import elapsed
+    >>> values, channel = np.linspace(0.0, 1.0, 2000), binary(3.0)
+    >>> one = np.ones(1)
+    >>> rounds = elapsed("every:1", 2000)
+    >>> study = SgdStudy(0.5 * one, one, (channel,), np.array([2000]), rounds, 0.4, decay([0.9], unit=0.3))
+    >>> state = run(study, [Source(values, channel)])
+    >>> abs(regression_root.estimate(study, state).point - 0.5) < 0.2
+    True
     """
     n, rounds = len(study.channels), len(study.elapsed)
     if [source.left for source in sources] != study.sizes.tolist():

@@ -90,6 +90,11 @@ class Talker:
         return answer
 
     @property
+    def reports(self) -> int:
+        """Return how many records have answered."""
+        return int(sum(int(heard.counts.sum()) for heard in self.heard))
+
+    @property
     def left(self) -> float:
         """Return the fraction of the records not yet asked."""
         return 1.0 - self.spent

@@ -7,9 +7,8 @@ its own scale on the side of the quantile. A grid of such pictures is weighed by
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from sottovoce.estimators.asking import Floats, Heard
 
 FAR = 50.0  # scales from the centre beyond which an answer tells nothing about the shape
 MISFIT = 0.02  # no picture is exact: keeps a few precise answers from ruling out all of them
@@ -42,10 +41,10 @@ class Guide:
         # a priori: the median near the centre, the scale as searched, light tails a little more likely than heavy ones
         self._log = -0.5 * np.arcsinh(offset) ** 2 - 0.5 * (np.log(near) / 1.2) ** 2 - 0.5 * (tail / 0.8) ** 2
 
-    def hear(self, points: Floats, below: Floats, variances: Floats) -> None:
+    def hear(self, heard: Heard) -> None:
         """Weigh the pictures by decoded answers."""
         offset, near, far, tail = _grid()
-        for point, seen, variance in zip(points, below, variances, strict=True):
+        for point, seen, variance in zip(heard.points, heard.below, heard.variances, strict=True):
             if abs(point - self._centre) > FAR * self._scale:
                 continue
             distance = self._sign * (point - self._centre) / self._scale - offset

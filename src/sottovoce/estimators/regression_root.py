@@ -59,7 +59,7 @@ def line(study: SgdStudy, state: SgdState) -> Line:
 
 
 def estimate(study: SgdStudy, state: SgdState, level: float = 0.95) -> Estimate:
-    """Return the root with its interval."""
+    """Return the root with its interval (`engine.fused.run` has an example)."""
     fitted = line(study, state)
     low, high = fieller.interval(fitted, level)
     return Estimate(fieller.crossing(fitted), low, high, level, reports(study, state))

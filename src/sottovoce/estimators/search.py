@@ -30,9 +30,12 @@ class Found:
 
 
 def find(
-    talker: Talker, bounds: tuple[float, float] | None, scale: float | None, care: float
+    talker: Talker, bounds: tuple[float, float] | None, scale: float | None, care: float, rough: bool = True
 ) -> Generator[Any, Any, Found]:
-    """Search for location and scale; ``care`` below one asks more records a cut."""
+    """Search for location and scale; ``care`` below one asks more records a cut.
+
+    ``rough`` takes the scale from the cuts around the centre where these are near, within a factor of about ten.
+    """
     unit = talker.crowd.unit_variance
     arity = arity_for(unit / (CUT * care) ** 2)
     cut, decisive = (0.24, 0.52) if arity == 1 else (CUT, 0.45)
@@ -60,7 +63,7 @@ def find(
         return heard.below[n:] - heard.below[:n] - 0.5
 
     cutter = Cutter(around, arity, decisive, 4)
-    if left > low and right < high and place.high - place.low < TIGHT:
+    if rough and left > low and right < high and place.high - place.low < TIGHT:
         return Found(centre, min(centre - left, right - centre), tuple(talker.heard[start:]))
     if left > low or right < high:
         guess = math.log(min(centre - left if left > low else math.inf, right - centre if right < high else math.inf))

@@ -49,7 +49,27 @@ def init(study: SgdStudy) -> SgdState:
 
 
 def query(study: SgdStudy, state: SgdState, present: Present | None = None) -> list[Query]:
-    """Return what each site is asked in the next round; a site that is absent or has run out is asked for nothing."""
+    """Return what each site is asked in the next round; a site that is absent or has run out is asked for nothing.
+
+    Parameters
+    ----------
+    study
+        What is estimated and how.
+    state
+        Where it stands.
+    present
+        Which sites answer in this round; all if not given.
+
+    Examples
+    --------
+    >>> from sottovoce.channels.binary import binary
+    >>> from sottovoce.estimators.pace import decay
+    >>> from sottovoce.estimators.schedule import elapsed
+    >>> half, sizes = np.full(2, 0.5), np.array([100, 50])
+    >>> study = SgdStudy(half, half, (binary(1.0),) * 2, sizes, elapsed([4], 100), 7.0, decay([0.5]))
+    >>> [(asked.points, asked.counts) for asked in query(study, init(study))]
+    [((7.0,), (4,)), ((7.0,), (2,))]
+    """
     plan, lasts = study.plan, int(study.elapsed[state.round])
     step = stride(study.pace, state.round + 1, lasts, state.slope)
     queries = []
@@ -65,7 +85,19 @@ def query(study: SgdStudy, state: SgdState, present: Present | None = None) -> l
 def step(
     study: SgdStudy, state: SgdState, letters: Sequence[Letters | bytes], present: Present | None = None
 ) -> SgdState:
-    """Return the state after one round's letters, one sequence a site."""
+    """Return the state after one round's letters, one sequence a site.
+
+    Parameters
+    ----------
+    study
+        What is estimated and how.
+    state
+        Where it stands; left unchanged.
+    letters
+        Each site's reports in the order given, zeros and ones; empty where none were asked for.
+    present
+        Which sites answered in this round; all if not given.
+    """
     plan, lasts = study.plan, int(study.elapsed[state.round])
     here = np.ones(len(study.channels), dtype=np.bool_) if present is None else present
     ends, sums = state.points.copy(), state.sums.copy()
@@ -99,11 +131,11 @@ def estimate(study: SgdStudy, state: SgdState, level: float = 0.95, own: bool = 
 
     The critical value is that of the schedule's own clock, or (``own=False``, as printed) that of equal rounds.
     """
-    low, high = self_normalised.interval(state.memory, level, _clock(study, state) if own else None)
+    low, high = self_normalised.interval(state.memory, level, own_clock(study, state) if own else None)
     return Estimate(float(self_normalised.average(state.memory)), float(low), float(high), level, reports(study, state))
 
 
-def _clock(study: SgdStudy, state: SgdState) -> Floats | None:
+def own_clock(study: SgdStudy, state: SgdState) -> Floats | None:
     """Return the rounds' lengths so far, or None if they are equal."""
     lasts = study.elapsed[: max(state.round, 1)]
     return None if lasts.strides == (0,) or int(lasts.min()) == int(lasts.max()) else lasts.astype(np.float64)

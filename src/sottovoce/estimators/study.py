@@ -36,8 +36,8 @@ class SgdStudy:
     ``sizes`` are the records each site can spend; the horizon is the largest. A smaller site answers the same fraction
     of its records over any stretch and its step is larger in proportion, so the shares stay those of the estimand.
     ``mixing`` replaces the server's average by talk among neighbours (`graph.metropolis`); ``participation`` below one
-    lets a random part of the sites answer in each round; the first ``burn`` of the rounds is left out of the
-    regression; ``first`` is the last round number already used at the sites.
+    lets a random part of the sites answer in each round; the first ``burn`` of the rounds (of the iterations, if
+    the pace goes by them) is left out of the regression; ``first`` is the last round number already used at the sites.
     """
 
     taus: Floats
@@ -79,10 +79,13 @@ class SgdStudy:
         """Return how many sites answer in a round."""
         return int(np.ceil(self.participation * len(self.channels) - 1e-9))
 
-    @property
+    @cached_property
     def burnt(self) -> int:
-        """Return after how many rounds the regression starts."""
-        return int(self.burn * len(self.elapsed))
+        """Return after how many rounds the regression starts: a part of whatever the pace counts in."""
+        if self.pace.shared or self.elapsed.strides == (0,):
+            return int(self.burn * len(self.elapsed))
+        reached = np.cumsum(self.elapsed)
+        return int(np.searchsorted(reached, self.burn * reached[-1], side="right"))
 
     @cached_property
     def plan(self) -> Plan:

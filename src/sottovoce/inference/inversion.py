@@ -36,10 +36,15 @@ class Inverted(NamedTuple):
     high: float
 
 
-def standardised(stages: Sequence[Stage], at: float) -> float:
-    """Return T / sqrt(J) at a point: standard normal where the point is the true root."""
-    total, information = _test(at, *_pack(stages))
-    return float(total / math.sqrt(information))
+def evidence(stages: Sequence[Stage], near: float, reach: float, value: float) -> float:
+    """Return the strongest T / sqrt(J) met between the estimate and a value, signed like ``value - estimate``.
+
+    A value lies in the connected interval at ``z`` exactly when nothing on the way to it is rejected, so this is the
+    ``z`` at which it drops out.
+    """
+    packed = _pack(stages)
+    point = float(_root(near, reach, *packed))
+    return float(_strongest(point, value, reach, *packed))
 
 
 def root(stages: Sequence[Stage], near: float, reach: float) -> float:
@@ -123,6 +128,19 @@ def _edge(point, reach, z, points, values, variances, extra, ends):  # type: ign
             return _bisect(min(inner, outer), max(inner, outer), side * z, points, values, variances, extra, ends)
         inner = outer
     return side * math.inf
+
+
+@njit(cache=True)
+def _strongest(point, value, reach, points, values, variances, extra, ends):  # type: ignore[no-untyped-def]
+    """Walk from the estimate to a value, at most 16 reaches far, and return the largest rejection met."""
+    side = 1.0 if value >= point else -1.0
+    distance = min(abs(value - point), 16 * abs(reach))
+    best = 0.0
+    for i in range(1, 513):
+        at = point + side * distance * i / 512
+        total, information = _test(at, points, values, variances, extra, ends)
+        best = max(best, side * total / math.sqrt(information))
+    return side * best
 
 
 @njit(cache=True)

@@ -1,1 +1,5 @@
-"""Everything seeded; may see raw data."""
+"""Everything seeded; may see raw data; nothing made here is private."""
+
+from sottovoce.sim.randomness import SeededDice, dice
+
+__all__ = ["SeededDice", "dice"]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from sottovoce.client.csv_file import csv_where, read_csv
-from sottovoce.client.frames import check_columns
+from sottovoce.client.reading.csv_file import csv_where, read_csv
+from sottovoce.client.reading.frames import check_columns
 from sottovoce.errors import BadInput
 
 _KINDS = {

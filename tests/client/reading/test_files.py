@@ -13,8 +13,8 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from sottovoce.client.files import expand, read_files
-from sottovoce.client.table import SiteTable
+from sottovoce.client.reading.files import expand, read_files
+from sottovoce.client.reading.table import SiteTable
 from sottovoce.errors import BadInput
 
 DATA = pa.table(

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.client.complaint import check_missing, kind_of
-from sottovoce.client.formats import read_table, stem, where
-from sottovoce.client.frames import WHO, pick_columns
-from sottovoce.client.groups import Codes, Labels, encode, group, join_labels, refuse_missing
-from sottovoce.client.persons import Roll, check_dice
-from sottovoce.client.table import SiteTable, check_names, checked_table
+from sottovoce.client.reading.complaint import check_missing, kind_of
+from sottovoce.client.reading.formats import read_table, stem, where
+from sottovoce.client.reading.frames import WHO, pick_columns
+from sottovoce.client.reading.groups import Codes, Labels, encode, group, join_labels, refuse_missing
+from sottovoce.client.reading.persons import Roll, check_dice
+from sottovoce.client.reading.table import SiteTable, check_names, checked_table
 from sottovoce.client.unit import common_unit
-from sottovoce.client.values import Checked, check_column, read_values
+from sottovoce.client.reading.values import Checked, check_column, read_values
 from sottovoce.errors import BadInput
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
-from sottovoce.client.complaint import KINDS, bad_row
-from sottovoce.client.frames import check_columns
+from sottovoce.client.reading.complaint import KINDS, bad_row
+from sottovoce.client.reading.frames import check_columns
 from sottovoce.errors import BadInput
 
 MISSING = ["", "NA", "N/A", "#N/A", "NaN", "nan", "NaT", "null", "NULL", "None"]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.client.complaint import KINDS, bad_row, sentence
+from sottovoce.client.reading.complaint import KINDS, bad_row, sentence
 from sottovoce.client.unit import NUMBER, Unit
 
 Floats = npt.NDArray[np.float64]

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from sottovoce.client.files import read_files
-from sottovoce.client.table import SiteTable
+from sottovoce.client.reading.files import read_files
+from sottovoce.client.reading.table import SiteTable
 from sottovoce.errors import BadInput
 from sottovoce.sim.randomness import dice
 

@@ -8,10 +8,10 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from sottovoce.client.complaint import check_missing, kind_of
+from sottovoce.client.reading.complaint import check_missing, kind_of
 from sottovoce.client.record import Records
 from sottovoce.client.unit import Unit, common_unit
-from sottovoce.client.values import read_values
+from sottovoce.client.reading.values import read_values
 from sottovoce.errors import BadInput
 
 
@@ -134,7 +134,7 @@ def _named(sites: Any) -> Iterable[tuple[object, Any]]:
         return sites.items()
     native = nw.from_native(sites, allow_series=True, pass_through=True)
     if isinstance(native, nw.DataFrame | nw.LazyFrame):
-        raise BadInput("sites is a data frame: name its value column and its site column as well (column=, by=)")
+        raise BadInput("sites is a data frame: read it first with sv.read_frame(frame, value=..., site=...)")
     if isinstance(sites, Sequence) and not isinstance(sites, str | bytes | bytearray | memoryview):
         return ((f"site {place}", column) for place, column in enumerate(sites, start=1))
     kind = "one column" if isinstance(native, nw.Series) or hasattr(sites, "__array__") else kind_of(sites)

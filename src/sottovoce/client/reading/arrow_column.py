@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sottovoce.client.column import Column, Floats, exact_floats
-from sottovoce.client.complaint import KINDS, bad_row
+from sottovoce.client.reading.column import Column, Floats, exact_floats
+from sottovoce.client.reading.complaint import KINDS, bad_row
 from sottovoce.client.unit import NUMBER, Unit
 from sottovoce.errors import BadInput
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sottovoce.client.frames import read_frame
-from sottovoce.client.table import SiteTable
+from sottovoce.client.reading.frames import read_frame
+from sottovoce.client.reading.table import SiteTable
 from sottovoce.errors import BadInput
 from sottovoce.sim.randomness import dice
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from sottovoce.client.column import Column, Floats, from_numpy
-from sottovoce.client.complaint import DROP, FINITE, bad_row, check_missing, kind_of, sentence
-from sottovoce.client.objects import from_objects
+from sottovoce.client.reading.column import Column, Floats, from_numpy
+from sottovoce.client.reading.complaint import DROP, FINITE, bad_row, check_missing, kind_of, sentence
+from sottovoce.client.reading.objects import from_objects
 from sottovoce.client.record import Records
 from sottovoce.client.unit import Unit
 
@@ -111,7 +111,7 @@ def _open_arrow(column: Any, where: str) -> Column:
     """Read an Arrow column."""
     import pyarrow as pa
 
-    from sottovoce.client.arrow_column import from_arrow
+    from sottovoce.client.reading.arrow_column import from_arrow
 
     if not isinstance(column, pa.Array | pa.ChunkedArray):
         raise sentence(where, f"is {kind_of(column)}: give one column of records")

@@ -7,11 +7,11 @@ from typing import Any
 import narwhals as nw
 from narwhals.exceptions import NarwhalsError
 
-from sottovoce.client.complaint import check_missing, kind_of, sentence
-from sottovoce.client.groups import arrow_labels, encode, group, refuse_missing
-from sottovoce.client.persons import Roll, check_dice
-from sottovoce.client.table import SiteTable
-from sottovoce.client.values import check_column
+from sottovoce.client.reading.complaint import check_missing, kind_of, sentence
+from sottovoce.client.reading.groups import arrow_labels, encode, group, refuse_missing
+from sottovoce.client.reading.persons import Roll, check_dice
+from sottovoce.client.reading.table import SiteTable
+from sottovoce.client.reading.values import check_column
 from sottovoce.errors import BadInput
 
 WHO = "every row must name its person"

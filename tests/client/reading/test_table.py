@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from sottovoce.client.table import read_sites
+from sottovoce.client.reading.table import read_sites
 from sottovoce.errors import BadInput
 
 NORTH, SOUTH = [3.0, 4.5, 6.0], [1.0, 2.0]
@@ -83,7 +83,7 @@ def test_text_of_a_table_hides_the_values() -> None:
         (pd.Series(NORTH), "sites is one column: give a mapping"),
         (
             pd.DataFrame({"a": NORTH}),
-            "sites is a data frame: name its value column and its site column as well (column",
+            "sites is a data frame: read it first with sv.read_frame(frame",
         ),
         (pl.DataFrame({"a": NORTH}), "sites is a data frame: "),
         (pl.LazyFrame({"a": NORTH}), "sites is a data frame: "),

@@ -1,0 +1,1 @@
+"""From arrays, data frames and files to the checked records of each site."""

@@ -1,0 +1,136 @@
+"""What each method leaves behind, seen alike: an estimate, an interval at any level, a test, a trajectory."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from sottovoce.engine.trajectory import Estimating, Row, Trajectory
+from sottovoce.estimators import regression_root, sgd
+from sottovoce.estimators.sgd import SgdState
+from sottovoce.estimators.staged import Local
+from sottovoce.estimators.study import SgdStudy
+from sottovoce.facade import normal
+from sottovoce.inference import inversion, self_normalised
+from sottovoce.inference.critical_values import p_value as self_normalised_p_value
+
+
+class Interval(NamedTuple):
+    """An interval of confidence."""
+
+    low: float
+    high: float
+
+
+class Solution(Protocol):
+    """A finished method."""
+
+    @property
+    def point(self) -> float:
+        """Return the estimate."""
+
+    def interval(self, level: float) -> Interval:
+        """Return the interval at a confidence level."""
+
+    def p_value(self, value: float, alternative: str) -> float:
+        """Return the p-value of a supposed quantile."""
+
+    def trajectory(self, level: float) -> list[Row]:
+        """Return the estimates and intervals on the way."""
+
+
+@dataclass(frozen=True)
+class StagedSolution:
+    """The staged design: the test inverted on its stages."""
+
+    local: Local
+
+    @property
+    def point(self) -> float:
+        """Return the root of the weighted stages."""
+        return inversion.root(self.local.stages, self.local.centre, self.local.reach)
+
+    def interval(self, level: float) -> Interval:
+        """Invert the test at a level."""
+        found = inversion.invert(self.local.stages, self.local.centre, self.local.reach, normal.two_sided(level))
+        return Interval(found.low, found.high)
+
+    def p_value(self, value: float, alternative: str) -> float:
+        """Return the p-value that agrees with the interval."""
+        z = inversion.evidence(self.local.stages, self.local.centre, self.local.reach, value)
+        return normal.p_value(-z, alternative)
+
+    def trajectory(self, level: float) -> list[Row]:
+        """Return what the first stages alone would have said, stage by stage."""
+        z, rows = normal.two_sided(level), []
+        for i, mark in enumerate(self.local.milestones, start=1):
+            seen = inversion.invert(self.local.stages[:i], mark.centre, mark.reach, z)
+            rows.append(Row(mark.rounds, mark.reports, seen.point, seen.low, seen.high))
+        return rows
+
+
+@dataclass(frozen=True)
+class RegressionSolution:
+    """The root of the regression of reports on queries."""
+
+    study: SgdStudy
+    state: SgdState
+    rows: tuple[SgdState, ...]
+
+    @property
+    def point(self) -> float:
+        """Return where the fitted line crosses."""
+        return regression_root.estimate(self.study, self.state).point
+
+    def interval(self, level: float) -> Interval:
+        """Return the Fieller interval."""
+        found = regression_root.estimate(self.study, self.state, level)
+        return Interval(found.low, found.high)
+
+    def p_value(self, value: float, alternative: str) -> float:
+        """Return the p-value of the test that the interval inverts."""
+        return regression_root.p_value(self.study, self.state, value, alternative)
+
+    def trajectory(self, level: float) -> list[Row]:
+        """Return the rows of the states kept on the way."""
+        return _rows(self.study, self.rows, regression_root.estimate, level)
+
+
+@dataclass(frozen=True)
+class SelfNormalisedSolution:
+    """The averaged recursion with the self-normalised interval."""
+
+    study: SgdStudy
+    state: SgdState
+    rows: tuple[SgdState, ...]
+
+    @property
+    def point(self) -> float:
+        """Return the average of the merged points."""
+        return float(self_normalised.average(self.state.memory))
+
+    def interval(self, level: float) -> Interval:
+        """Return the average plus and minus the critical value times the self-normaliser."""
+        found = sgd.estimate(self.study, self.state, level)
+        return Interval(found.low, found.high)
+
+    def p_value(self, value: float, alternative: str) -> float:
+        """Return the p-value of the self-normalised statistic; its law is symmetric."""
+        spread = float(self_normalised.variance(self.state.memory)) ** 0.5
+        statistic = (self.point - value) / spread if spread > 0 else np.inf
+        both = float(self_normalised_p_value(abs(statistic), sgd.own_clock(self.study, self.state)))
+        if alternative == "two-sided":
+            return both
+        return both / 2 if (statistic > 0) == (alternative == "greater") else 1 - both / 2
+
+    def trajectory(self, level: float) -> list[Row]:
+        """Return the rows of the states kept on the way."""
+        return _rows(self.study, self.rows, sgd.estimate, level)
+
+
+def _rows(study: SgdStudy, states: tuple[SgdState, ...], estimate: Estimating, level: float) -> list[Row]:
+    """Write a row for each kept state."""
+    trajectory = Trajectory(study, estimate, level)
+    for state in states:
+        trajectory(state)
+    return trajectory.rows
