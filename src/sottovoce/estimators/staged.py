@@ -19,7 +19,7 @@ from sottovoce.estimators.bending import steeper_pilot, steeper_shoulders
 from sottovoce.estimators.guide import Guide
 from sottovoce.estimators.layout import BENT, five, three
 from sottovoce.estimators.pilot import find_pilot
-from sottovoce.estimators.search import find
+from sottovoce.estimators.search import Found, find
 from sottovoce.inference.inversion import Stage, root
 
 FIRST_MASS = 1.2  # allowance of the pilot, in units of its own cubed mass: it is wide, and may be wrong by its slope
@@ -66,11 +66,15 @@ class Kept(NamedTuple):
     allowance: float
 
 
-def talk(study: StagedStudy) -> Generator[Ask, Counts, Local]:
-    """Run the whole conversation: search, pilot, stages; start again, with more care, where it got lost."""
+def talk(study: StagedStudy, found: Found | None = None) -> Generator[Ask, Counts, Local]:
+    """Run the whole conversation: search, pilot, stages; start again, with more care, where it got lost.
+
+    ``found`` is a location and scale that another conversation has found already.
+    """
     talker = Talker(study.crowd)
     for attempt in range(3):
-        found = yield from find(talker, study.bounds, study.scale, care=0.6**attempt)
+        if found is None or attempt > 0:
+            found = yield from find(talker, study.bounds, study.scale, care=0.6**attempt)
         guide = Guide(found.centre, found.scale, study.tau)
         for heard in found.heard:
             guide.hear(heard)

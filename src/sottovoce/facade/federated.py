@@ -17,7 +17,7 @@ from sottovoce.estimators.pace import constant, decay
 from sottovoce.estimators.schedule import elapsed
 from sottovoce.estimators.search import Found, find
 from sottovoce.estimators.sgd import SgdState
-from sottovoce.estimators.staged import StagedStudy, talk
+from sottovoce.estimators.staged import Local, StagedStudy, talk
 from sottovoce.estimators.study import SgdStudy, horizon
 from sottovoce.facade.panel import Panel, confidence, number, prepare
 from sottovoce.facade.result import QuantileResult
@@ -125,26 +125,20 @@ def run_panel(
     progress: Progress | None,
 ) -> QuantileResult:
     """Run a checked study."""
-    dice: Dice = SystemDice() if randomness is None else randomness
-    *own, public = dice.split(len(panel.names) + 1)
-    doors = [
-        Site(records, Study(float(tau), channel.epsilon, panel.resolution), die, channel)
-        for records, tau, channel, die in zip(panel.table.records, panel.taus, panel.channels, own, strict=True)
-    ]
+    doors = open_sites(panel, randomness)
     solution: Solution
     warnings = panel.warnings
     if method == "staged":
         study = StagedStudy(panel.tau, panel.crowd, panel.bounds, panel.scale, robust)
         local, rounds = converse(talk(study), doors, progress)
         solution = StagedSolution(local)
-        if local.bent and not robust:
-            warnings += ("the density seems to dip at the quantile, as between two modes: compare with robust=True",)
+        warnings += staged_warnings(local, robust)
     else:
         found, rounds = converse(_search(panel), doors, progress)
         walk = _walk_study(panel, found, method, schedule, participation, rounds, [door.size - door.spent for door in doors])
         states: list[SgdState] = []
         sources = [Source(*door.hand_over(rounds + 1)) for door in doors]
-        state = fused.run(walk, sources, Coin(walk, public), states.append)
+        state = fused.run(walk, sources, Coin(walk, randomness), states.append)
         if progress is not None:
             progress(sum(door.size for door in doors))
         solution = (RegressionSolution if method == "regression" else SelfNormalisedSolution)(walk, state, tuple(states))
@@ -159,6 +153,24 @@ def run_panel(
         private=all(door.private for door in doors),
         warnings=warnings,
     )
+
+
+def open_sites(panel: Panel, randomness: Dice | None) -> list[Site]:
+    """Open a site for each column of records, with dice of its own."""
+    dice = SystemDice() if randomness is None else randomness
+    return [
+        Site(records, Study(float(tau), channel.epsilon, panel.resolution), own, channel)
+        for records, tau, channel, own in zip(
+            panel.table.records, panel.taus, panel.channels, dice.split(len(panel.names)), strict=True
+        )
+    ]
+
+
+def staged_warnings(local: Local, robust: bool) -> tuple[str, ...]:
+    """Return what the stages noticed."""
+    if local.bent and not robust:
+        return ("the density seems to dip at the quantile, as between two modes: compare with robust=True",)
+    return ()
 
 
 def _search(panel: Panel) -> Generator[Ask, Counts, Found]:
