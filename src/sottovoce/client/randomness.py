@@ -30,7 +30,7 @@ class SystemDice:
 
     def words(self, n: int) -> Words:
         """Return ``n`` fresh words."""
-        return np.frombuffer(os.urandom(8 * n), dtype=np.uint64)  # noqa: TID251 - its one home
+        return np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
 
     def split(self, n: int) -> "list[SystemDice]":
         """Return ``n`` sources; the system's words are independent anyway."""

@@ -13,15 +13,15 @@ import numpy.typing as npt
 from sottovoce.channels.binary import binary
 from sottovoce.client.encode import answer
 from sottovoce.client.ledger import Ledger
-from sottovoce.client.order import bits_for, order_key
-from sottovoce.client.randomness import Dice, SystemDice, Words
+from sottovoce.client.order import Key, bits_for, order_key
+from sottovoce.client.randomness import Dice, SystemDice
 from sottovoce.client.record import Records
 from sottovoce.errors import BadInput
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.messages import Query, Reports, Study, Tally, from_bytes, to_bytes
 from sottovoce.protocol.walk import moves
 
-CHUNK = 1 << 16
+CHUNK = 1 << 13  # the dice, places and letters of a piece stay in the processor's cache
 
 
 class Rest(NamedTuple):
@@ -31,14 +31,14 @@ class Rest(NamedTuple):
     channel: Channel
     dice: Dice
     resolution: float
-    key: Words
+    key: Key
     taken: int
 
 
 class Site:
     """A place that holds records and answers queries about them."""
 
-    __slots__ = ("_bits", "_dice", "_key", "_ledger", "_letters", "_moves", "_records", "_study", "channel")
+    __slots__ = ("_bits", "_dice", "_key", "_ledger", "_letters", "_moves", "_records", "_study", "_where", "channel")
 
     def __init__(
         self, records: Records, study: Study, dice: Dice | None = None, channel: Channel | None = None
@@ -47,11 +47,12 @@ class Site:
         self._study = study
         self._records = records
         self._dice = SystemDice() if dice is None else dice
-        self._key: Words = order_key(self._dice)
+        self._key = order_key(self._dice)
         self._bits = bits_for(records.size)
         self._ledger = Ledger(records.size)
         self._moves = moves(self.channel, study.tau)
         self._letters = np.empty(min(CHUNK, max(records.size, 1)), dtype=np.uint8)
+        self._where = np.empty(len(self._letters), dtype=np.uint64)
 
     def __repr__(self) -> str:
         return f"Site({self._records.size:,} records, {self._ledger.spent:,} answered)"
@@ -121,6 +122,7 @@ class Site:
                     query.step,
                     self._moves,
                     piece,
+                    self._where,
                 )
                 position += len(piece)
                 done += len(piece)

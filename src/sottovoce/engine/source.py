@@ -10,9 +10,9 @@ import numpy.typing as npt
 from numba import njit, uint64
 
 from sottovoce.client.encode import WORD
-from sottovoce.client.order import bits_for, order_key, place
+from sottovoce.client.order import Key, bits_for, order_key, places
 from sottovoce.client.randomness import Dice, SystemDice, Words
-from sottovoce.estimators.study import Counts, Floats
+from sottovoce.estimators.study import Floats
 from sottovoce.protocol.channel import Channel
 
 Flags = npt.NDArray[np.bool_]
@@ -40,7 +40,7 @@ class Source:
         channel: Channel,
         dice: Dice | None = None,
         resolution: float = 0.0,
-        key: Words | None = None,
+        key: Key | None = None,
         taken: int = 0,
     ) -> None:
         self._values = values
@@ -80,7 +80,7 @@ class Source:
 def fetch(
     values: Floats,
     bits: int,
-    key: Words,
+    key: Key,
     start: int,
     words: Words,
     threshold: np.uint64,
@@ -90,31 +90,11 @@ def fetch(
 ) -> None:
     """Take the next records in the random order, dithered, with the faces of their dice (`client.encode`)."""
     throws = 2 if resolution > 0 else 1
-    where = places(len(values), bits, key, start, len(fetched))
+    where = np.empty(len(fetched), dtype=np.uint64)
+    places(len(values), bits, key, start, where)
     for i in range(len(fetched)):
         fetched[i] = values[where[i]]
         flips[i] = words[throws * i] < threshold
     if resolution > 0:
         for i in range(len(fetched)):
             fetched[i] += resolution * (float(words[2 * i + 1] >> uint64(11)) * WORD - 0.5)
-
-
-@njit(cache=True, nogil=True)
-def places(n: int, bits: int, key: Words, start: int, count: int) -> Counts:
-    """Return which records stand at the next positions, like `client.order.place` but without a branch a record."""
-    whole = 1 << bits  # on its whole range the network never has to walk on
-    where, outside = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-    left = 0
-    for i in range(count):
-        where[i] = place(start + i, whole, bits, key)
-        outside[left] = i
-        left += where[i] >= n
-    while left > 0:
-        still = 0
-        for j in range(left):
-            i = outside[j]
-            where[i] = place(where[i], whole, bits, key)
-            outside[still] = i
-            still += where[i] >= n
-        left = still
-    return where

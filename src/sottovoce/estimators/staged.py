@@ -14,16 +14,18 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.errors import Lost
-from sottovoce.estimators.asking import Ask, Counts, Crowd, Heard, Talker
-from sottovoce.estimators.bending import steeper_pilot, steeper_shoulders
+from sottovoce.estimators.asking import Ask, Counts, Crowd, Floats, Heard, Talker
+from sottovoce.estimators.bending import log_slope, steeper_pilot, steeper_shoulders
 from sottovoce.estimators.guide import Guide
 from sottovoce.estimators.layout import BENT, five, three
 from sottovoce.estimators.pilot import find_pilot
 from sottovoce.estimators.search import Found, find
 from sottovoce.inference.inversion import Stage, root
+from sottovoce.inference.lens import back, through
 
 FIRST_MASS = 1.2  # allowance of the pilot, in units of its own cubed mass: it is wide, and may be wrong by its slope
-BEND = 0.06  # relative slope error from which stages go on with five points
+BEND = 0.08  # relative slope error from which stages go on with five points
+PILOT_BEND, STEEPEST = 0.25, 2.0
 LOST = 0.4  # of the tail: a middle point further off than this (and four errors) means the pilot was mistaken
 
 
@@ -59,11 +61,14 @@ class Local:
 
 
 class Kept(NamedTuple):
-    """An answered stage with its spacing and allowance."""
+    """An answered stage: its points as the lens shows them, and its allowance."""
 
     heard: Heard
+    places: Floats
     spacing: float
     allowance: float
+    origin: float
+    bend: float
 
 
 def talk(study: StagedStudy, found: Found | None = None) -> Generator[Ask, Counts, Local]:
@@ -98,41 +103,78 @@ def _stages(talker: Talker, study: StagedStudy, pilot: Heard, guide: Guide) -> G
     tau, tail = study.tau, min(study.tau, 1 - study.tau)
     noise = math.sqrt(study.crowd.unit_variance)
     before = talker.spent - float(pilot.counts.sum() / study.crowd.sizes.sum())
-    half = float(pilot.points[2] - pilot.points[0]) / 2
     mass = float(pilot.below[2] - pilot.below[0]) / 2
-    kept = [Kept(pilot, half, FIRST_MASS * tail * max(0.6, mass / tail) ** 3)]
+    middle = float(pilot.points[1])
+    bends = Bends(pilot)
+    places = _seen(pilot.points, middle, bends.best)
+    half = float(places[2] - places[0]) / 2
+    kept = [Kept(pilot, places, half, FIRST_MASS * tail * max(0.6, mass / tail) ** 3, middle, bends.best)]
     slope, shrink, bent = mass / half, 1.0, False
-    centre, reach = root(as_stages(kept, study), float(pilot.points[1]), half), half
+    reach = float(pilot.points[2] - pilot.points[0]) / 2
+    centre = root(as_stages(kept, study), middle, reach)
     milestones = [Milestone(len(talker.heard), talker.reports, centre, reach)]
     while talker.left > 1e-9:
         used = talker.spent - before
         now = min(used, talker.left)
         if talker.left - now < 0.35 * used:
             now = talker.left
-        error, crooked = noise / math.sqrt(used), study.robust or bent
-        plan = five(error, tail, slope, 0.75 * half, shrink) if crooked else three(error, tail, slope, 0.75 * half)
-        heard = yield from talker.ask(centre + plan.spacing * plan.offsets, now * plan.parts)
+        error, crooked, bend = noise / math.sqrt(used), study.robust or bent, bends.best
+        widest = 0.75 * float(np.diff(_seen(pilot.points[[0, 2]], centre, bend))[0]) / 2
+        plan = five(error, tail, slope, widest, shrink) if crooked else three(error, tail, slope, widest)
+        places = plan.spacing * plan.offsets
+        heard = yield from talker.ask([back(place, centre, bend) for place in places], now * plan.parts)
         if _is_lost(heard, tau):
             guide.hear(pilot)
             guide.hear(heard)
             return None
+        allowance = plan.allowance
         if crooked:
             steeper, doubt = steeper_shoulders(heard)
             beyond = min(max(0.0, steeper - doubt), 2.0)
             shrink = min(shrink, max(0.5, 1 / (1 + beyond)))
-            kept.append(Kept(heard, plan.spacing, plan.allowance + BENT * beyond * slope * plan.spacing / 4))
-            slope = _slope(kept[1:], slope)
+            allowance += BENT * beyond * slope * plan.spacing / 4
         else:
-            kept.append(Kept(heard, plan.spacing, plan.allowance))
-            slope = _slope(kept[1:], slope)
-            steeper, doubt = steeper_pilot(pilot, heard)
-            if steeper - 0.5 * doubt > BEND:
-                bent = True
-                kept[-1] = Kept(heard, plan.spacing, max(plan.allowance, (steeper - 0.5 * doubt) * slope * plan.spacing))
-        reach = 2 * plan.spacing
+            steeper, doubt = steeper_pilot(pilot, pilot.points - centre, heard, float(heard.points[2] - heard.points[0]) / 2)
+            beyond = steeper - 0.5 * doubt
+            if beyond > BEND:
+                bent, allowance = True, max(allowance, beyond * slope * plan.spacing)
+        kept.append(Kept(heard, places, plan.spacing, allowance, centre, bend))
+        slope = _slope(kept[1:], slope)
+        bends.hear(heard, places, bend)
+        reach = float(heard.points[-1] - heard.points[0])
         centre = root(as_stages(kept, study), centre, 1.5 * reach)
         milestones.append(Milestone(len(talker.heard), talker.reports, centre, reach))
     return Local(tuple(as_stages(kept, study)), centre, reach, tuple(milestones), bent)
+
+
+class Bends:
+    """How fast the logarithm of the density changes at the quantile, as far as known; shrunk towards zero."""
+
+    def __init__(self, pilot: Heard) -> None:
+        self._estimate, variance = log_slope(pilot.below, pilot.variances, pilot.points)
+        # the pilot is wide: what it sees may be half of what is true at the quantile
+        self._variance = variance + PILOT_BEND * self._estimate**2
+        self._widest = float(pilot.points[2] - pilot.points[0]) / 2
+
+    @property
+    def best(self) -> float:
+        """Return the estimate, shrunk by its own noise and kept moderate over the width of the pilot."""
+        shrunk = self._estimate**3 / (self._estimate**2 + self._variance) if self._estimate else 0.0
+        return min(max(shrunk, -STEEPEST / self._widest), STEEPEST / self._widest)
+
+    def hear(self, heard: Heard, places: Floats, bend: float) -> None:
+        """Learn from a stage: what its lens did not straighten."""
+        n = len(places) // 2
+        ends = [n - 1, n, n + 1]
+        more, variance = log_slope(heard.below[ends], heard.variances[ends], places[ends])
+        weight = self._variance / (self._variance + variance)
+        self._estimate += weight * (bend + more - self._estimate)
+        self._variance *= 1 - weight
+
+
+def _seen(points: Floats, origin: float, bend: float) -> Floats:
+    """Return points as a lens shows them."""
+    return np.array([through(float(point), origin, bend) for point in points])
 
 
 def _is_lost(heard: Heard, tau: float) -> bool:
@@ -145,7 +187,7 @@ def _is_lost(heard: Heard, tau: float) -> bool:
 def _slope(kept: list[Kept], before: float) -> float:
     """Pool the side contrasts within stages into one slope; keep the old one if noise swallowed it."""
     weight, total = 0.0, 0.0
-    for heard, spacing, _ in kept:
+    for heard, _, spacing, *_ in kept:
         middle = len(heard.points) // 2
         variance = float(heard.variances[middle - 1] + heard.variances[middle + 1])
         weight += 2 * spacing**2 / variance
@@ -157,17 +199,19 @@ def _slope(kept: list[Kept], before: float) -> float:
 def as_stages(kept: list[Kept], study: StagedStudy) -> list[Stage]:
     """Turn what was heard into stages of the test, with variances from the pooled middle points of each site."""
     crowd = study.crowd
-    ones = np.sum([heard.ones[:, len(heard.points) // 2] for heard, _, _ in kept], axis=0)
-    counts = np.sum([heard.counts[:, len(heard.points) // 2] for heard, _, _ in kept], axis=0)
+    ones = np.sum([heard.ones[:, len(heard.points) // 2] for heard, *_ in kept], axis=0)
+    counts = np.sum([heard.counts[:, len(heard.points) // 2] for heard, *_ in kept], axis=0)
     rate = (ones + 1) / (counts + 2)
     spread = crowd.shares**2 * rate * (1 - rate) / crowd.rates**2
     return [
         Stage(
-            heard.points,
+            places,
             heard.below - study.tau,
             np.sum(spread[:, None] / np.maximum(heard.counts, 1), axis=0),
             allowance,
             spacing,
+            origin,
+            bend,
         )
-        for heard, spacing, allowance in kept
+        for heard, places, spacing, allowance, origin, bend in kept
     ]

@@ -24,8 +24,6 @@ class Test(NamedTuple):
     alternative: str
     pvalue: float
 
-    __test__ = False  # pytest collects classes of this name
-
 
 @dataclass(frozen=True)
 class QuantileResult:

@@ -17,7 +17,10 @@ def summary(result: "QuantileResult") -> str:
         f" Private quantile, tau = {result.tau:.6g} ".center(WIDTH, "="),
         *_wrapped("Estimand", result.estimand),
         *_wrapped("Estimate", result.format(result.estimate)),
-        *_wrapped(f"{result.level:.4g} interval", f"[{result.format(low)}, {result.format(high)}]   (sampling and privacy noise)"),
+        *_wrapped(
+            f"{result.level:.4g} interval",
+            f"[{result.format(low)}, {result.format(high)}]   (sampling and privacy noise)",
+        ),
         *_wrapped("Method", f"{result.method}, {result.rounds:,} rounds, {result.reports:,} reports"),
         *_wrapped("Private", "yes" if result.private else "no (simulation, or no budget at some site)"),
     ]
@@ -51,8 +54,8 @@ def summary(result: "QuantileResult") -> str:
 
 def _row(name: str, *cells: str) -> str:
     """Lay one line of the table of sites."""
-    shown = name if len(name) <= 30 else name[:29] + "…"
-    return f"{shown:<30}" + "".join(f"{cell:>12}" for cell in cells)
+    shown = name if len(name) <= 28 else name[:27] + "…"
+    return f"{shown:<28}" + "".join(f"{cell:>12}" for cell in cells[:-1]) + f"{cells[-1]:>14}"
 
 
 def _wrapped(title: str, text: str) -> list[str]:

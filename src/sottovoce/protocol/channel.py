@@ -29,7 +29,7 @@ class Channel:
     def __post_init__(self) -> None:
         totals = {sum(row) for row in self.weights}
         letters = {len(row) for row in self.weights}
-        if len(totals) != 1 or len(letters) != 1 or min(min(row) for row in self.weights) < 0:
+        if len(totals) != 1 or len(letters) != 1 or min(totals) < 1 or min(min(row) for row in self.weights) < 0:
             raise ValueError("channel weights need rows of one length and one positive total, without negative entries")
         if len(self.vertices) != len(self.weights) or len(self.table) != len(self.weights[0]):
             raise ValueError("channel vertices and table must match the weights' rows and columns")

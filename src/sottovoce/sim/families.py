@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy import special
 
 Floats = npt.NDArray[np.float64]
-Generator = np.random.Generator  # noqa: TID251 - seeded randomness lives in this room
+Generator = np.random.Generator
 
 Law = tuple[
     Callable[..., Floats],

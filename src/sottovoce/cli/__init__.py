@@ -1,0 +1,44 @@
+"""The command line: each command parses, calls one function of the facade, and prints.
+
+Nothing heavier than typer is imported here, so that `--help` is instant; a command imports what it needs when it runs.
+"""
+
+from typing import Annotated
+
+import typer
+
+from sottovoce import __version__
+from sottovoce.cli.demo import demo
+from sottovoce.cli.quantile import quantile
+
+app = typer.Typer(
+    name="sottovoce",
+    help="Private quantiles, with honest intervals: over many sites, under local differential privacy.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.command()(quantile)
+app.command()(demo)
+
+
+def _show_version(asked: bool) -> None:
+    """Print the version and stop."""
+    if asked:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _before_any_command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Hold the options that stand before a command."""
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="sottovoce")

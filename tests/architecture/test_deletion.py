@@ -1,0 +1,112 @@
+"""The server side runs with every room gone that could hold a record or a seed."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "sottovoce"
+GONE = ("client", "sim", "engine", "facade", "cli", "__main__.py")
+
+SCRIPT = '''
+import importlib, math, pkgutil, sys
+from statistics import NormalDist
+import numpy as np
+import sottovoce
+
+seen = []
+for found in pkgutil.walk_packages(sottovoce.__path__, "sottovoce."):
+    importlib.import_module(found.name)
+    seen.append(found.name)
+for room in ("client", "sim", "engine", "facade", "cli"):
+    try:
+        importlib.import_module("sottovoce." + room)
+    except ModuleNotFoundError:
+        continue
+    raise AssertionError(room + " is still there")
+
+from sottovoce.channels.binary import binary, rate_of
+from sottovoce.estimators import sgd
+from sottovoce.estimators.asking import Crowd
+from sottovoce.estimators.pace import decay
+from sottovoce.estimators.schedule import elapsed
+from sottovoce.estimators.staged import StagedStudy, talk
+from sottovoce.estimators.study import SgdStudy
+from sottovoce.inference import inversion
+
+law, tau = NormalDist(20.0, 3.0), 0.7
+channels = (binary(1.0), binary(2.0))
+rates = np.array([rate_of(channel) for channel in channels])
+crowd = Crowd(np.array([0.4, 0.6]), rates, np.array([40_000, 60_000]))
+conversation = talk(StagedStudy(tau, crowd))
+ask = next(conversation)
+while True:
+    above = np.array([1 - law.cdf(float(point)) for point in ask.points])
+    said = (1 - rates[:, None]) / 2 + rates[:, None] * above
+    try:
+        ask = conversation.send(np.rint(ask.counts * said).astype(np.int64))
+    except StopIteration as stop:
+        local = stop.value
+        break
+found = inversion.invert(local.stages, local.centre, local.reach, 1.96)
+truth = law.inv_cdf(tau)
+assert found.low < truth < found.high, (found, truth)
+assert abs(found.point - truth) < 0.05 and found.high - found.low < 0.5, found
+
+half = np.full(2, 0.5)
+study = SgdStudy(half, half, channels, np.array([300, 200]), elapsed("every:3", 300), 1.0, decay(rates))
+state, word = sgd.init(study), 12345
+for _ in range(len(study.elapsed)):
+    letters = []
+    for question in sgd.query(study, state):
+        bits = []
+        for _ in range(question.counts[0]):
+            word = (1103515245 * word + 12345) % 2**31
+            bits.append(word >> 30)
+        letters.append(bytes(bits))
+    state = sgd.step(study, state, letters)
+estimate = sgd.estimate(study, state)
+assert estimate.n == 500 and math.isfinite(estimate.low) and estimate.low < estimate.point < estimate.high, estimate
+assert not [name for name in sys.modules if name.startswith(("sottovoce.client", "sottovoce.sim"))]
+print(len(seen), "modules")
+'''
+
+
+def run(package: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", SCRIPT],
+        cwd=package.parent,
+        # a fresh copy has no compiled kernels; interpreting them takes a second, compiling them ten
+        env={**os.environ, "PYTHONPATH": str(package.parent), "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    copy = tmp_path / "sottovoce"
+    shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in GONE:
+        assert (copy / name).exists(), name
+        shutil.rmtree(copy / name) if (copy / name).is_dir() else (copy / name).unlink()
+    return copy
+
+
+def test_the_server_side_answers_without_the_other_rooms(package: Path) -> None:
+    assert {path.name for path in package.iterdir() if path.is_dir()} == {"channels", "estimators", "inference", "protocol"}
+    done = run(package)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split()[0]) > 25
+
+
+def test_a_server_that_needs_a_record_fails(package: Path) -> None:
+    path = package / "estimators" / "gate.py"
+    path.write_text(path.read_text() + "\nfrom sottovoce.client.record import Records\n")
+    done = run(package)
+    assert done.returncode != 0
+    assert "No module named 'sottovoce.client'" in done.stderr

@@ -1,0 +1,124 @@
+"""Checks that every channel passes: modules with EXAMPLES are found, none needs to be listed."""
+
+import importlib
+import math
+import pkgutil
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numba import config
+from scipy import special
+
+from sottovoce import channels
+from sottovoce.client.encode import answer
+from sottovoce.client.order import bits_for, order_key
+from sottovoce.protocol.channel import Channel
+from sottovoce.protocol.exact import logarithm, within
+from sottovoce.protocol.walk import moves
+from sottovoce.sim.randomness import dice
+
+FALSE_ALARM = 1e-6
+DRAWS = 2_000 if config.DISABLE_JIT else 100_000
+
+
+def found() -> Iterator[tuple[str, float, Callable[[float], Channel]]]:
+    for module in pkgutil.iter_modules(channels.__path__, channels.__name__ + "."):
+        for budget, make in importlib.import_module(module.name).EXAMPLES:
+            yield module.name.rpartition(".")[2], budget, make
+
+
+SUBJECTS = list(found())
+every = pytest.mark.parametrize(
+    ("budget", "make"), [s[1:] for s in SUBJECTS], ids=[f"{name}-{budget:.3g}" for name, budget, _ in SUBJECTS]
+)
+
+
+def test_there_are_subjects() -> None:
+    assert {name for name, _, _ in SUBJECTS} >= {"binary"}
+    assert all(len([s for s in SUBJECTS if s[0] == name]) >= 3 for name, _, _ in SUBJECTS)
+
+
+@every
+def test_rows_are_laws(budget: float, make: Callable[[float], Channel]) -> None:
+    channel = make(budget)
+    assert all(isinstance(w, int) and w >= 0 for row in channel.weights for w in row)
+    assert {sum(row) for row in channel.weights} == {channel.total}
+    assert channel.total > 0
+    assert channel.law.sum(axis=1) == pytest.approx(1.0, abs=1e-15)
+
+
+@every
+def test_decoding_gives_the_vertices_back(budget: float, make: Callable[[float], Channel]) -> None:
+    channel = make(budget)
+    size = 1 + float(np.abs(channel.table).max())
+    assert np.abs(channel.law @ channel.table - channel.vertices).max() <= 1e-9 * size
+    # the table holds rounded floats: summed in fractions, its rounding is all that is left
+    for row, vertex in zip(channel.weights, channel.vertices, strict=True):
+        for axis in range(channel.table.shape[1]):
+            decoded = sum(w * Fraction(float(t)) for w, t in zip(row, channel.table[:, axis], strict=True))
+            assert abs(decoded / channel.total - Fraction(float(vertex[axis]))) <= Fraction(size) / 2**52
+
+
+@every
+def test_epsilon_is_within_the_budget_and_close_to_it(budget: float, make: Callable[[float], Channel]) -> None:
+    channel = make(budget)
+    assert within(channel.ratio, budget)
+    if math.isinf(budget):
+        assert channel.ratio is None
+        return
+    assert channel.epsilon <= budget
+    assert budget - channel.epsilon < 1e-8
+
+
+@every
+def test_one_face_less_for_the_rarest_letter_would_break_the_budget(
+    budget: float, make: Callable[[float], Channel]
+) -> None:
+    channel = make(budget)
+    if math.isinf(budget):
+        pytest.skip("no budget, no edge")
+    columns = list(zip(*channel.weights, strict=True))
+    low, high = max(((min(c), max(c)) for c in columns), key=lambda pair: Fraction(pair[1], pair[0]))
+    assert not within(Fraction(high + 1, low - 1), budget)
+    # so far inside that no rounding of the check itself decides
+    assert logarithm(Fraction(high + 1, low - 1)) - channel.epsilon < 1e-7
+
+
+@every
+def test_snap_is_unbiased(budget: float, make: Callable[[float], Channel]) -> None:
+    channel = make(budget)
+    if channel.vertices.shape[1] > 1:
+        pytest.skip("scores of one dimension only")
+    line = channel.vertices[:, 0]
+    grid = (np.arange(1000) + 0.5) / 1000
+    for score in np.linspace(line.min(), line.max(), 11).tolist():
+        snapped = np.mean([line[channel.snap(score, u)] for u in grid.tolist()])
+        assert abs(snapped - score) <= (line.max() - line.min()) / 1000
+
+
+@every
+def test_the_sampler_has_the_law(budget: float, make: Callable[[float], Channel]) -> None:
+    channel = make(budget)
+    if len(channel.weights) != 2 or len(channel.weights[0]) != 2:
+        pytest.skip("the kernel sends one bit")
+    source, values = dice(2024), np.zeros(DRAWS)
+    letters = np.empty(DRAWS, dtype=np.uint8)
+    for symbol, point in ((0, 1.0), (1, -1.0)):
+        answer(
+            values, bits_for(DRAWS), order_key(source), 0, source.words(DRAWS), channel.weights[0][1], 0.0,
+            point, 0.0, moves(channel, 0.5), letters,
+        )  # fmt: skip
+        seen = np.bincount(letters, minlength=2)
+        expected = DRAWS * channel.law[symbol]
+        certain = expected == 0
+        assert not seen[certain].any()
+        statistic = float(np.sum((seen - expected)[~certain] ** 2 / expected[~certain]))
+        degrees = int(np.count_nonzero(~certain)) - 1
+        if expected[~certain].min() < 10:  # too rare for chi-square: a Poisson tail instead
+            rare = int(np.argmin(expected))
+            tail = special.pdtrc(int(seen[rare]) - 1, float(expected[rare])) if seen[rare] else 1.0
+            assert tail > FALSE_ALARM
+        elif degrees:
+            assert special.chdtrc(degrees, statistic) > FALSE_ALARM, (symbol, seen, expected)
