@@ -41,5 +41,5 @@ $(BIN)/python:
 # One stamp an extra, made again when what is to be installed changes.
 $(VENV)/.%: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing sottovoce[$*] (once)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$*]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[$*]'
 	@touch $@

@@ -85,5 +85,7 @@ def _flips(epsilon: float) -> int:
     return flips
 
 
-EXAMPLES = tuple((epsilon, binary) for epsilon in (1e-6, 0.1, 0.5108256237659907, 1.0, 2.944, 8.0, 16.0, 24.0, math.inf))
+EXAMPLES = tuple(
+    (epsilon, binary) for epsilon in (1e-6, 0.1, 0.5108256237659907, 1.0, 2.944, 8.0, 16.0, 24.0, math.inf)
+)
 """Budgets on which the universal channel checks run."""

@@ -39,8 +39,8 @@ class Ledger:
         wanted = sum(query.counts)
         if wanted > self._size - self._spent:
             raise BadInput(
-                f"round {query.round} asks {wanted} records, but only {self._size - self._spent} have not answered yet; "
-                "ask fewer."
+                f"round {query.round} asks {wanted} records, but only {self._size - self._spent} have not answered "
+                "yet; ask fewer."
             )
         first = self._spent
         self._spent += wanted

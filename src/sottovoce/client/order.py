@@ -5,9 +5,11 @@ cost as much as the data. Privacy does not rest on the order, only validity does
 the first third of a sorted file varies 15 % more than in a true shuffle; with eight the two cannot be told apart.
 """
 
+import os
+
 import numpy as np
 import numpy.typing as npt
-from numba import config, njit, uint32, uint64
+from numba import njit, uint32, uint64
 
 from sottovoce.client.randomness import Dice
 
@@ -59,7 +61,7 @@ def places(n: int, bits: int, key: Key, start: int, where: Places) -> None:
             where[i] = _network(where[i], bits, key)
 
 
-if config.DISABLE_JIT:  # uncompiled, the wrap-around of the products is a warning
+if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":  # uncompiled, the wrap-around of the products is a warning
     places = np.errstate(over="ignore")(places)
 
 

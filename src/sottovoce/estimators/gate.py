@@ -58,5 +58,5 @@ def check(crowd: Crowd, tau: float, names: tuple[str, ...]) -> Support:
 
 def _round_up(number: float) -> int:
     """Round up to two digits, as a plan would be stated."""
-    unit = 10 ** max(0, math.floor(math.log10(max(number, 1))) - 1)
+    unit = int(10 ** max(0, math.floor(math.log10(max(number, 1))) - 1))
     return math.ceil(number / unit) * unit

@@ -18,7 +18,11 @@ MISFIT = 0.02  # no picture is exact: keeps a few precise answers from ruling ou
 def _grid() -> tuple[Floats, Floats, Floats, Floats]:
     """Return median offsets, half-mass distances on both sides, and the tail index of the near side."""
     axes = np.meshgrid(
-        np.sinh(np.linspace(-2.3, 2.3, 15)), np.linspace(-3, 3, 16), (-0.7, 0.7), (-2.2, -1.1, -0.5, 1e-6, 0.4, 0.9), indexing="ij"
+        np.sinh(np.linspace(-2.3, 2.3, 15)),
+        np.linspace(-3, 3, 16),
+        (-0.7, 0.7),
+        (-2.2, -1.1, -0.5, 1e-6, 0.4, 0.9),
+        indexing="ij",
     )
     offset, near, asymmetry, tail = (axis.ravel() for axis in axes)
     return offset, np.exp(near), np.exp(near + asymmetry), tail

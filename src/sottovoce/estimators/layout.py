@@ -5,6 +5,7 @@ at ``a / slope`` make the slope's relative error ``e / (a sqrt(side))``. The off
 balances that noise against the curvature; the side share ``2.5 e / a`` minimises the length of the interval.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -49,4 +50,4 @@ def five(noise: float, tail: float, slope: float, widest: float, shrink: float) 
 
 
 def _offset(noise: float, tail: float) -> float:
-    return tail * min(WIDEST, FALL * (noise / tail) ** (1 / 3))
+    return tail * min(WIDEST, FALL * math.pow(noise / tail, 1 / 3))

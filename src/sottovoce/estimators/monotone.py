@@ -26,4 +26,5 @@ def read_quantiles(heard: Sequence[Heard], taus: Floats) -> Floats:
             level, weight = (old * heavy + level * weight) / total, total
         blocks.append((place, level, weight))
     places, levels = np.array([block[0] for block in blocks]), np.array([block[1] for block in blocks])
-    return np.interp(taus, levels, places)
+    quantiles: Floats = np.interp(taus, levels, places)
+    return quantiles

@@ -1,23 +1,25 @@
 """Where is the data, and how wide? Location and scale from nothing, or from public bounds or a public scale.
 
-The location is sectioned in the coordinate ``asinh(q / tiny)``, so that any unit takes a few dozen cuts at most; the
-scale ``h`` with ``F(m + h) - F(m - h) = 1/2`` in its logarithm.
+The location is sectioned at the level one half, whatever the quantile, because far from the data an answer is then the
+clearest; in the coordinate ``asinh(q / tiny)`` any unit takes a few dozen cuts at most. The scale ``h`` with
+``F(m + h) - F(m - h) = 1/2`` is sectioned in its logarithm.
 """
 
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from sottovoce.estimators.asking import Floats, Heard, Talker
+from sottovoce.estimators.asking import Ask, Counts, Floats, Heard, Talker
 from sottovoce.estimators.sections import Cutter
 
-TINY, HUGE = 1e-6, 1e12
-CUT = 0.18
-SCF = 2.0
-TIGHT = 4.0
+TINY, HUGE = 1e-6, 1e12  # the finest unit and the farthest location that are looked for without public knowledge
+ALONE, MANY = (0.24, 0.52), (0.18, 0.45)  # error of a batch and decisive sum: cuts one by one, or many at once
+PATIENCE = 4  # batches until a cut counts as undecided; at the wrong place that happens once in a thousand
+PAIR = 2.0  # a pair has twice the variance of one point, so it asks twice the records
+NEAR = 4.0  # in the coordinate: cuts this close on both sides of the centre tell the scale roughly
+BUDGET, CUTS = 0.015, 18.0  # part of the records for a search by many cuts at once, of which a binary one takes so many
 
 
 @dataclass(frozen=True)
@@ -29,54 +31,71 @@ class Found:
     heard: tuple[Heard, ...]
 
 
+@dataclass(frozen=True)
+class Coordinate:
+    """The coordinate of the search: linear between public bounds, else growing with the magnitude."""
+
+    bounds: tuple[float, float] | None
+    tiny: float
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Return the ends of the range that is searched."""
+        return self.bounds if self.bounds is not None else (-HUGE, HUGE)
+
+    def of(self, value: float) -> float:
+        """Return the coordinate of a value."""
+        return value if self.bounds is not None else math.asinh(value / self.tiny)
+
+    def back(self, places: Floats) -> Floats:
+        """Return the values at coordinates."""
+        return places if self.bounds is not None else self.tiny * np.sinh(places)
+
+
 def find(
-    talker: Talker, bounds: tuple[float, float] | None, scale: float | None, care: float, rough: bool = True
-) -> Generator[Any, Any, Found]:
+    talker: Talker, bounds: tuple[float, float] | None, scale: float | None, care: float = 1.0, rough: bool = True
+) -> Generator[Ask, Counts, Found]:
     """Search for location and scale; ``care`` below one asks more records a cut.
 
     ``rough`` takes the scale from the cuts around the centre where these are near, within a factor of about ten.
     """
     unit = talker.crowd.unit_variance
-    arity = arity_for(unit / (CUT * care) ** 2)
-    cut, decisive = (0.24, 0.52) if arity == 1 else (CUT, 0.45)
-    fraction = unit / (cut * care) ** 2
-    tiny = TINY if scale is None else scale
-    low, high = bounds if bounds is not None else (-HUGE, HUGE)
+    arity = arity_for(unit / (MANY[0] * care) ** 2)
+    error, decisive = ALONE if arity == 1 else MANY
+    part = unit / (error * care) ** 2
     start = len(talker.heard)
+    coordinate = Coordinate(bounds, TINY if scale is None else scale)
 
-    if bounds is None:
-        forward, backward = (lambda q: math.asinh(q / tiny)), (lambda y: tiny * np.sinh(y))
-    else:
-        forward, backward = (lambda q: q), (lambda y: y)
-
-    def at(places: Floats) -> Generator[Any, Any, Floats]:
-        heard = yield from talker.ask(backward(places), np.full(len(places), fraction))
+    def at(places: Floats) -> Generator[Ask, Counts, Floats]:
+        heard = yield from talker.ask(coordinate.back(places), np.full(len(places), part))
         return heard.below - 0.5
 
-    span = forward(high) - forward(low)
-    place = yield from Cutter(at, arity, decisive, 4).section(forward(low), forward(high), 1e-9 * span)
-    centre, left, right = (float(backward(np.array([p]))[0]) for p in place)
+    low, high = coordinate.ends
+    first, last = coordinate.of(low), coordinate.of(high)
+    place = yield from Cutter(at, arity, decisive, PATIENCE).section(first, last, 1e-9 * (last - first))
+    centre, left, right = (float(value) for value in coordinate.back(np.array(place)))
+    sides = [distance for distance, seen in ((centre - left, left > low), (right - centre, right < high)) if seen]
+    if rough and len(sides) == 2 and place.high - place.low < NEAR:
+        return Found(centre, min(sides), tuple(talker.heard[start:]))
 
-    def around(places: Floats) -> Generator[Any, Any, Floats]:
+    def around(places: Floats) -> Generator[Ask, Counts, Floats]:
         widths, n = np.exp(places), len(places)
-        heard = yield from talker.ask(np.concatenate((centre - widths, centre + widths)), np.full(2 * n, SCF * fraction))
+        points = np.concatenate((centre - widths, centre + widths))
+        heard = yield from talker.ask(points, np.full(2 * n, PAIR * part))
         return heard.below[n:] - heard.below[:n] - 0.5
 
-    cutter = Cutter(around, arity, decisive, 4)
-    if rough and left > low and right < high and place.high - place.low < TIGHT:
-        return Found(centre, min(centre - left, right - centre), tuple(talker.heard[start:]))
-    if left > low or right < high:
-        guess = math.log(min(centre - left if left > low else math.inf, right - centre if right < high else math.inf))
-        width = yield from cutter.gallop(guess, math.log(4.0), math.log(3.0))
+    cutter = Cutter(around, arity, decisive, PATIENCE)
+    if sides:
+        width = yield from cutter.gallop(math.log(min(sides)), math.log(4.0), math.log(3.0))
     else:
-        smallest = max(abs(centre) * 1e-13, TINY * 1e-6) if scale is None else scale * 1e-3
+        smallest = max(abs(centre) * 1e-13, coordinate.tiny * 1e-6)
         width = yield from cutter.section(math.log(smallest), math.log(high - low), math.log(3.0))
     return Found(centre, math.exp(width.place), tuple(talker.heard[start:]))
 
 
-def arity_for(fraction: float) -> int:
-    """Return how many cuts to ask at once: as many as cost about one record in a hundred over a whole search."""
+def arity_for(part: float) -> int:
+    """Return how many cuts to ask at once: as many as a small part of the records pays for."""
     for arity in (15, 7, 3):
-        if 14 * arity / math.log2(arity + 1) * 1.3 * fraction <= 0.015:
+        if CUTS * arity / math.log2(arity + 1) * part <= BUDGET:
             return arity
     return 1

@@ -7,13 +7,11 @@ bracket gallops outwards with growing strides.
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Talk = Generator[Any, Any, Floats]
+from sottovoce.estimators.asking import Ask, Counts, Floats
 
 
 class Crossing(NamedTuple):
@@ -28,12 +26,12 @@ class Crossing(NamedTuple):
 class Cutter:
     """How to cut: ask some places (deviations come back), how many at once, and when a place counts as decided."""
 
-    measure: Callable[[Floats], Talk]
+    measure: Callable[[Floats], Generator[Ask, Counts, Floats]]
     arity: int
     decisive: float
     patience: int
 
-    def cut(self, places: Floats) -> Generator[Any, Any, tuple[int, int, int | None]]:
+    def cut(self, places: Floats) -> Generator[Ask, Counts, tuple[int, int, int | None]]:
         """Return the last place below the crossing, the first above it, and an undecided one between them if any."""
         totals, seen = np.zeros(len(places)), np.zeros(len(places))
         left, right = -1, len(places)
@@ -51,20 +49,20 @@ class Cutter:
         between = np.arange(left + 1, right)
         return left, right, int(between[np.argmin(np.abs(totals[between] / seen[between]))])
 
-    def section(self, low: float, high: float, width: float) -> Generator[Any, Any, Crossing]:
+    def section(self, low: float, high: float, width: float) -> Generator[Ask, Counts, Crossing]:
         """Shrink a bracket until a cut stays undecided or the bracket is narrower than ``width``."""
         while high - low > width:
-            places = np.linspace(low, high, self.arity + 2)
+            places = np.linspace(low, high, self.arity + 2).astype(np.float64)
             left, right, near = yield from self.cut(places[1:-1])
             low, high = float(places[left + 1]), float(places[right + 1])
             if near is not None:
                 return Crossing(float(places[near + 1]), low, high)
         return Crossing((low + high) / 2, low, high)
 
-    def gallop(self, start: float, stride: float, width: float) -> Generator[Any, Any, Crossing]:
+    def gallop(self, start: float, stride: float, width: float) -> Generator[Ask, Counts, Crossing]:
         """Bracket the crossing from a guess, doubling the stride, then section."""
         low, high = -np.inf, np.inf
-        flock = stride * (np.arange(self.arity) - (self.arity - 1) / 2)
+        flock: Floats = stride * (np.arange(self.arity) - (self.arity - 1) / 2)
         places = start + flock
         for _ in range(12):
             left, right, near = yield from self.cut(places)

@@ -134,7 +134,9 @@ def _stages(talker: Talker, study: StagedStudy, pilot: Heard, guide: Guide) -> G
             shrink = min(shrink, max(0.5, 1 / (1 + beyond)))
             allowance += BENT * beyond * slope * plan.spacing / 4
         else:
-            steeper, doubt = steeper_pilot(pilot, pilot.points - centre, heard, float(heard.points[2] - heard.points[0]) / 2)
+            steeper, doubt = steeper_pilot(
+                pilot, pilot.points - centre, heard, float(heard.points[2] - heard.points[0]) / 2
+            )
             beyond = steeper - 0.5 * doubt
             if beyond > BEND:
                 bent, allowance = True, max(allowance, beyond * slope * plan.spacing)

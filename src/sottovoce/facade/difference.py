@@ -45,7 +45,9 @@ class Difference:
     def test(self, value: float = 0.0, alternative: str = "two-sided") -> Test:
         """Test whether the difference equals a value."""
         if alternative not in ALTERNATIVES:
-            raise BadInput(f"alternative {alternative!r} is unknown; choose one of {', '.join(map(repr, ALTERNATIVES))}.")
+            raise BadInput(
+                f"alternative {alternative!r} is unknown; choose one of {', '.join(map(repr, ALTERNATIVES))}."
+            )
         z = self._touching(value)
         return Test(value, alternative, normal.p_value(z, alternative))
 
@@ -78,7 +80,9 @@ class Difference:
                 f"  {title:<10} {result.format(result.estimate):>16}   "
                 f"[{result.format(ends.low)}, {result.format(ends.high)}]   {', '.join(result.panel.names)}"
             )
-        lines.append(f"  {'difference':<10} {self.format(self.estimate):>16}   [{self.format(low)}, {self.format(high)}]")
+        lines.append(
+            f"  {'difference':<10} {self.format(self.estimate):>16}   [{self.format(low)}, {self.format(high)}]"
+        )
         lines.append(f"  no difference: p = {self.pvalue:.3g} (two-sided)")
         return "\n".join(lines)
 

@@ -110,7 +110,9 @@ def federated_quantile(
         sites, tau, epsilon, shares=shares, bounds=bounds, scale=scale, resolution=resolution, missing=missing
     )
     if method != "staged":
-        elapsed(schedule, int(panel.crowd.sizes.max()))  # a schedule that cannot be read is refused before anything is spent
+        elapsed(
+            schedule, int(panel.crowd.sizes.max())
+        )  # a schedule that cannot be read is refused before anything is spent
     return run_panel(panel, level, method, schedule, part, robust, randomness, progress)
 
 
@@ -135,13 +137,17 @@ def run_panel(
         warnings += staged_warnings(local, robust)
     else:
         found, rounds = converse(_search(panel), doors, progress)
-        walk = _walk_study(panel, found, method, schedule, participation, rounds, [door.size - door.spent for door in doors])
+        walk = _walk_study(
+            panel, found, method, schedule, participation, rounds, [door.size - door.spent for door in doors]
+        )
         states: list[SgdState] = []
         sources = [Source(*door.hand_over(rounds + 1)) for door in doors]
         state = fused.run(walk, sources, Coin(walk, randomness), states.append)
         if progress is not None:
             progress(sum(door.size for door in doors))
-        solution = (RegressionSolution if method == "regression" else SelfNormalisedSolution)(walk, state, tuple(states))
+        solution = (RegressionSolution if method == "regression" else SelfNormalisedSolution)(
+            walk, state, tuple(states)
+        )
         rounds += len(walk.elapsed)
     return QuantileResult(
         panel=panel,
@@ -191,9 +197,7 @@ def _walk_study(
     iterations = horizon(max(left), len(left), participation)
     slope = 0.25 / found.scale
     pace = (
-        constant(iterations, slope)
-        if method == "regression"
-        else decay(panel.crowd.rates, unit=found.scale / QUARTILE)
+        constant(iterations, slope) if method == "regression" else decay(panel.crowd.rates, unit=found.scale / QUARTILE)
     )
     return SgdStudy(
         taus=panel.taus,
@@ -206,4 +210,3 @@ def _walk_study(
         participation=participation,
         first=rounds,
     )
-

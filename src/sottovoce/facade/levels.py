@@ -127,7 +127,9 @@ def federated_quantiles(
     )
     parts = _parts(split, levels, panel.crowd)
     panels = [
-        prepare(panel.table, tau, epsilon, shares=shares, bounds=bounds, scale=scale, resolution=resolution, thinned=part)
+        prepare(
+            panel.table, tau, epsilon, shares=shares, bounds=bounds, scale=scale, resolution=resolution, thinned=part
+        )
         for tau, part in zip(levels, parts, strict=True)
     ]
     doors = open_sites(panel, randomness)
@@ -181,7 +183,9 @@ def _parts(split: Sequence[float] | None, levels: list[float], crowd: Crowd) -> 
     if split is not None:
         parts = [number(part, "split") for part in split]
         if len(parts) != len(levels) or min(parts) <= 0 or abs(sum(parts) - 1) > 1e-9:
-            raise BadInput(f"split must be {len(levels)} positive parts that sum to 1, not {list(split)!r}; correct it.")
+            raise BadInput(
+                f"split must be {len(levels)} positive parts that sum to 1, not {list(split)!r}; correct it."
+            )
         return parts
     equal = 1 / len(levels)
     if max(support(crowd, tau).ratio / equal**0.5 for tau in levels) <= WARN:

@@ -58,9 +58,7 @@ def prepare(
     """Check all input; ``thinned`` is the part of the records that will answer for this level."""
     table = sites if isinstance(sites, SiteTable) else read_sites(sites, missing=missing)
     taus = np.array([_level(value, where) for value, where in _per_site(tau, table.names, "tau")])
-    channels = tuple(
-        _channel(value, where) for value, where in _per_site(epsilon, table.names, "epsilon")
-    )
+    channels = tuple(_channel(value, where) for value, where in _per_site(epsilon, table.names, "epsilon"))
     weights, shares_name = _shares(shares, table)
     sizes = np.array([records.size for records in table.records], dtype=np.int64)
     crowd = Crowd(weights, np.array([rate_of(channel) for channel in channels]), sizes)
@@ -78,10 +76,10 @@ def prepare(
             f"{needed:,} records would leave this zone"
         )
     if step == 0 and look_rounded(table.records):
-        warnings.append("many records are tied, and ties spoil the interval: give the public resolution= they are rounded to")
-    return Panel(
-        table, level, taus, channels, crowd, measured, shares_name, step, limits, width, tuple(warnings)
-    )
+        warnings.append(
+            "many records are tied, and ties spoil the interval: give the public resolution= they are rounded to"
+        )
+    return Panel(table, level, taus, channels, crowd, measured, shares_name, step, limits, width, tuple(warnings))
 
 
 def _per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, str]]:
@@ -149,7 +147,8 @@ def _shares(shares: Any, table: SiteTable) -> tuple[Floats, str]:
         raise BadInput(f"shares must be 'pooled', 'equal' or a mapping from site to share, not {shares!r}; choose one.")
     if not isinstance(shares, Mapping):
         raise BadInput(
-            f"shares must be 'pooled', 'equal' or a mapping from site to share, not a {type(shares).__name__}; choose one."
+            f"shares must be 'pooled', 'equal' or a mapping from site to share, not a {type(shares).__name__}; "
+            "choose one."
         )
     weights = np.array([number(value, where) for value, where in _per_site(shares, table.names, "shares")])
     if not np.all((weights > 0) & np.isfinite(weights)):

@@ -136,11 +136,13 @@ def _noise(axes: "Axes", result: "QuantileResult") -> None:
     order = sorted(result.drivers, key=lambda name: -result.drivers[name])
     kept = order if len(order) <= BARS else order[: BARS - 1]
     others = order[len(kept) :]
-    names = [_short(name) for name in kept] + ([f"{len(others):,} other sites"] if others else [])
-    parts = [100 * result.drivers[name] for name in kept] + (
-        [100 * sum(map(result.drivers.__getitem__, others))] * bool(others)
-    )
-    notes = [f"ε {result.epsilon[name]:.3g}, {sizes[name]:,}" for name in kept] + [""] * bool(others)
+    names = [_short(name) for name in kept]
+    parts = [100 * result.drivers[name] for name in kept]
+    notes = [f"ε {result.epsilon[name]:.3g}, {sizes[name]:,}" for name in kept]
+    if others:
+        names.append(f"{len(others):,} other sites")
+        parts.append(100 * sum(result.drivers[name] for name in others))
+        notes.append(f"{sum(sizes[name] for name in others):,}")
     axes.barh(range(len(names)), parts, color=SOFT, height=0.72)
     for place, (part, note) in enumerate(zip(parts, notes, strict=True)):
         axes.text(part + 0.012 * max(parts), place, note, va="center", fontsize=7.5, color="#333333")

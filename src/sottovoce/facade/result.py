@@ -69,7 +69,9 @@ class QuantileResult:
             "two-sided", "greater" or "less".
         """
         if alternative not in ALTERNATIVES:
-            raise BadInput(f"alternative {alternative!r} is unknown; choose one of {', '.join(map(repr, ALTERNATIVES))}.")
+            raise BadInput(
+                f"alternative {alternative!r} is unknown; choose one of {', '.join(map(repr, ALTERNATIVES))}."
+            )
         supposed = self.panel.table.unit.parse(value, where="the value to test")
         return Test(supposed, alternative, self._pvalue(supposed, alternative))
 
@@ -104,10 +106,11 @@ class QuantileResult:
         unit = "persons" if table.per_person else "records"
         if number == 1:
             return f"the value below which {self.tau:.6g} of the {unit} of {self.panel.names[0]} lie"
+        below = f"the value below which {self.tau:.6g}"
         text = {
-            "pooled": f"the value below which {self.tau:.6g} of all {unit} of the {number} sites lie (pooled)",
-            "equal": f"the value below which {self.tau:.6g} lies when each of the {number} sites counts the same (equal)",
-            "custom": f"the value below which {self.tau:.6g} lies when the {number} sites count by their given shares (custom)",
+            "pooled": f"{below} of all {unit} of the {number} sites lie (pooled)",
+            "equal": f"{below} lies when each of the {number} sites counts the same (equal)",
+            "custom": f"{below} lies when the {number} sites count by their given shares (custom)",
         }
         return text[self.panel.shares_name]
 

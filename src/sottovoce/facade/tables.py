@@ -10,7 +10,13 @@ from sottovoce.client.reading.table import SiteTable
 
 
 def read_frame(
-    frame: Any, *, value: str, site: str, person: str | None = None, missing: str = "refuse", randomness: Dice | None = None
+    frame: Any,
+    *,
+    value: str,
+    site: str,
+    person: str | None = None,
+    missing: str = "refuse",
+    randomness: Dice | None = None,
 ) -> SiteTable:
     """Read the sites of a study from a data frame: pandas, polars, Arrow, or anything narwhals knows.
 

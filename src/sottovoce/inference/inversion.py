@@ -1,10 +1,11 @@
 """An interval for a root by inverting a test, from stages of noisy values at a few points each.
 
 Stage ``i`` saw an increasing function minus its target at points ``x_j``. ``L_i(q)`` is the Lagrange polynomial through
-these values, in a coordinate that straightens the function, ``V_i(q)`` its variance plus the square of an allowance for what the polynomial leaves out. With
-``T(q) = sum L_i / V_i`` and ``J(q) = sum 1 / V_i``, the estimate is the root of ``T`` and the interval is
-``{q: |T(q)| <= z sqrt(J(q))}``, connected to the estimate. The weights depend on the design alone, so ``T`` at the true
-root is a sum of martingale differences of variance ``J``: no slope is estimated, and noise in the slope is absorbed.
+these values, in a coordinate that straightens the function (`inference.lens`); ``V_i(q)`` is its variance plus the
+square of an allowance for what the polynomial leaves out. With ``T(q) = sum L_i / V_i`` and ``J(q) = sum 1 / V_i``, the
+estimate is the root of ``T`` and the interval is ``{q: |T(q)| <= z sqrt(J(q))}``, connected to the estimate. The
+weights depend on the design alone, so ``T`` at the true root is a sum of martingale differences of variance ``J``: no
+slope is estimated, and noise in the slope is absorbed.
 """
 
 import math

@@ -64,4 +64,6 @@ def from_bytes(data: bytes, kind: type[M]) -> M:
     try:
         return msgspec.msgpack.decode(data, type=kind)
     except msgspec.DecodeError as error:
-        raise BadInput(f"these bytes are not a {kind.__name__}: {error}; send the fields of {kind.__name__} alone.") from None
+        raise BadInput(
+            f"these bytes are not a {kind.__name__}: {error}; send the fields of {kind.__name__} alone."
+        ) from None

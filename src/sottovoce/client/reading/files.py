@@ -13,8 +13,8 @@ from sottovoce.client.reading.frames import WHO, pick_columns
 from sottovoce.client.reading.groups import Codes, Labels, encode, group, join_labels, refuse_missing
 from sottovoce.client.reading.persons import Roll, check_dice
 from sottovoce.client.reading.table import SiteTable, check_names, checked_table
-from sottovoce.client.unit import common_unit
 from sottovoce.client.reading.values import Checked, check_column, read_values
+from sottovoce.client.unit import common_unit
 from sottovoce.errors import BadInput
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from sottovoce.client.reading.complaint import DROP, bad_row, sentence
 from sottovoce.client.reading.objects import is_missing
 from sottovoce.client.reading.persons import Roll, one_row_a_person
-from sottovoce.client.record import Records
 from sottovoce.client.reading.table import SiteTable, check_names, checked_table, label_text
 from sottovoce.client.reading.values import Checked
+from sottovoce.client.record import Records
 from sottovoce.errors import BadInput
 
 Codes = npt.NDArray[np.int64]

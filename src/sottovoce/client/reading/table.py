@@ -9,9 +9,9 @@ import narwhals as nw
 import numpy as np
 
 from sottovoce.client.reading.complaint import check_missing, kind_of
+from sottovoce.client.reading.values import read_values
 from sottovoce.client.record import Records
 from sottovoce.client.unit import Unit, common_unit
-from sottovoce.client.reading.values import read_values
 from sottovoce.errors import BadInput
 
 

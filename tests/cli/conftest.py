@@ -1,0 +1,52 @@
+"""The commands have no seed, so their tests load the system's dice: what passes once passes always."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import sottovoce as sv
+from sottovoce.cli import app
+from sottovoce.client.randomness import SystemDice, Words
+
+N = 12_000
+USUAL = {"--value": "delay", "--tau": "0.5", "--epsilon": "3"}
+
+
+@pytest.fixture(autouse=True)
+def loaded_dice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw the system's words from a seed."""
+    seeded = sv.sim.dice(7)
+
+    def words(_: SystemDice, n: int) -> Words:
+        return seeded.words(n)
+
+    monkeypatch.setattr(SystemDice, "words", words)
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the records of two sites, one file each and both in one."""
+    folder, tables = tmp_path_factory.mktemp("records"), []
+    for seed, name in enumerate(("north", "south")):
+        delays = sv.sim.dice(seed).generator().gamma(2.0, 10.0, size=N)
+        table = pa.table({"delay": delays, "word": ["x"] * N, "whose": list(range(N))})
+        pq.write_table(table, folder / f"{name}.parquet")
+        tables.append(table.append_column("clinic", pa.array([name] * N)))
+    pq.write_table(pa.concat_tables(tables), folder / "both.parquet")
+    return folder
+
+
+@pytest.fixture
+def ask() -> Callable[..., Any]:
+    """Ask for the quantile of files in a folder, with the usual options where none are given."""
+
+    def asked(folder: Path, *options: str, files: tuple[str, ...] = ("north.parquet", "south.parquet")) -> Any:
+        usual = [word for name, value in USUAL.items() if name not in options for word in (name, value)]
+        return CliRunner().invoke(app, ["quantile", *(str(folder / name) for name in files), *usual, *options])
+
+    return asked

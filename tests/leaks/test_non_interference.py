@@ -1,0 +1,118 @@
+"""At epsilon 0 and the same dice, two populations give byte-identical transcripts; at epsilon 1 they differ."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from sottovoce.channels.binary import FACES, binary
+from sottovoce.client.record import Records
+from sottovoce.client.site import Site
+from sottovoce.engine import fused, walks
+from sottovoce.engine.conversation import converse
+from sottovoce.engine.participation import Coin
+from sottovoce.engine.source import Source
+from sottovoce.errors import Lost
+from sottovoce.estimators import sgd
+from sottovoce.estimators.asking import Crowd
+from sottovoce.estimators.pace import decay
+from sottovoce.estimators.schedule import elapsed
+from sottovoce.estimators.staged import StagedStudy, talk
+from sottovoce.estimators.study import SgdStudy
+from sottovoce.protocol.channel import Channel
+from sottovoce.protocol.messages import Query, Study, Tally, to_bytes
+from sottovoce.sim.randomness import dice
+
+ENDS = np.array([[0.0], [1.0]])
+# letters that say nothing about the symbol; no table decodes them, so any finite one will do
+SILENT = Channel("silent", ENDS, ((FACES // 2, FACES // 2),) * 2, ENDS)
+SIZES = (700, 400)
+Floats = npt.NDArray[np.float64]
+
+LOW = [np.linspace(-1.0, 1.0, n) for n in SIZES]
+HIGH = [1e6 + np.exp(np.linspace(0.0, 9.0, n))[::-1].copy() for n in SIZES]
+HALF = [np.concatenate((values[:-1], [1e9])) for values in LOW]
+
+
+def sites_of(population: Sequence[Floats], channel: Channel, resolution: float = 0.0) -> list[Site]:
+    return [
+        Site(Records(values), Study(0.5, channel.epsilon, resolution), die, channel)
+        for values, die in zip(population, dice(31).split(len(SIZES)), strict=True)
+    ]
+
+
+def reports(population: Sequence[Floats], channel: Channel, resolution: float = 0.0) -> bytes:
+    """Return all bytes of a series of frozen and walking queries."""
+    sites = sites_of(population, channel, resolution)
+    queries = [
+        Query(1, (0.0,), (50,)),
+        Query(2, (-0.5, 0.0, 0.5), (20, 60, 20)),
+        Query(3, (0.1,), (100,), 0.05),
+        Query(4, (0.2, 1e6), (30, 30), 2.0),
+    ]
+    return b"".join(to_bytes(site.answer(query)) for query in queries for site in sites)
+
+
+def conversation(population: Sequence[Floats], channel: Channel) -> bytes:
+    """Return all bytes of a whole staged conversation, queries and tallies."""
+    log: list[bytes] = []
+
+    class Door:
+        def __init__(self, site: Site) -> None:
+            self.site = site
+
+        def tally(self, query: Query) -> Tally:
+            reply = self.site.tally(query)
+            log.extend((to_bytes(query), to_bytes(reply)))
+            return reply
+
+    crowd = Crowd(np.array([0.6, 0.4]), np.array([0.5, 0.5]), np.array(SIZES))
+    doors = [Door(site) for site in sites_of(population, channel)]
+    try:
+        outcome, _ = converse(talk(StagedStudy(0.5, crowd, bounds=(-9.0, 9.0))), doors)
+        log.append(repr(outcome.centre).encode())
+    except Lost as lost:  # noise alone may lead nowhere: the way there is compared all the same
+        log.append(str(lost).encode())
+    return b"".join(log)
+
+
+def walk(population: Sequence[Floats], channel: Channel, fuse: bool) -> bytes:
+    """Return the last state of the paper's walk, which is all that its reports leave."""
+    study = SgdStudy(
+        np.full(2, 0.5), np.array([0.6, 0.4]), (channel,) * 2, np.array(SIZES), elapsed("every:5", 700), 0.1, decay([0.5])
+    )
+    dies = dice(31).split(2)
+    if fuse:
+        feeds = [Source(values, channel, die) for values, die in zip(population, dies, strict=True)]
+        state = fused.run(study, feeds, Coin(study, dice(1)))
+    else:
+        state = walks.run(study, sites_of(population, channel), Coin(study, dice(1)))
+    assert sgd.reports(study, state) == sum(SIZES)
+    return b"".join(np.asarray(part, dtype=np.float64).tobytes() for part in state)
+
+
+@pytest.mark.parametrize("other", [HIGH, HALF], ids=["another population", "one other record a site"])
+def test_reports_say_nothing_at_epsilon_zero(other: list[Floats]) -> None:
+    assert SILENT.epsilon == 0.0
+    assert reports(LOW, SILENT) == reports(other, SILENT)
+    assert reports(LOW, SILENT, 0.25) == reports(other, SILENT, 0.25)
+
+
+def test_a_conversation_says_nothing_at_epsilon_zero() -> None:
+    assert conversation(LOW, SILENT) == conversation(HIGH, SILENT)
+
+
+@pytest.mark.parametrize("fuse", [False, True], ids=["messages", "fused"])
+def test_a_walk_says_nothing_at_epsilon_zero(fuse: bool) -> None:
+    assert walk(LOW, SILENT, fuse) == walk(HIGH, SILENT, fuse)
+
+
+def test_the_same_comparison_sees_epsilon_one() -> None:
+    channel = binary(1.0)
+    assert reports(LOW, channel) == reports(LOW, channel)
+    assert reports(LOW, channel) != reports(HIGH, channel)
+    assert conversation(LOW, channel) == conversation(LOW, channel)
+    assert conversation(LOW, channel) != conversation(HIGH, channel)
+    for fuse in (False, True):
+        assert walk(LOW, channel, fuse) != walk(HIGH, channel, fuse)

@@ -1,0 +1,49 @@
+"""The figures the staged design must reach, on families it was and was not tuned on; minutes, so `slow`.
+
+A cell's coverage is compared with its floor by a binomial test with a false-alarm rate of 1e-6 over all cells of a
+family set; means over a band of cells are compared with the figure itself.
+"""
+
+import numpy as np
+import pytest
+from benchmarks.cells import TUNED, UNSEEN, staged_cells, valley_cells
+from scipy.special import bdtr
+
+from sottovoce.sim.experiment import Score, score_all
+
+REPLICATIONS = 400
+FALSE_ALARM = 1e-6
+FIGURES = (  # s/t0 up to, lowest coverage of a cell, error, length
+    (0.006, 0.93, 1.10, 1.12),
+    (0.02, 0.93, 1.25, 1.25),
+    (0.04, 0.925, 1.5, 1.6),
+)
+
+
+def plausible(score: Score, floor: float, cells: int) -> bool:
+    """Tell whether a cell's count of covering runs could come from a coverage of at least ``floor``."""
+    covered = round(score.coverage * score.replications)
+    return float(bdtr(covered, score.replications, floor)) > FALSE_ALARM / cells
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("families", [TUNED, UNSEEN], ids=["tuned", "unseen"])
+def test_staged_reaches_its_figures(families: dict) -> None:  # type: ignore[type-arg]
+    scores = score_all(list(staged_cells(families)), REPLICATIONS, seed=11)
+    start = 0.0
+    for top, floor, error, length in FIGURES:
+        band = [score for score in scores if start < score.support <= top]
+        assert len(band) > 5
+        assert [score.name for score in band if not plausible(score, floor, len(scores))] == []
+        coverage = np.mean([score.coverage for score in band])
+        assert 0.94 <= coverage <= 0.96
+        assert np.mean([score.error for score in band]) <= error
+        assert np.mean([score.length for score in band]) <= length
+        start = top
+
+
+@pytest.mark.slow
+def test_five_points_cover_between_two_modes() -> None:
+    scores = score_all(list(valley_cells(robust=True)), REPLICATIONS, seed=12)
+    assert [score.name for score in scores if not plausible(score, 0.90, len(scores))] == []
+    assert np.mean([score.coverage for score in scores]) >= 0.92
