@@ -12,6 +12,7 @@ import sottovoce as sv
 from sottovoce.client.order import ROUNDS
 from sottovoce.client.site import Site
 from sottovoce.facade.result import QuantileResult
+from sottovoce.sim.randomness import dice
 
 METHODS = ("staged", "regression", "self-normalised")
 VALUES = {"north": np.tan(np.linspace(-1.4, 1.4, 3000)), "south": np.linspace(-2.0, 5.0, 2000)}
@@ -37,7 +38,7 @@ def no_numpy_random(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_numpy_random")
 def test_a_study_needs_no_generator(method: str) -> None:
     with pytest.raises(AssertionError, match="was asked"):
-        sv.sim.dice(1)
+        importlib.import_module("numpy.random").default_rng(1)
     assert math.isfinite(run(method).estimate)
 
 
@@ -71,17 +72,17 @@ def test_without_the_system_there_is_no_study(method: str, monkeypatch: pytest.M
 @pytest.mark.parametrize("method", METHODS)
 def test_nobody_can_repeat_a_private_study(method: str) -> None:
     assert run(method).estimate != run(method).estimate
-    seeded = [run(method, randomness=sv.sim.dice(4)) for _ in range(2)]
+    seeded = [run(method, randomness=dice(4)) for _ in range(2)]
     assert seeded[0].estimate == seeded[1].estimate
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_result_says_whether_it_is_private(method: str) -> None:
     assert run(method).private is True
-    assert run(method, randomness=sv.sim.dice(1)).private is False
+    assert run(method, randomness=dice(1)).private is False
     assert run(method, math.inf).private is False
     assert run(method, {"north": 3.0, "south": math.inf}).private is False
-    assert "protects nobody" in run(method, randomness=sv.sim.dice(1)).promise
+    assert "protects nobody" in run(method, randomness=dice(1)).promise
 
 
 def test_there_is_no_seed_anywhere_in_the_public_face() -> None:
@@ -92,5 +93,5 @@ def test_there_is_no_seed_anywhere_in_the_public_face() -> None:
 
 
 def test_seeded_dice_cannot_claim_to_be_private() -> None:
-    assert sv.sim.dice(1).private is False
-    assert all(not part.private for part in sv.sim.dice(1).split(3))
+    assert dice(1).private is False
+    assert all(not part.private for part in dice(1).split(3))

@@ -12,7 +12,7 @@ from numba import njit
 
 from sottovoce.engine.participation import Coin, Masks
 from sottovoce.engine.source import Feed, Flags
-from sottovoce.engine.trajectory import Watch, checkpoints
+from sottovoce.engine.trajectory import ROWS, Watch, checkpoints
 from sottovoce.errors import BadInput
 from sottovoce.estimators.pace import Pace, refresh_due, stride
 from sottovoce.estimators.sgd import SgdState, init, learnt, merge, reached
@@ -30,6 +30,7 @@ def run(
     coin: Coin | None = None,
     watch: Watch | None = None,
     start: float | None = None,
+    rows: int = ROWS,
 ) -> SgdState:
     """Run all rounds and return the last state.
 
@@ -45,6 +46,8 @@ def run(
         Is shown a few states on the way (see `trajectory.checkpoints`).
     start
         Where to start instead of the study's own start.
+    rows
+        How many states the watch is shown at most.
 
     Examples
     --------
@@ -68,7 +71,7 @@ def run(
     width = max(64, min(PIECE, AHEAD // n))
     values, flips = np.empty((n, width)), np.empty((n, width), dtype=np.bool_)
     used, have = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    looks = checkpoints(rounds).tolist() if watch is not None else [rounds]
+    looks = checkpoints(rounds, rows).tolist() if watch is not None else [rounds]
     state = init(study if start is None else replace(study, start=start))
     for stop in looks:
         while state.round < stop:

@@ -1,31 +1,20 @@
 """One quantile over many sites, each record answering once through randomised response."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from sottovoce.client.randomness import Dice, SystemDice
 from sottovoce.client.site import Site
-from sottovoce.engine import fused
 from sottovoce.engine.conversation import converse
-from sottovoce.engine.participation import Coin
-from sottovoce.engine.source import Source
 from sottovoce.errors import BadInput
-from sottovoce.estimators.asking import Ask, Counts, Talker
-from sottovoce.estimators.pace import constant, decay
-from sottovoce.estimators.schedule import elapsed
-from sottovoce.estimators.search import Found, find
-from sottovoce.estimators.sgd import SgdState
 from sottovoce.estimators.staged import Local, StagedStudy, talk
-from sottovoce.estimators.study import SgdStudy, horizon
-from sottovoce.facade.panel import Panel, confidence, number, prepare
+from sottovoce.facade.panel import Panel, confidence, prepare
 from sottovoce.facade.result import QuantileResult
-from sottovoce.facade.solutions import RegressionSolution, SelfNormalisedSolution, Solution, StagedSolution
+from sottovoce.facade.solutions import Solution, StagedSolution
+from sottovoce.facade.walking import prepare_recursion, run_recursion
 from sottovoce.protocol.messages import Study
 
 METHODS = ("staged", "regression", "self-normalised")
-QUARTILE = 0.6745  # of the normal law: the paper's steps presume its spread of one
 Progress = Callable[[int], None]
 
 
@@ -39,6 +28,8 @@ def federated_quantile(
     shares: Any = "pooled",
     schedule: str | Sequence[int] = "every:1",
     participation: float = 1.0,
+    graph: Any = None,
+    norm: str = "l2",
     bounds: Any = None,
     scale: Any = None,
     resolution: Any = None,
@@ -68,6 +59,10 @@ def federated_quantile(
         For the paper's recursion: "every:E", "log", or the rounds' lengths.
     participation
         For the paper's recursion: the part of the sites that answers in each round.
+    graph
+        For the paper's recursion without a server: "ring", or a symmetric matrix that says which sites talk.
+    norm
+        The norm of the self-normalised interval: "l2" (constant memory), "sup" or "l1".
     bounds
         A public pair that contains the quantile; shortens the search.
     scale
@@ -99,56 +94,26 @@ def federated_quantile(
     if method not in METHODS:
         raise BadInput(f"method {method!r} is unknown; choose one of {', '.join(map(repr, METHODS))}.")
     confidence(level)
-    part = number(participation, "participation")
-    if not 0 < part <= 1:
-        raise BadInput(f"participation must lie in (0, 1], not {participation!r}; give the part of sites that answers.")
-    if method == "staged" and (part < 1 or not (isinstance(schedule, str) and schedule == "every:1")):
-        raise BadInput("schedule and participation belong to method 'regression' or 'self-normalised'; choose one.")
-    if method != "staged" and robust:
+    walks = method != "staged"
+    if not walks and (participation, schedule, graph, norm) != (1.0, "every:1", None, "l2"):
+        raise BadInput(
+            "schedule, participation, graph and norm belong to method 'regression' or 'self-normalised'; choose one."
+        )
+    if walks and robust:
         raise BadInput("robust=True belongs to method 'staged'; leave it out.")
     panel = prepare(
         sites, tau, epsilon, shares=shares, bounds=bounds, scale=scale, resolution=resolution, missing=missing
     )
-    if method != "staged":
-        elapsed(
-            schedule, int(panel.crowd.sizes.max())
-        )  # a schedule that cannot be read is refused before anything is spent
-    return run_panel(panel, level, method, schedule, part, robust, randomness, progress)
-
-
-def run_panel(
-    panel: Panel,
-    level: float,
-    method: str,
-    schedule: str | Sequence[int],
-    participation: float,
-    robust: bool,
-    randomness: Dice | None,
-    progress: Progress | None,
-) -> QuantileResult:
-    """Run a checked study."""
+    recursion = prepare_recursion(panel, method, schedule, participation, graph, norm) if walks else None
     doors = open_sites(panel, randomness)
     solution: Solution
     warnings = panel.warnings
-    if method == "staged":
+    if recursion is not None:
+        solution, rounds = run_recursion(panel, recursion, method, doors, randomness, progress)
+    else:
         study = StagedStudy(panel.tau, panel.crowd, panel.bounds, panel.scale, robust)
         local, rounds = converse(talk(study), doors, progress)
-        solution = StagedSolution(local)
-        warnings += staged_warnings(local, robust)
-    else:
-        found, rounds = converse(_search(panel), doors, progress)
-        walk = _walk_study(
-            panel, found, method, schedule, participation, rounds, [door.size - door.spent for door in doors]
-        )
-        states: list[SgdState] = []
-        sources = [Source(*door.hand_over(rounds + 1)) for door in doors]
-        state = fused.run(walk, sources, Coin(walk, randomness), states.append)
-        if progress is not None:
-            progress(sum(door.size for door in doors))
-        solution = (RegressionSolution if method == "regression" else SelfNormalisedSolution)(
-            walk, state, tuple(states)
-        )
-        rounds += len(walk.elapsed)
+        solution, warnings = StagedSolution(local), warnings + staged_warnings(local, robust)
     return QuantileResult(
         panel=panel,
         solution=solution,
@@ -177,36 +142,3 @@ def staged_warnings(local: Local, robust: bool) -> tuple[str, ...]:
     if local.bent and not robust:
         return ("the density seems to dip at the quantile, as between two modes: compare with robust=True",)
     return ()
-
-
-def _search(panel: Panel) -> Generator[Ask, Counts, Found]:
-    """Find a start and a unit for the recursion."""
-    return (yield from find(Talker(panel.crowd), panel.bounds, panel.scale, care=1.0, rough=False))
-
-
-def _walk_study(
-    panel: Panel,
-    found: Found,
-    method: str,
-    schedule: str | Sequence[int],
-    participation: float,
-    rounds: int,
-    left: list[int],
-) -> SgdStudy:
-    """Plan the recursion on the records that the search left."""
-    iterations = horizon(max(left), len(left), participation)
-    slope = 0.25 / found.scale
-    pace = (
-        constant(iterations, slope) if method == "regression" else decay(panel.crowd.rates, unit=found.scale / QUARTILE)
-    )
-    return SgdStudy(
-        taus=panel.taus,
-        shares=panel.crowd.shares,
-        channels=panel.channels,
-        sizes=np.array(left, dtype=np.int64),
-        elapsed=elapsed(schedule, iterations),
-        start=found.centre,
-        pace=pace,
-        participation=participation,
-        first=rounds,
-    )

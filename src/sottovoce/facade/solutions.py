@@ -1,9 +1,8 @@
 """What each method leaves behind, seen alike: an estimate, an interval at any level, a test, a trajectory."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
-
-import numpy as np
 
 from sottovoce.engine.trajectory import Estimating, Row, Trajectory
 from sottovoce.estimators import regression_root, sgd
@@ -12,7 +11,9 @@ from sottovoce.estimators.staged import Local
 from sottovoce.estimators.study import SgdStudy
 from sottovoce.facade import normal
 from sottovoce.inference import inversion, self_normalised
+from sottovoce.inference.critical_values import critical_value
 from sottovoce.inference.critical_values import p_value as self_normalised_p_value
+from sottovoce.inference.self_normalised_path import Path, init_path, look_path, normaliser
 
 
 class Interval(NamedTuple):
@@ -98,11 +99,13 @@ class RegressionSolution:
 
 @dataclass(frozen=True)
 class SelfNormalisedSolution:
-    """The averaged recursion with the self-normalised interval."""
+    """The averaged recursion with the self-normalised interval, in the L2, sup or L1 norm."""
 
     study: SgdStudy
     state: SgdState
     rows: tuple[SgdState, ...]
+    norm: str = "l2"
+    path: Path | None = None
 
     @property
     def point(self) -> float:
@@ -111,14 +114,20 @@ class SelfNormalisedSolution:
 
     def interval(self, level: float) -> Interval:
         """Return the average plus and minus the critical value times the self-normaliser."""
-        found = sgd.estimate(self.study, self.state, level)
-        return Interval(found.low, found.high)
+        half = critical_value(level, sgd.own_clock(self.study, self.state), self.norm) * self._spread
+        return Interval(self.point - half, self.point + half) if half > 0 else Interval(-math.inf, math.inf)
+
+    @property
+    def _spread(self) -> float:
+        """Return the self-normaliser in the chosen norm."""
+        if self.path is not None:
+            return normaliser(self.path, self.norm)
+        return math.sqrt(float(self_normalised.variance(self.state.memory)))
 
     def p_value(self, value: float, alternative: str) -> float:
         """Return the p-value of the self-normalised statistic; its law is symmetric."""
-        spread = float(self_normalised.variance(self.state.memory)) ** 0.5
-        statistic = (self.point - value) / spread if spread > 0 else np.inf
-        both = float(self_normalised_p_value(abs(statistic), sgd.own_clock(self.study, self.state)))
+        statistic = (self.point - value) / self._spread if self._spread > 0 else 0.0
+        both = float(self_normalised_p_value(abs(statistic), sgd.own_clock(self.study, self.state), self.norm))
         if alternative == "two-sided":
             return both
         return both / 2 if (statistic > 0) == (alternative == "greater") else 1 - both / 2
@@ -126,6 +135,25 @@ class SelfNormalisedSolution:
     def trajectory(self, level: float) -> list[Row]:
         """Return the rows of the states kept on the way."""
         return _rows(self.study, self.rows, sgd.estimate, level)
+
+
+class Footprints:
+    """Keeps the path of the average as a run goes by, for the norms that need it, and a few states."""
+
+    def __init__(self) -> None:
+        self.states: list[SgdState] = []
+        self.path = init_path()
+        self._last = self_normalised.init()
+
+    def __call__(self, state: SgdState) -> None:
+        """Take in all rounds since the last look as equal rounds with their mean point."""
+        last, now = self._last, state.memory
+        rounds = now.rounds - last.rounds
+        before = last.offset + (last.centre - now.centre)  # both averages from one centre: no digits are lost
+        mean = now.centre + (now.offset * now.rounds - before * last.rounds) / rounds
+        self.path = look_path(self.path, mean, rounds / (now.noise - last.noise), rounds)
+        self._last = now
+        self.states.append(state)
 
 
 def _rows(study: SgdStudy, states: tuple[SgdState, ...], estimate: Estimating, level: float) -> list[Row]:

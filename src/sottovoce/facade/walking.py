@@ -1,0 +1,111 @@
+"""Running the paper's recursion on a panel: a private search for start and unit, then the compiled rounds."""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sottovoce.client.randomness import Dice
+from sottovoce.client.site import Site
+from sottovoce.engine import fused
+from sottovoce.engine.conversation import converse
+from sottovoce.engine.participation import Coin
+from sottovoce.engine.source import Source
+from sottovoce.engine.trajectory import ROWS
+from sottovoce.errors import BadInput
+from sottovoce.estimators.asking import Ask, Counts, Floats, Talker
+from sottovoce.estimators.graph import metropolis, ring
+from sottovoce.estimators.pace import Pace, constant, decay
+from sottovoce.estimators.schedule import elapsed
+from sottovoce.estimators.search import Found, find
+from sottovoce.estimators.study import SgdStudy, horizon
+from sottovoce.facade.panel import Panel, number
+from sottovoce.facade.solutions import Footprints, RegressionSolution, SelfNormalisedSolution
+from sottovoce.inference.self_normalised_path import CHECKPOINTS
+
+QUARTILE = 0.6745  # of the normal law: the paper's steps presume its spread of one
+NORMS = ("l2", "sup", "l1")
+
+
+@dataclass(frozen=True, eq=False)
+class Recursion:
+    """How the recursion runs, checked: schedule, participation, mixing matrix, and norm of the interval."""
+
+    schedule: str | Sequence[int]
+    participation: float
+    mixing: Floats | None
+    norm: str
+
+
+def prepare_recursion(panel: Panel, method: str, schedule: Any, participation: Any, graph: Any, norm: str) -> Recursion:
+    """Check what belongs to the recursion, before anything is spent."""
+    part = number(participation, "participation")
+    if not 0 < part <= 1:
+        raise BadInput(f"participation must lie in (0, 1], not {participation!r}; give the part of sites that answers.")
+    if norm not in NORMS or (norm != "l2" and method != "self-normalised"):
+        raise BadInput(
+            f"norm {norm!r} does not go with method {method!r}; "
+            "choose 'l2', or 'sup' or 'l1' with method 'self-normalised'."
+        )
+    elapsed(schedule, int(panel.crowd.sizes.max()))
+    mixing = None
+    if graph is not None:
+        if part < 1:
+            raise BadInput("participation below 1 needs the server's average; leave graph out.")
+        if isinstance(graph, str) and graph != "ring":
+            raise BadInput(f"graph must be 'ring' or a matrix of who talks to whom, not {graph!r}; choose one.")
+        mixing = metropolis(ring(len(panel.names)) if isinstance(graph, str) else graph, panel.crowd.shares)
+    return Recursion(schedule, part, mixing, norm)
+
+
+def run_recursion(
+    panel: Panel,
+    recursion: Recursion,
+    method: str,
+    doors: list[Site],
+    randomness: Dice | None,
+    progress: Callable[[int], None] | None,
+) -> tuple[RegressionSolution | SelfNormalisedSolution, int]:
+    """Search, then walk over all records that are left; return the solution and the number of rounds."""
+    found, searched = converse(_search(panel), doors, progress)
+    study = _study(panel, found, recursion, method, searched, [door.size - door.spent for door in doors])
+    footprints = Footprints()
+    sources = [Source(*door.hand_over(searched + 1)) for door in doors]
+    rows = ROWS if recursion.norm == "l2" else CHECKPOINTS
+    state = fused.run(study, sources, Coin(study, randomness), footprints, rows=rows)
+    if progress is not None:
+        progress(int(study.sizes.sum()))
+    kept = tuple(footprints.states[:: max(1, len(footprints.states) // ROWS)])
+    rounds = searched + len(study.elapsed)
+    if method == "regression":
+        return RegressionSolution(study, state, kept), rounds
+    path = None if recursion.norm == "l2" else footprints.path
+    return SelfNormalisedSolution(study, state, kept, recursion.norm, path), rounds
+
+
+def _search(panel: Panel) -> Generator[Ask, Counts, Found]:
+    """Find a start and a unit."""
+    return (yield from find(Talker(panel.crowd), panel.bounds, panel.scale, rough=False))
+
+
+def _study(panel: Panel, found: Found, recursion: Recursion, method: str, searched: int, left: list[int]) -> SgdStudy:
+    """Plan the recursion on the records that the search left."""
+    iterations = horizon(max(left), len(left), recursion.participation)
+    pace: Pace = (
+        constant(iterations, slope=0.25 / found.scale)
+        if method == "regression"
+        else decay(panel.crowd.rates, unit=found.scale / QUARTILE)
+    )
+    return SgdStudy(
+        taus=panel.taus,
+        shares=panel.crowd.shares,
+        channels=panel.channels,
+        sizes=np.array(left, dtype=np.int64),
+        elapsed=elapsed(recursion.schedule, iterations),
+        start=found.centre,
+        pace=pace,
+        mixing=recursion.mixing,
+        participation=recursion.participation,
+        first=searched,
+    )
