@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-WORKERS ?= 2
+WORKERS ?= 0
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types bench clean
@@ -10,10 +10,10 @@ WORKERS ?= 2
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.demo ## the main job on real data: a table and demo/arrival-delays.png
+demo: $(VENV)/.demo $(VENV)/.kernels ## the main job on real data: a table and demo/arrival-delays.png
 	@$(BIN)/sottovoce demo --plot demo/arrival-delays.png
 
-test: $(VENV)/.test ## the tests, without the slow statistical ones
+test: $(VENV)/.test $(VENV)/.kernels ## the tests, without the slow statistical ones (WORKERS=2 for two at a time)
 	@$(BIN)/python -m pytest -n $(WORKERS)
 
 lint: $(VENV)/.all ## ruff and the import contracts
@@ -24,7 +24,7 @@ lint: $(VENV)/.all ## ruff and the import contracts
 types: $(VENV)/.all ## mypy, strict
 	@$(BIN)/mypy
 
-bench: $(VENV)/.all ## the statistical promises and the speeds, measured (minutes)
+bench: $(VENV)/.all $(VENV)/.kernels ## the statistical promises and the speeds, measured (minutes)
 	@$(BIN)/python -m benchmarks
 
 clean: ## remove the environment and everything built
@@ -37,6 +37,11 @@ $(BIN)/python:
 	@echo "Making $(VENV)"
 	@$(PYTHON) -m venv $(VENV) || \
 		{ rm -rf $(VENV); echo "'$(PYTHON)' cannot make an environment: install its venv module"; exit 1; }
+
+# A compiled kernel is kept by the date of its own file, not by those of the functions it calls: forget all when one changes.
+$(VENV)/.kernels: $(shell find src -name '*.py') | $(BIN)/python
+	@find src -name '*.nb[ic]' -delete
+	@touch $@
 
 # One stamp an extra, made again when what is to be installed changes.
 $(VENV)/.%: pyproject.toml constraints.txt | $(BIN)/python

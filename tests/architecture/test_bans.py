@@ -12,7 +12,9 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "sottovoce"
 BESIDE = Path(sys.executable).with_name("ruff")
 RUFF = str(BESIDE) if BESIDE.exists() else shutil.which("ruff")
-needs_ruff = pytest.mark.skipif(RUFF is None, reason="ruff is not installed; pip install 'sottovoce[lint]' to check bans")
+needs_ruff = pytest.mark.skipif(
+    RUFF is None, reason="ruff is not installed; pip install 'sottovoce[lint]' to check bans"
+)
 
 SPELLINGS = {
     "import numpy as np\n\nnp.random.default_rng(1)\n": 1,
@@ -81,9 +83,13 @@ def test_only_the_homes_are_exempt() -> None:
     assert {"numpy.random", "random", "pickle", "secrets", "os.urandom"} <= set(
         settings["flake8-tidy-imports"]["banned-api"]
     )
-    exempt = {place: rules for place, rules in settings["per-file-ignores"].items() if not set(rules) <= {"D", "ARG", "T20"}}
+    exempt = {
+        place: rules for place, rules in settings["per-file-ignores"].items() if not set(rules) <= {"D", "ARG", "T20"}
+    }
     assert {place: rules for place, rules in exempt.items() if "TID251" in rules or "TID" in rules} == HOMES
-    words = [path for path in SOURCE.rglob("*.py") if "noqa: TID" in path.read_text() or "ruff: noqa" in path.read_text()]
+    words = [
+        path for path in SOURCE.rglob("*.py") if "noqa: TID" in path.read_text() or "ruff: noqa" in path.read_text()
+    ]
     assert words == []
 
 
@@ -99,7 +105,9 @@ def drawn_from(path: Path) -> set[str]:
             names.add(f"{node.value.id}.{node.attr}")
     kinds = {"np.random": "numpy.random", "numpy.random": "numpy.random", "os.urandom": "os.urandom"}
     plain = {name: name for name in ("random", "secrets", "pickle")}
-    return {kind for name in names for known, kind in {**kinds, **plain}.items() if (name + ".").startswith(known + ".")}
+    return {
+        kind for name in names for known, kind in {**kinds, **plain}.items() if (name + ".").startswith(known + ".")
+    }
 
 
 def test_each_home_uses_its_own_source_alone() -> None:

@@ -11,7 +11,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "sottovoce"
 GONE = ("client", "sim", "engine", "facade", "cli", "__main__.py")
 
-SCRIPT = '''
+SCRIPT = """
 import importlib, math, pkgutil, sys
 from statistics import NormalDist
 import numpy as np
@@ -72,7 +72,7 @@ estimate = sgd.estimate(study, state)
 assert estimate.n == 500 and math.isfinite(estimate.low) and estimate.low < estimate.point < estimate.high, estimate
 assert not [name for name in sys.modules if name.startswith(("sottovoce.client", "sottovoce.sim"))]
 print(len(seen), "modules")
-'''
+"""
 
 
 def run(package: Path) -> subprocess.CompletedProcess[str]:
@@ -98,7 +98,12 @@ def package(tmp_path: Path) -> Path:
 
 
 def test_the_server_side_answers_without_the_other_rooms(package: Path) -> None:
-    assert {path.name for path in package.iterdir() if path.is_dir()} == {"channels", "estimators", "inference", "protocol"}
+    assert {path.name for path in package.iterdir() if path.is_dir()} == {
+        "channels",
+        "estimators",
+        "inference",
+        "protocol",
+    }
     done = run(package)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.split()[0]) > 25

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sottovoce.channels.binary import FACES, LARGEST, binary, epsilon_of_rate, rate_of, response_rate
@@ -20,6 +20,7 @@ def test_the_rates_of_the_papers(rate: float, epsilon: float) -> None:
     assert rate_of(binary(epsilon)) == pytest.approx(rate, rel=1e-12)
 
 
+@settings(deadline=None)
 @given(st.floats(1e-9, 24.0))
 def test_both_ways_for_any_budget(epsilon: float) -> None:
     rate = response_rate(epsilon)
@@ -28,6 +29,7 @@ def test_both_ways_for_any_budget(epsilon: float) -> None:
     assert rate_of(binary(epsilon)) == pytest.approx(rate, rel=1e-9)
 
 
+@settings(deadline=None)
 @given(st.floats(1e-9, 24.0))
 def test_never_above_any_budget(epsilon: float) -> None:
     channel = binary(epsilon)

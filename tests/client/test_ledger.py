@@ -25,7 +25,8 @@ def test_a_retry_gets_the_remembered_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    "changed", [Query(1, (0.0, 1.5), (3, 4)), Query(1, (0.0, 1.0), (3, 3)), Query(1, (0.0, 1.0), (3, 4), 0.1), Query(0, (), ())]
+    "changed",
+    [Query(1, (0.0, 1.5), (3, 4)), Query(1, (0.0, 1.0), (3, 3)), Query(1, (0.0, 1.0), (3, 4), 0.1), Query(0, (), ())],
 )
 def test_anything_else_about_a_past_round_is_refused(changed: Query) -> None:
     ledger = Ledger(10)

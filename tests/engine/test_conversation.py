@@ -22,7 +22,8 @@ class Door:
 
 def procedure(asks: list[Ask], heard: list[Counts]) -> Generator[Ask, Counts, str]:
     for ask in asks:
-        heard.append((yield ask).copy())
+        ones = yield ask
+        heard.append(ones.copy())
     return "done"
 
 

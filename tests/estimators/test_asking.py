@@ -64,6 +64,11 @@ def test_nobody_is_asked_beyond_the_last_record() -> None:
     assert (talker.spent, talker.left, talker.reports) == (1.0, 0.0, 1008)
 
 
+def test_dust_in_the_fractions_leaves_nobody_out() -> None:
+    crowd = crowd_of([10**14])
+    assert int(allot(crowd, 0.5, np.array([0.5 - 4e-13])).sum()) == 10**14 // 2
+
+
 def test_sites_of_one_record_do_not_all_speak_first() -> None:
     counts = allot(crowd_of([1] * 10), 0.0, np.full(10, 0.1))
     assert counts.sum(axis=0).tolist() == [1] * 10
@@ -85,7 +90,8 @@ def test_decoding_is_unbiased_exactly() -> None:
     exact = float(np.sum(crowd.shares**2 * letter * (1 - letter) / (crowd.rates**2 * counts[:, 0])))
     assert second - mean**2 == pytest.approx(exact, abs=1e-14)
     bound = float(decode(crowd, np.array([0.0]), counts, counts).variances[0])
-    assert bound == pytest.approx(0.16 / (4 * 0.25 * 3) + 0.36 / (4 * 0.64 * 2)) and bound >= exact
+    assert bound == pytest.approx(0.16 / (4 * 0.25 * 3) + 0.36 / (4 * 0.64 * 2))
+    assert bound >= exact
 
 
 def _binomial(n: int, k: int, chance: float) -> float:
@@ -112,11 +118,13 @@ def test_a_talker_remembers_what_it_heard() -> None:
     talker = Talker(crowd_of([100, 50], [1.0, 1.0]))
     talk = talker.ask([1.0, 2.0], [0.1, 0.2])
     ask = next(talk)
-    assert isinstance(ask, Ask) and ask.points.tolist() == [1.0, 2.0]
+    assert isinstance(ask, Ask)
+    assert ask.points.tolist() == [1.0, 2.0]
     with pytest.raises(StopIteration) as stop:
         talk.send(ask.counts)
     assert stop.value.value is talker.heard[0]
     assert talker.heard[0].below == pytest.approx([0.0, 0.0], abs=1e-12)  # every letter says above
-    assert talker.spent == pytest.approx(0.3) and talker.left == pytest.approx(0.7)
+    assert talker.spent == pytest.approx(0.3)
+    assert talker.left == pytest.approx(0.7)
     assert talker.reports == int(ask.counts.sum()) == 45
     assert "ones" not in repr(talker.heard[0])

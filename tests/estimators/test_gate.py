@@ -23,7 +23,8 @@ def test_the_closed_form_divides_refused_from_accepted(rate: float, tau: float) 
     with pytest.raises(Refused):
         check(pooled([math.floor(needed * 0.999)], rate), tau, ("a",))
     measured = check(pooled([math.ceil(needed * 1.001)], rate), tau, ("a",))
-    assert measured.ratio == pytest.approx(0.04, rel=1e-3) and measured.scarce
+    assert measured.ratio == pytest.approx(0.04, rel=1e-3)
+    assert measured.scarce
     assert not check(pooled([math.ceil(needed * (0.04 / 0.03) ** 2 * 1.001)], rate), tau, ("a",)).scarce
 
 
@@ -41,7 +42,9 @@ def test_the_sentence_names_the_number_of_records() -> None:
     with pytest.raises(Refused) as refusal:
         check(pooled([4000, 4000], 0.26), 0.5, ("north", "south"))
     text = str(refusal.value)
-    assert "0.5 quantile" in text and "about 9,300 records" in text and "there are 8,000" in text
+    assert "0.5 quantile" in text
+    assert "about 9,300 records" in text
+    assert "there are 8,000" in text
     assert "site" not in text  # neither site is to blame more than the other
     assert isinstance(refusal.value, BadInput)
 

@@ -17,16 +17,22 @@ def both(noise: float, tail: float, slope: float = 1.0, widest: float = np.inf) 
 def test_all_records_are_placed_symmetrically(noise: float, tail: float) -> None:
     for n, plan in zip((3, 5), both(noise, tail), strict=True):
         assert len(plan.offsets) == len(plan.parts) == n
-        assert plan.parts.sum() == pytest.approx(1.0, abs=1e-14) and np.all(plan.parts > 0)
-        assert plan.parts == pytest.approx(plan.parts[::-1]) and plan.offsets == pytest.approx(-plan.offsets[::-1])
-        assert plan.spacing > 0 and plan.allowance > 0 and np.all(np.diff(plan.offsets) == 1)
+        assert plan.parts.sum() == pytest.approx(1.0, abs=1e-14)
+        assert np.all(plan.parts > 0)
+        assert plan.parts == pytest.approx(plan.parts[::-1])
+        assert plan.offsets == pytest.approx(-plan.offsets[::-1])
+        assert plan.spacing > 0
+        assert plan.allowance > 0
+        assert np.all(np.diff(plan.offsets) == 1)
 
 
 def test_less_noise_narrows_the_points_and_favours_the_middle() -> None:
     for layouts in zip(*(both(noise, 0.5) for noise in NOISES), strict=True):
         spacings, middles = [plan.spacing for plan in layouts], [plan.parts[len(plan.parts) // 2] for plan in layouts]
-        assert spacings == sorted(spacings) and spacings[0] < spacings[-1]
-        assert middles == sorted(middles, reverse=True) and middles[0] > middles[-1]
+        assert spacings == sorted(spacings)
+        assert spacings[0] < spacings[-1]
+        assert middles == sorted(middles, reverse=True)
+        assert middles[0] > middles[-1]
 
 
 def test_points_hold_mass_within_the_tail() -> None:

@@ -55,4 +55,4 @@ def test_one_that_is_lost_is_heard() -> None:
         raise RuntimeError("lost")
 
     with pytest.raises(RuntimeError, match="lost"):
-        run(together([counting("a", 3, 1), lost()]))  # type: ignore[list-item]
+        run(together([counting("a", 3, 1), lost()]))

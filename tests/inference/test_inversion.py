@@ -57,7 +57,8 @@ def test_two_points_of_a_line_give_the_closed_form(slope: float, variance: float
 
 def test_the_interval_follows_a_height() -> None:
     found = invert([two_points(0.5, 1e-4, height=0.2)], 0.0, 2.0, Z)
-    assert found.point == pytest.approx(-0.4) and found.low < -0.4 < found.high
+    assert found.point == pytest.approx(-0.4)
+    assert found.low < -0.4 < found.high
     for edge in (found.low, found.high):
         assert abs(0.2 + 0.5 * edge) == pytest.approx(Z * math.sqrt(1e-4 * (1 + edge**2) / 2), rel=1e-9)
 
@@ -73,7 +74,8 @@ def test_one_side_may_be_open() -> None:
     # values level off to the right, so nothing there is rejected
     flat = Stage(np.array([-1.0, 0.0, 1.0]), np.array([-0.5, 0.0, 0.05]), np.full(3, 0.01), 0.5, 1.0, 0.0, 0.0)
     found = invert([flat], 0.0, 1.0, Z)
-    assert math.isfinite(found.low) and found.high == math.inf
+    assert math.isfinite(found.low)
+    assert found.high == math.inf
 
 
 def test_two_stages_at_the_same_points_are_one_with_the_pooled_values() -> None:
@@ -87,7 +89,8 @@ def test_an_allowance_widens_only_off_the_places() -> None:
     stage = Stage(np.array([-1.0, 0.0, 1.0]), np.array([-0.2, 0.0, 0.2]), np.full(3, 1e-4), 0.0, 1.0, 0.0, 0.0)
     plain = invert([stage], 0.0, 2.0, Z)
     wide = invert([stage._replace(allowance=0.05)], 0.0, 2.0, Z)
-    assert wide.low < plain.low < plain.high < wide.high and wide.point == pytest.approx(0.0, abs=1e-12)
+    assert wide.low < plain.low < plain.high < wide.high
+    assert wide.point == pytest.approx(0.0, abs=1e-12)
     at_place = stage._replace(values=stage.values + 0.2)  # the root is at a place, where nothing is allowed for
     assert root([at_place._replace(allowance=0.05)], 0.0, 2.0) == pytest.approx(-1.0, abs=1e-9)
 
@@ -113,7 +116,8 @@ def test_intervals_are_nested_and_evidence_grows() -> None:
     stages = Curve().stages
     edges = [invert(stages, 0.05, 1.0, z) for z in (0.1, 0.7, 1.6, 2.6)]
     lows, highs = [edge.low for edge in edges], [edge.high for edge in edges]
-    assert lows == sorted(lows, reverse=True) and highs == sorted(highs)
+    assert lows == sorted(lows, reverse=True)
+    assert highs == sorted(highs)
     grown = [evidence(stages, 0.05, 1.0, value) for value in np.linspace(-2.0, 2.0, 41)]
     assert np.all(np.diff(grown) >= -1e-3)  # a scan of 512 steps
 

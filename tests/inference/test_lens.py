@@ -44,7 +44,8 @@ def test_beyond_the_joints_it_goes_on_straight() -> None:
 
 
 def test_without_a_bend_only_the_origin_moves() -> None:
-    assert through(5.5, 2.0, 0.0) == 3.5 and back(3.5, 2.0, 0.0) == 5.5
+    assert through(5.5, 2.0, 0.0) == 3.5
+    assert back(3.5, 2.0, 0.0) == 5.5
 
 
 def test_a_tiny_bend_is_no_jump() -> None:

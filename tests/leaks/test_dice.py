@@ -15,7 +15,7 @@ from sottovoce.facade.result import QuantileResult
 from sottovoce.sim.randomness import dice
 
 METHODS = ("staged", "regression", "self-normalised")
-VALUES = {"north": np.tan(np.linspace(-1.4, 1.4, 3000)), "south": np.linspace(-2.0, 5.0, 2000)}
+VALUES = {"north": np.tan(np.linspace(-1.4, 1.4, 1200)), "south": np.linspace(-2.0, 5.0, 800)}
 
 
 def run(method: str = "staged", epsilon: Any = 3.0, **options: Any) -> QuantileResult:
@@ -30,7 +30,7 @@ def no_numpy_random(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("numpy's generator was asked")
 
     for name in dir(module):
-        if not name.startswith("_") and callable(getattr(module, name)):
+        if not name.startswith("_") and callable(getattr(module, name)) and not isinstance(getattr(module, name), type):
             monkeypatch.setattr(module, name, refuse)
 
 
@@ -53,9 +53,9 @@ def test_every_word_is_the_systems(method: str, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr("os.urandom", counted)
     result = run(method)
-    assert result.reports == 5000
-    # a word a record, and the keys of two orders
-    assert sum(drawn) == 8 * (result.reports + 2 * ROUNDS)
+    assert result.reports == 2000
+    # a word a record, and eight 32-bit keys for each of two orders
+    assert sum(drawn) == 8 * (result.reports + ROUNDS)
     assert len(drawn) < 300
 
 

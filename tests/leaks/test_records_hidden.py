@@ -26,11 +26,22 @@ from sottovoce.facade.result import QuantileResult
 from sottovoce.protocol.messages import Query, Study
 
 SECRET = 123456.789012
-SHOWN = ("123456", "123,456", "123457", "123,457", "1.23457e+05", "1.23456", "123_456", float.hex(SECRET))
+SHOWN = (
+    "123456",
+    "123,456",
+    "123457",
+    "123,457",
+    "1.23457e+05",
+    "1.2346e+05",
+    "1.235e+05",
+    "1.23456",
+    "123_456",
+    float.hex(SECRET),
+)
 pickled: Callable[[object], bytes] = importlib.import_module("pickle").dumps
 
 
-def column(n: int = 2000) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def column(n: int = 1000) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return normal records with secrets among them, far from any quantile that is asked."""
     values = sv.sim.dice(1).generator().standard_normal(n)
     values[::100] = SECRET
@@ -104,7 +115,12 @@ def test_no_pickle_and_no_deep_copy(make: Callable[[], object]) -> None:
 @every
 def test_no_other_encoding(make: Callable[[], object]) -> None:
     holder = make()
-    encoders: list[Callable[[Any], Any]] = [json.dumps, msgspec.json.encode, msgspec.msgpack.encode, msgspec.to_builtins]
+    encoders: list[Callable[[Any], Any]] = [
+        json.dumps,
+        msgspec.json.encode,
+        msgspec.msgpack.encode,
+        msgspec.to_builtins,
+    ]
     if dataclasses.is_dataclass(holder):
         encoders.append(dataclasses.asdict)
     for encode in encoders:
@@ -129,7 +145,13 @@ def test_a_finished_study_shows_nothing_anywhere(
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         done = result(method)
-        shown = [done.summary(), json.dumps(done.to_dict()), str(dict(done.trajectory)), str(done.interval), done.promise]
+        shown = [
+            done.summary(),
+            json.dumps(done.to_dict()),
+            str(dict(done.trajectory)),
+            str(done.interval),
+            done.promise,
+        ]
     for text in (*shown, caplog.text, *capfd.readouterr(), *(str(warning.message) for warning in heard)):
         hidden(text)
 

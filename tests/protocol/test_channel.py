@@ -54,7 +54,7 @@ def test_weights_that_are_no_law_are_refused(weights: tuple[tuple[int, ...], ...
 
 
 @pytest.mark.parametrize(("vertices", "table"), [(np.zeros((3, 1)), ENDS), (ENDS, np.zeros((3, 1)))])
-def test_vertices_and_table_match_the_weights(vertices: np.ndarray, table: np.ndarray) -> None:  # type: ignore[type-arg]
+def test_vertices_and_table_match_the_weights(vertices: np.ndarray, table: np.ndarray) -> None:
     with pytest.raises(ValueError, match="must match"):
         Channel("bad", vertices, ((3, 1), (1, 3)), table)
 

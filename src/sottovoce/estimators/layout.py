@@ -14,7 +14,7 @@ from sottovoce.estimators.asking import Floats
 
 WIDEST = 0.4  # of the tail: the largest mass offset
 FALL = 1.5  # offset = FALL * tail * (noise / tail)^(1/3)
-CURVE = 0.6  # allowance for the cubic term: relative slope error CURVE * (offset / tail)^2, as in a hyperbolic tail
+CURVE = 1.0  # allowance for the cubic term: relative slope error CURVE * (offset / tail)^2, as in a hyperbolic tail
 # five points: slope noise is three times that of three points with the same reach, so more records go to the sides
 NARROWER, OUTER = 0.85, 0.12
 SLOPE_ERROR = 0.2  # allowance for what five points still miss between two modes

@@ -61,4 +61,4 @@ def brackets(heard: Heard, tau: float, slack: float = 0.0) -> bool:
     mass = (high - low) / 2
     inside = low + (0.1 - slack) * tail < tau < high - (0.1 - slack) * tail
     central = abs(middle - tau) < 0.5 * tail + 2 * math.sqrt(float(heard.variances[1]))
-    return inside and central and max(0.25 * tail, 2 * error) < mass < 0.85 * tail + error
+    return inside and central and max(0.25 * tail, 2 * error) < mass < min(1.25 * tail, 0.42) + error

@@ -15,9 +15,11 @@ from sottovoce.estimators.asking import Ask, Counts, Floats, Heard, Talker
 from sottovoce.estimators.sections import Cutter
 
 TINY, HUGE = 1e-6, 1e12  # the finest unit and the farthest location that are looked for without public knowledge
+WIDEST = 690.0  # a search led by noise alone, or outside wrong bounds, still asks at finite points
 ALONE, MANY = (0.24, 0.52), (0.18, 0.45)  # error of a batch and decisive sum: cuts one by one, or many at once
 PATIENCE = 4  # batches until a cut counts as undecided; at the wrong place that happens once in a thousand
 PAIR = 2.0  # a pair has twice the variance of one point, so it asks twice the records
+CLEAR = 0.35  # deviation from one half of a cut outside the bulk of the data
 NEAR = 4.0  # in the coordinate: cuts this close on both sides of the centre tell the scale roughly
 BUDGET, CUTS = 0.015, 18.0  # part of the records for a search by many cuts at once, of which a binary one takes so many
 
@@ -75,11 +77,12 @@ def find(
     place = yield from Cutter(at, arity, decisive, PATIENCE).section(first, last, 1e-9 * (last - first))
     centre, left, right = (float(value) for value in coordinate.back(np.array(place)))
     sides = [distance for distance, seen in ((centre - left, left > low), (right - centre, right < high)) if seen]
-    if rough and len(sides) == 2 and place.high - place.low < NEAR:
+    near = len(sides) == 2 and place.high - place.low < NEAR
+    if rough and near and _clear(talker.heard[start:], left) and _clear(talker.heard[start:], right):
         return Found(centre, min(sides), tuple(talker.heard[start:]))
 
     def around(places: Floats) -> Generator[Ask, Counts, Floats]:
-        widths, n = np.exp(places), len(places)
+        widths, n = np.exp(np.minimum(places, WIDEST)), len(places)
         points = np.concatenate((centre - widths, centre + widths))
         heard = yield from talker.ask(points, np.full(2 * n, PAIR * part))
         return heard.below[n:] - heard.below[:n] - 0.5
@@ -91,6 +94,12 @@ def find(
         smallest = max(abs(centre) * 1e-13, coordinate.tiny * 1e-6)
         width = yield from cutter.section(math.log(smallest), math.log(high - low), math.log(3.0))
     return Found(centre, math.exp(width.place), tuple(talker.heard[start:]))
+
+
+def _clear(heard: list[Heard], point: float) -> bool:
+    """Tell whether the answers at a point lie far from one half; where noise decided a cut, they do not."""
+    here = [answer.below[np.isclose(answer.points, point, rtol=1e-12, atol=0.0)] for answer in heard]
+    return abs(float(np.mean(np.concatenate(here))) - 0.5) > CLEAR
 
 
 def arity_for(part: float) -> int:

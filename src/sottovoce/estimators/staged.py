@@ -24,6 +24,7 @@ from sottovoce.inference.inversion import Stage, root
 from sottovoce.inference.lens import back, through
 
 FIRST_MASS = 1.2  # allowance of the pilot, in units of its own cubed mass: it is wide, and may be wrong by its slope
+STEEP = 0.1  # allowance for each squared change of the logarithm of the density over one spacing
 BEND = 0.08  # relative slope error from which stages go on with five points
 PILOT_BEND, STEEPEST = 0.25, 2.0
 LOST = 0.4  # of the tail: a middle point further off than this (and four errors) means the pilot was mistaken
@@ -79,7 +80,7 @@ def talk(study: StagedStudy, found: Found | None = None) -> Generator[Ask, Count
     talker = Talker(study.crowd)
     for attempt in range(3):
         if found is None or attempt > 0:
-            found = yield from find(talker, study.bounds, study.scale, care=0.6**attempt)
+            found = yield from find(talker, study.bounds, study.scale, care=0.8**attempt, rough=attempt == 0)
         guide = Guide(found.centre, found.scale, study.tau)
         for heard in found.heard:
             guide.hear(heard)
@@ -127,7 +128,8 @@ def _stages(talker: Talker, study: StagedStudy, pilot: Heard, guide: Guide) -> G
             guide.hear(pilot)
             guide.hear(heard)
             return None
-        allowance = plan.allowance
+        steep = min(STEEP * (bend * plan.spacing) ** 2, 0.3)
+        allowance = plan.allowance + steep * slope * plan.spacing / (4 if crooked else 1)
         if crooked:
             steeper, doubt = steeper_shoulders(heard)
             beyond = min(max(0.0, steeper - doubt), 2.0)

@@ -181,6 +181,8 @@ def _levels(taus: Sequence[float]) -> list[float]:
 def _parts(split: Sequence[float] | None, levels: list[float], crowd: Crowd) -> list[float]:
     """Return which part of the records answers for each level."""
     if split is not None:
+        if isinstance(split, str | bytes) or not hasattr(split, "__iter__"):
+            raise BadInput(f"split must be a sequence of parts, not {split!r}; give one for each level.")
         parts = [number(part, "split") for part in split]
         if len(parts) != len(levels) or min(parts) <= 0 or abs(sum(parts) - 1) > 1e-9:
             raise BadInput(

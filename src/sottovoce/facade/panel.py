@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sottovoce.channels.binary import binary, rate_of
-from sottovoce.client.reading.table import SiteTable, read_sites
+from sottovoce.client.reading.table import SiteTable, label_text, read_sites
 from sottovoce.client.ties import look_rounded
 from sottovoce.errors import BadInput
 from sottovoce.estimators.asking import Crowd, Floats
@@ -86,7 +86,7 @@ def _per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, 
     """Pair one value for all sites, or one a site, with the words that say where it came from."""
     if not isinstance(value, Mapping):
         return [(value, what)] * len(names)
-    given = {str(name): item for name, item in value.items()}
+    given = {label_text(name): item for name, item in value.items()}
     unknown = [name for name in given if name not in names]
     absent = [name for name in names if name not in given]
     if unknown or absent:
@@ -106,7 +106,7 @@ def number(value: Any, where: str) -> float:
         raise BadInput(f"{where} must be a number, not {value!r}; correct it.")
     try:
         result = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise BadInput(f"{where} must be a number, not {type(value).__name__}; correct it.") from None
     if math.isnan(result):
         raise BadInput(f"{where} must be a number, not nan; correct it.")
@@ -152,8 +152,10 @@ def _shares(shares: Any, table: SiteTable) -> tuple[Floats, str]:
         )
     weights = np.array([number(value, where) for value, where in _per_site(shares, table.names, "shares")])
     if not np.all((weights > 0) & np.isfinite(weights)):
-        worst = table.names[int(np.argmin(weights))]
-        raise BadInput(f"the share of site {worst!r} must be positive; leave the site out if it is not to count.")
+        worst = table.names[int(np.argmin(np.where(np.isfinite(weights), weights, -np.inf)))]
+        raise BadInput(
+            f"the share of site {worst!r} must be positive and finite; leave the site out if it is not to count."
+        )
     if abs(float(weights.sum()) - 1) > 1e-9:
         raise BadInput(f"the shares sum to {float(weights.sum()):.12g}, not to 1; divide each by their sum.")
     return weights / weights.sum(), "custom"
@@ -179,7 +181,7 @@ def _bounds(bounds: Any, table: SiteTable) -> tuple[float, float] | None:
     if bounds is None:
         return None
     try:
-        low, high = bounds
+        low, high = [bounds] if isinstance(bounds, str | bytes) else bounds
     except (TypeError, ValueError):
         raise BadInput(f"bounds must be a pair (low, high), not {bounds!r}; give two numbers.") from None
     low, high = table.unit.parse(low, where="the lower bound"), table.unit.parse(high, where="the upper bound")
@@ -191,7 +193,7 @@ def _bounds(bounds: Any, table: SiteTable) -> tuple[float, float] | None:
 def _scale(scale: Any, table: SiteTable) -> float | None:
     if scale is None:
         return None
-    if isinstance(scale, str):
+    if isinstance(scale, str) and table.unit.kind != "number":
         width = type(table.unit)("duration").parse(scale, where="scale") / (86400 if table.unit.kind == "date" else 1)
     else:
         width = number(scale, "scale")

@@ -43,7 +43,7 @@ def plot(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11.5, 4.8), dpi=150, layout="constrained")
+    figure = Figure(figsize=(11.5, 5.2), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2, width_ratios=(1.45, 1))
     _trajectory(left, result, reference, measure)
@@ -87,7 +87,7 @@ def _trajectory(
 
     rows = result.trajectory
     low, high = result.interval
-    known = np.isfinite(rows["average"])
+    known = np.isfinite(rows["average"]) & (np.isfinite(rows["low"]) | np.isfinite(rows["high"]))
     reports, average = rows["reports"][known], rows["average"][known]
     bottom, top = _frame(result, average)
     lows, highs = np.clip(rows["low"][known], bottom, top), np.clip(rows["high"][known], bottom, top)
@@ -117,7 +117,7 @@ def _trajectory(
         fontsize=11,
         loc="left",
     )
-    axes.legend(fontsize=8.5, frameon=False, loc="best")
+    axes.legend(fontsize=8.5, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
     _clear(axes)
 
 
@@ -147,11 +147,11 @@ def _noise(axes: "Axes", result: "QuantileResult") -> None:
     for place, (part, note) in enumerate(zip(parts, notes, strict=True)):
         axes.text(part + 0.012 * max(parts), place, note, va="center", fontsize=7.5, color="#333333")
     axes.set_yticks(range(len(names)), names, fontsize=8)
-    axes.invert_yaxis()
+    axes.set_ylim(max(len(names), 5) - 0.4, -0.6)
     axes.set_xlim(0, 1.35 * max(parts))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g} %")
     axes.set_xlabel("part of the noise variance")
-    axes.set_title("Noise by site (with budget ε and records)", fontsize=11, loc="left")
+    axes.set_title("Noise by site (ε, records)", fontsize=11, loc="left")
     _clear(axes)
     axes.grid(visible=False, axis="y")
 

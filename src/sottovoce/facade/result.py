@@ -174,7 +174,7 @@ class QuantileResult:
     def _rounded(self, value: float) -> float:
         """Round to the public resolution: the dithered quantile lies within half a step of the atom."""
         step = self.panel.resolution
-        return round(value / step) * step if step > 0 and math.isfinite(value) else value
+        return float(f"{round(value / step) * step:.16g}") if step > 0 and math.isfinite(value) else value
 
     def _pvalue(self, value: float, alternative: str) -> float:
         """Return the p-value; with a resolution, of the nearest value that rounds to the supposed one."""

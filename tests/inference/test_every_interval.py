@@ -1,0 +1,195 @@
+"""Checks that every interval passes: modules that give one are found, and each needs a case here."""
+
+import importlib
+import math
+import pkgutil
+from collections.abc import Callable
+from itertools import pairwise
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from sottovoce import inference
+from sottovoce.estimators.asking import Crowd
+from sottovoce.estimators.staged import Local, StagedStudy, talk
+from sottovoce.inference import fieller, inversion, self_normalised, self_normalised_path
+from sottovoce.inference.critical_values import p_value
+from sottovoce.inference.inversion import Stage
+
+NORMAL = NormalDist()
+
+
+class Subject(NamedTuple):
+    """One data set seen through one method."""
+
+    point: float
+    interval: Callable[[float], tuple[float, float]]
+    p_value: Callable[[float], float]
+
+
+def answered(robust: bool) -> Local:
+    """Return what a staged conversation leaves when a lognormal law answers with a little noise."""
+    rates = np.array([0.5, 0.8])
+    talking = talk(
+        StagedStudy(0.7, Crowd(np.array([0.4, 0.6]), rates, np.array([30_000, 20_000])), (0.0, 9.0), None, robust)
+    )
+    ask, turn = next(talking), 0
+    while True:
+        turn += 1
+        above = np.array([1 - NORMAL.cdf(math.log(max(float(x), 1e-9)) / 0.8) for x in ask.points])
+        noise = 0.4 * np.sqrt(ask.counts) * math.sin(turn)
+        ones = ask.counts * ((1 - rates[:, None]) / 2 + rates[:, None] * above) + noise
+        try:
+            ask = talking.send(np.clip(np.rint(ones), 0, ask.counts).astype(np.int64))
+        except StopIteration as end:
+            local: Local = end.value
+            return local
+
+
+LOCALS = {robust: answered(robust) for robust in (False, True)}
+MOVES: dict[str, Callable[[float, float], tuple[float, float]]] = {
+    # how each number of a stage changes with the location and the unit: (added, multiplied)
+    "places": lambda location, scale: (0.0, scale),
+    "values": lambda location, scale: (0.0, 1.0),
+    "variances": lambda location, scale: (0.0, 1.0),
+    "allowance": lambda location, scale: (0.0, 1.0),
+    "spacing": lambda location, scale: (0.0, scale),
+    "origin": lambda location, scale: (location, scale),
+    "bend": lambda location, scale: (0.0, 1 / scale),
+}
+
+
+def moved(stage: Stage, location: float, scale: float) -> Stage:
+    changed = {}
+    for name, part in stage._asdict().items():
+        added, times = MOVES[name](location, scale)
+        changed[name] = added + times * part
+    return stage._replace(**changed)
+
+
+def inverted(robust: bool) -> Callable[[float, float], Subject]:
+    def make(location: float, scale: float) -> Subject:
+        local = LOCALS[robust]
+        stages = [moved(stage, location, scale) for stage in local.stages]
+        near, reach = location + scale * local.centre, scale * local.reach
+
+        def interval(level: float) -> tuple[float, float]:
+            found = inversion.invert(stages, near, reach, NORMAL.inv_cdf((1 + level) / 2))
+            return found.low, found.high
+
+        def surprise(value: float) -> float:
+            return 2 * NORMAL.cdf(-abs(inversion.evidence(stages, near, reach, value)))
+
+        return Subject(inversion.root(stages, near, reach), interval, surprise)
+
+    return make
+
+
+def crossed(location: float, scale: float) -> Subject:
+    line = fieller.Line(location, 0.03, 0.4 / scale, -0.05 * scale, 1e-4, 2e-3 / scale**2)
+    return Subject(
+        fieller.crossing(line), lambda level: fieller.interval(line, level), lambda value: fieller.p_value(line, value)
+    )
+
+
+LASTS = [1.0] * 40 + [4.0] * 60
+TRACE = [0.3 + 0.2 * math.sin(0.7 * i * i) + 0.1 * math.cos(i) for i in range(len(LASTS))]
+
+
+def normalised(location: float, scale: float) -> Subject:
+    memory = self_normalised.init()
+    for point, lasts in zip(TRACE, LASTS, strict=True):
+        memory = self_normalised.look(memory, location + scale * point, lasts)
+    centre, spread = self_normalised.average(memory), math.sqrt(self_normalised.variance(memory))
+    return Subject(
+        centre,
+        lambda level: self_normalised.interval(memory, level, LASTS),
+        lambda value: p_value((value - centre) / spread, LASTS),
+    )
+
+
+def along(norm: str) -> Callable[[float, float], Subject]:
+    def make(location: float, scale: float) -> Subject:
+        path = self_normalised_path.init_path()
+        for point in TRACE:
+            path = self_normalised_path.look_path(path, location + scale * point, 1.0)
+        centre, size = self_normalised_path.path_average(path), self_normalised_path.normaliser(path, norm)
+        return Subject(
+            centre,
+            lambda level: self_normalised_path.path_interval(path, level, norm),
+            lambda value: p_value((value - centre) / size, None, norm),
+        )
+
+    return make
+
+
+CASES: dict[str, Callable[[float, float], Subject]] = {
+    "inversion": inverted(False),
+    "inversion-robust": inverted(True),
+    "fieller": crossed,
+    "self_normalised": normalised,
+    "self_normalised_path-sup": along("sup"),
+    "self_normalised_path-l1": along("l1"),
+}
+every = pytest.mark.parametrize("make", CASES.values(), ids=CASES)
+LEVELS = (0.5, 0.8, 0.95, 0.99)
+
+
+def test_every_interval_has_a_case() -> None:
+    found = set()
+    for module in pkgutil.iter_modules(inference.__path__):
+        names = vars(importlib.import_module(f"{inference.__name__}.{module.name}"))
+        own = [n for n, f in names.items() if getattr(f, "__module__", "") == f"{inference.__name__}.{module.name}"]
+        if any(name == "invert" or name.endswith("interval") for name in own):
+            found.add(module.name)
+    assert found == {name.partition("-")[0] for name in CASES}
+
+
+@every
+def test_the_point_lies_inside(make: Callable[[float, float], Subject]) -> None:
+    subject = make(0.0, 1.0)
+    for level in LEVELS:
+        low, high = subject.interval(level)
+        assert math.isfinite(low) and math.isfinite(high)  # noqa: PT018 - one statement about one pair
+        assert low < subject.point < high
+
+
+@every
+def test_more_confidence_is_a_longer_interval_around_the_shorter(make: Callable[[float, float], Subject]) -> None:
+    intervals = [make(0.0, 1.0).interval(level) for level in LEVELS]
+    for (inner_low, inner_high), (low, high) in pairwise(intervals):
+        assert low < inner_low < inner_high < high
+
+
+@every
+def test_the_p_value_at_an_edge_is_what_confidence_leaves(make: Callable[[float, float], Subject]) -> None:
+    subject = make(0.0, 1.0)
+    for level in LEVELS:
+        for edge in subject.interval(level):
+            assert subject.p_value(edge) == pytest.approx(1 - level, rel=1e-6)
+    assert subject.p_value(subject.point) == pytest.approx(1.0, abs=1e-3)
+
+
+@every
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("location", [0.0, -3.5, 1e8])
+def test_equivariant_under_shift_and_scale(
+    make: Callable[[float, float], Subject], location: float, scale: float
+) -> None:
+    if location == 1e8 and scale < 1:
+        location *= scale  # a double holds no 1e-8 beside 1e8
+    plain, other = make(0.0, 1.0), make(location, scale)
+    low, high = plain.interval(0.95)
+    # an ulp of the location is all that may be lost; 1e-4 of the length at most
+    allowed = (high - low) * scale * 1e-9 + 32 * np.spacing(abs(location) + scale)
+    assert allowed < 1e-4 * (high - low) * scale
+    for ours, theirs in zip((plain.point, low, high), (other.point, *other.interval(0.95)), strict=True):
+        assert abs(theirs - (location + scale * ours)) <= allowed
+
+
+@every
+def test_another_unit_is_another_interval(make: Callable[[float, float], Subject]) -> None:
+    # equivariance must not hold because nothing depends on the data
+    assert make(1.0, 2.0).interval(0.95) != make(0.0, 1.0).interval(0.95)
