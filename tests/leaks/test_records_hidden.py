@@ -19,7 +19,7 @@ import pytest
 import sottovoce as sv
 from sottovoce.client.reading.table import SiteTable, read_sites
 from sottovoce.client.record import Records
-from sottovoce.client.site import Site
+from sottovoce.client.site import Rest, Site
 from sottovoce.errors import BadInput
 from sottovoce.facade.panel import Panel, prepare
 from sottovoce.facade.result import QuantileResult
@@ -69,6 +69,7 @@ HOLDERS: dict[str, Callable[[], object]] = {
     "records": lambda: table().records[0],
     "table": table,
     "site": lambda: Site(table().records[0], Study(0.5, 1.0)),
+    "rest": lambda: Site(table().records[0], Study(0.5, 1.0)).hand_over(1),
     "panel": lambda: prepare(table(), 0.5, 3.0),
     "result": result,
     "regression": lambda: result("regression"),
@@ -93,7 +94,7 @@ def test_text(make: Callable[[], object]) -> None:
 @every
 def test_insides_as_text(make: Callable[[], object]) -> None:
     holder = make()
-    if isinstance(holder, Records | Site):
+    if isinstance(holder, Records | Site | Rest):
         with pytest.raises(TypeError):
             vars(holder)
     else:

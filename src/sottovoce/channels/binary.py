@@ -81,7 +81,7 @@ def _flips(epsilon: float) -> int:
         share = Decimal(FACES) / (1 + Decimal(epsilon).exp())
         flips = int(share.to_integral_value(rounding=ROUND_CEILING))
     if 2 * flips >= FACES:
-        raise BadInput(f"epsilon {epsilon!r} is too small for a die of 2^62 faces; give at least 1e-15.")
+        raise BadInput(f"epsilon {epsilon!r} is too small for a die of 2^62 faces; give at least 1e-18.")
     return flips
 
 

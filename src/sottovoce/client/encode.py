@@ -3,6 +3,9 @@
 The score of a record at a point is whether it lies above the point (Algorithm 1 of the federated-quantile paper). After
 each report the point may move by ``step`` times the decoded report's deviation from its target, so a frozen query is a
 walk of step zero.
+
+The lowest faces of the die say zero and as many of the highest say one, whatever the record; on the faces between them
+the record speaks. So non-interference can be seen: at epsilon 0 the same dice give any two populations equal letters.
 """
 
 import numpy as np
@@ -35,17 +38,20 @@ def answer(
     ``where`` is room to work in, one place a letter.
     """
     places(len(values), bits, key, start, where[: len(letters)])
-    threshold = uint64(flips) << uint64(2)  # a word below it is a throw below `flips` on the die of 2^62 faces
+    # a word without its two low bits is a throw of the die of 2^62 faces; the complement counts its faces from above
+    lowest = uint64(flips) << uint64(2)
+    highest = ~lowest
     if resolution == 0 and step == 0:
         for i in range(len(letters)):
-            letters[i] = (values[where[i]] > point) ^ (words[i] < threshold)
+            letters[i] = ((values[where[i]] > point) & (words[i] >= lowest)) | (words[i] > highest)
         return point
     throws = 2 if resolution > 0 else 1
     for i in range(len(letters)):
         value = values[where[i]]
         if throws == 2:
             value += resolution * (float(words[2 * i + 1] >> uint64(11)) * WORD - 0.5)
-        letter = (value > point) ^ (words[throws * i] < threshold)
+        die = words[throws * i]
+        letter = ((value > point) & (die >= lowest)) | (die > highest)
         letters[i] = letter
         point += step * moves[1 if letter else 0]
     return point

@@ -47,6 +47,10 @@ class Records:
         """Return the read-only array itself; only the kernels of a site, in this room, may call this."""
         return self._values
 
+    def overlaps(self, other: "Records") -> bool:
+        """Tell whether two holders look at the same memory."""
+        return bool(np.may_share_memory(self._values, other._values))
+
     def __len__(self) -> int:
         return self.size
 

@@ -5,7 +5,7 @@ There is no seed parameter: dice come from the operating system unless a simulat
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,12 @@ class Rest(NamedTuple):
     resolution: float
     key: Key
     taken: int
+
+    def __repr__(self) -> str:
+        return f"Rest({len(self.values):,} records, {self.taken:,} answered, values hidden)"
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise TypeError("what is left of a site cannot be pickled or copied: records do not leave the site")
 
 
 class Site:

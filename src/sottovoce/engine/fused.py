@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from sottovoce.engine.participation import Coin, Masks
-from sottovoce.engine.source import Feed, Flags
+from sottovoce.engine.source import Faces, Feed
 from sottovoce.engine.trajectory import ROWS, Watch, checkpoints
 from sottovoce.errors import BadInput
 from sottovoce.estimators.pace import Pace, refresh_due, stride
@@ -69,7 +69,7 @@ def run(
         raise BadInput("the sites' records left are not the sizes of the study; plan the study on what is left.")
     coin = Coin(study) if coin is None else coin
     width = max(64, min(PIECE, AHEAD // n))
-    values, flips = np.empty((n, width)), np.empty((n, width), dtype=np.bool_)
+    values, faces = np.empty((n, width)), np.empty((n, width), dtype=np.uint8)
     used, have = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     looks = checkpoints(rounds, rows).tolist() if watch is not None else [rounds]
     state = init(study if start is None else replace(study, start=start))
@@ -78,9 +78,9 @@ def run(
             block = np.ascontiguousarray(study.elapsed[state.round : min(state.round + BLOCK, stop)])
             masks = coin.masks(len(block))
             walker = Walker(study, state)
-            while not walker.advance(block, masks, values, flips, used, have):
+            while not walker.advance(block, masks, values, faces, used, have):
                 for k in np.flatnonzero(used == have).tolist():
-                    used[k], have[k] = 0, sources[k].fetch(values[k], flips[k])
+                    used[k], have[k] = 0, sources[k].fetch(values[k], faces[k])
             state = walker.state(int(block.sum()), len(block))
         if watch is not None:
             watch(state)
@@ -98,12 +98,12 @@ class Walker:
         self._cursor = np.zeros(3, dtype=np.int64)
         self._memory = state.memory
 
-    def advance(self, block: Counts, masks: Masks, values: Floats, flips: Flags, used: Counts, have: Counts) -> bool:
+    def advance(self, block: Counts, masks: Masks, values: Floats, faces: Faces, used: Counts, have: Counts) -> bool:
         """Run rounds until the block ends (True) or a site needs records (False)."""
         study = self._study
         self._memory = advance(
             study.plan, study.pace, block, masks, self._before.round, study.burnt, self._cursor,
-            values, flips, used, have,
+            values, faces, used, have,
             self._clock, self._points, self._ends, self._sums, self._scalars, self._memory,
         )  # fmt: skip
         return bool(self._cursor[0] == len(block))
@@ -133,7 +133,7 @@ def advance(
     burnt: int,
     cursor: Counts,
     values: Floats,
-    flips: Flags,
+    faces: Faces,
     used: Counts,
     have: Counts,
     clock: Counts,
@@ -163,7 +163,7 @@ def advance(
                     ends[k], used[k] = point, at
                     cursor[1], cursor[2] = k, done
                     return memory
-                symbol = np.uint8((values[k, at] > point) ^ flips[k, at])
+                symbol = np.uint8((values[k, at] > point) + faces[k, at] > 1)
                 letter = float(symbol)
                 distance = point - origin
                 sums[k, 0] += 1.0

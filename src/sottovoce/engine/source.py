@@ -1,4 +1,4 @@
-"""What a site's kernel eats: its records in random order, and whether the channel turns each answer round.
+"""What a site's kernel eats: its records in random order, and which face of its die each of them meets.
 
 The dice are thrown exactly as `client.site` throws them: the order's key first, then a word a record, two if dithered.
 """
@@ -15,7 +15,7 @@ from sottovoce.client.randomness import Dice, SystemDice, Words
 from sottovoce.estimators.study import Floats
 from sottovoce.protocol.channel import Channel
 
-Flags = npt.NDArray[np.bool_]
+Faces = npt.NDArray[np.uint8]  # 0: says zero, 1: the record speaks, 2: says one (`client.encode`)
 
 
 class Feed(Protocol):
@@ -25,14 +25,14 @@ class Feed(Protocol):
     def left(self) -> int:
         """Return how many records have not been handed out."""
 
-    def fetch(self, values: Floats, flips: Flags) -> int:
+    def fetch(self, values: Floats, faces: Faces) -> int:
         """Fill both with what comes next; return how many records that was."""
 
 
 class Source:
     """One site's records with the dice and the place in the random order from which the kernel goes on."""
 
-    __slots__ = ("_bits", "_dice", "_key", "_resolution", "_taken", "_threshold", "_values")
+    __slots__ = ("_bits", "_dice", "_key", "_lowest", "_resolution", "_taken", "_values")
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Source:
         self._dice: Dice = SystemDice() if dice is None else dice
         self._key = order_key(self._dice) if key is None else key
         self._bits = bits_for(len(values))
-        self._threshold = np.uint64(channel.weights[0][1] << 2)
+        self._lowest = np.uint64(channel.weights[0][1] << 2)
         self._resolution = resolution
         self._taken = taken
 
@@ -56,7 +56,7 @@ class Source:
         """Return how many records have not been fetched."""
         return len(self._values) - self._taken
 
-    def fetch(self, values: Floats, flips: Flags) -> int:
+    def fetch(self, values: Floats, faces: Faces) -> int:
         """Fill both with what comes next; return how many records that was."""
         n = min(len(values), self.left)
         words = self._dice.words((2 if self._resolution > 0 else 1) * n)
@@ -67,10 +67,10 @@ class Source:
                 self._key,
                 self._taken,
                 words,
-                self._threshold,
+                self._lowest,
                 self._resolution,
                 values[:n],
-                flips[:n],
+                faces[:n],
             )
         self._taken += n
         return n
@@ -83,10 +83,10 @@ def fetch(
     key: Key,
     start: int,
     words: Words,
-    threshold: np.uint64,
+    lowest: np.uint64,
     resolution: float,
     fetched: Floats,
-    flips: Flags,
+    faces: Faces,
 ) -> None:
     """Take the next records in the random order, dithered, with the faces of their dice (`client.encode`)."""
     throws = 2 if resolution > 0 else 1
@@ -94,7 +94,8 @@ def fetch(
     places(len(values), bits, key, start, where)
     for i in range(len(fetched)):
         fetched[i] = values[where[i]]
-        flips[i] = words[throws * i] < threshold
+        die = words[throws * i]
+        faces[i] = np.uint8(die >= lowest) + np.uint8(die > ~lowest)
     if resolution > 0:
         for i in range(len(fetched)):
             fetched[i] += resolution * (float(words[2 * i + 1] >> uint64(11)) * WORD - 0.5)

@@ -48,11 +48,11 @@ def log_slope(below: Floats, variances: Floats, places: Floats) -> tuple[float, 
 
 
 def steeper_shoulders(stage: Heard) -> tuple[float, float]:
-    """Compare the outer secant of five points with the inner one, either way."""
+    """Compare the outer secant of five points with the inner one."""
     below, variances = stage.below, stage.variances
     inner, outer = float(below[3] - below[1]) / 2, float(below[4] - below[0]) / 4
     inner_error = math.sqrt(float(variances[1] + variances[3])) / 2
     outer_error = math.sqrt(float(variances[0] + variances[4])) / 4
     if inner < 2 * inner_error:
         return 1.0, 0.0
-    return abs(outer / inner - 1), math.hypot(outer_error / inner, outer * inner_error / inner**2)
+    return outer / inner - 1, math.hypot(outer_error / inner, outer * inner_error / inner**2)

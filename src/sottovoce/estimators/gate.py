@@ -59,4 +59,4 @@ def check(crowd: Crowd, tau: float, names: tuple[str, ...]) -> Support:
 def _round_up(number: float) -> int:
     """Round up to two digits, as a plan would be stated."""
     unit = int(10 ** max(0, math.floor(math.log10(max(number, 1))) - 1))
-    return math.ceil(number / unit) * unit
+    return math.ceil(number / unit - 1e-9) * unit

@@ -43,7 +43,8 @@ class Coordinate:
     @property
     def ends(self) -> tuple[float, float]:
         """Return the ends of the range that is searched."""
-        return self.bounds if self.bounds is not None else (-HUGE, HUGE)
+        far = HUGE * max(1.0, self.tiny)
+        return self.bounds if self.bounds is not None else (-far, far)
 
     def of(self, value: float) -> float:
         """Return the coordinate of a value."""
@@ -77,7 +78,7 @@ def find(
     place = yield from Cutter(at, arity, decisive, PATIENCE).section(first, last, 1e-9 * (last - first))
     centre, left, right = (float(value) for value in coordinate.back(np.array(place)))
     sides = [distance for distance, seen in ((centre - left, left > low), (right - centre, right < high)) if seen]
-    near = len(sides) == 2 and place.high - place.low < NEAR
+    near = len(sides) == 2 and (bounds is not None or place.high - place.low < NEAR)
     if rough and near and _clear(talker.heard[start:], left) and _clear(talker.heard[start:], right):
         return Found(centre, min(sides), tuple(talker.heard[start:]))
 
@@ -88,12 +89,12 @@ def find(
         return heard.below[n:] - heard.below[:n] - 0.5
 
     cutter = Cutter(around, arity, decisive, PATIENCE)
+    smallest = max(abs(centre) * 1e-13, coordinate.tiny * 1e-6)
     if sides:
-        width = yield from cutter.gallop(math.log(min(sides)), math.log(4.0), math.log(3.0))
+        width = yield from cutter.gallop(math.log(max(min(sides), smallest)), math.log(4.0), math.log(3.0))
     else:
-        smallest = max(abs(centre) * 1e-13, coordinate.tiny * 1e-6)
         width = yield from cutter.section(math.log(smallest), math.log(high - low), math.log(3.0))
-    return Found(centre, math.exp(width.place), tuple(talker.heard[start:]))
+    return Found(centre, math.exp(min(width.place, WIDEST)), tuple(talker.heard[start:]))
 
 
 def _clear(heard: list[Heard], point: float) -> bool:

@@ -25,6 +25,7 @@ from sottovoce.inference.lens import back, through
 
 FIRST_MASS = 1.2  # allowance of the pilot, in units of its own cubed mass: it is wide, and may be wrong by its slope
 STEEP = 0.1  # allowance for each squared change of the logarithm of the density over one spacing
+SURE = 3.0  # standard errors from which a dip of the density is worth a warning
 BEND = 0.08  # relative slope error from which stages go on with five points
 PILOT_BEND, STEEPEST = 0.25, 2.0
 LOST = 0.4  # of the tail: a middle point further off than this (and four errors) means the pilot was mistaken
@@ -58,7 +59,7 @@ class Local:
     centre: float
     reach: float
     milestones: tuple[Milestone, ...]
-    bent: bool
+    dips: bool
 
 
 class Kept(NamedTuple):
@@ -110,7 +111,7 @@ def _stages(talker: Talker, study: StagedStudy, pilot: Heard, guide: Guide) -> G
     places = _seen(pilot.points, middle, bends.best)
     half = float(places[2] - places[0]) / 2
     kept = [Kept(pilot, places, half, FIRST_MASS * tail * max(0.6, mass / tail) ** 3, middle, bends.best)]
-    slope, shrink, bent = mass / half, 1.0, False
+    slope, shrink, bent, dips = mass / half, 1.0, False, False
     reach = float(pilot.points[2] - pilot.points[0]) / 2
     centre = root(as_stages(kept, study), middle, reach)
     milestones = [Milestone(len(talker.heard), talker.reports, centre, reach)]
@@ -132,7 +133,7 @@ def _stages(talker: Talker, study: StagedStudy, pilot: Heard, guide: Guide) -> G
         allowance = plan.allowance + steep * slope * plan.spacing / (4 if crooked else 1)
         if crooked:
             steeper, doubt = steeper_shoulders(heard)
-            beyond = min(max(0.0, steeper - doubt), 2.0)
+            beyond = min(max(0.0, abs(steeper) - doubt), 2.0)
             shrink = min(shrink, max(0.5, 1 / (1 + beyond)))
             allowance += BENT * beyond * slope * plan.spacing / 4
         else:
@@ -140,15 +141,18 @@ def _stages(talker: Talker, study: StagedStudy, pilot: Heard, guide: Guide) -> G
                 pilot, pilot.points - centre, heard, float(heard.points[2] - heard.points[0]) / 2
             )
             beyond = steeper - 0.5 * doubt
+            straight, doubt = steeper_pilot(pilot, _seen(pilot.points, centre, bend), heard, plan.spacing)
+            steeper = min(steeper, straight)  # a density that falls all the way is no dip
             if beyond > BEND:
                 bent, allowance = True, max(allowance, beyond * slope * plan.spacing)
+        dips |= steeper > max(BEND, SURE * doubt)
         kept.append(Kept(heard, places, plan.spacing, allowance, centre, bend))
         slope = _slope(kept[1:], slope)
         bends.hear(heard, places, bend)
         reach = float(heard.points[-1] - heard.points[0])
         centre = root(as_stages(kept, study), centre, 1.5 * reach)
         milestones.append(Milestone(len(talker.heard), talker.reports, centre, reach))
-    return Local(tuple(as_stages(kept, study)), centre, reach, tuple(milestones), bent)
+    return Local(tuple(as_stages(kept, study)), centre, reach, tuple(milestones), dips)
 
 
 class Bends:

@@ -6,13 +6,15 @@ touches the supposed difference, so test and interval always agree.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sottovoce.client.reading.table import SiteTable, label_text, read_sites
 from sottovoce.client.unit import Unit
 from sottovoce.errors import BadInput
 from sottovoce.facade import normal
-from sottovoce.facade.federated import federated_quantile
+from sottovoce.facade.federated import plan_study, run_study
 from sottovoce.facade.panel import confidence
 from sottovoce.facade.result import ALTERNATIVES, QuantileResult, Test
 from sottovoce.facade.solutions import Interval
@@ -141,15 +143,20 @@ def compare(first: QuantileResult, second: QuantileResult, level: float | None =
     level
         The confidence level; that of the first result if not given.
     """
-    if first.panel.table.unit.kind != second.panel.table.unit.kind:
-        raise BadInput(
-            f"the first result measures {first.panel.table.unit.plural} and the second "
-            f"{second.panel.table.unit.plural}; compare like with like."
-        )
-    mine = {id(records) for records in first.panel.table.records}
-    if first is second or any(id(records) in mine for records in second.panel.table.records):
-        raise BadInput("the two results share records, so they are not independent; compare different groups of sites.")
+    if first is second:
+        raise BadInput("the two results are one and the same; compare different groups of sites.")
+    check_comparable(first.panel.table, second.panel.table)
     return Difference(first, second, confidence(first.level if level is None else level))
+
+
+def check_comparable(first: SiteTable, second: SiteTable) -> None:
+    """Refuse two groups of different kinds, or that hold the same records and so do not answer independently."""
+    if first.unit.kind != second.unit.kind:
+        raise BadInput(
+            f"the first group measures {first.unit.plural} and the second {second.unit.plural}; compare like with like."
+        )
+    if any(one.overlaps(two) for one in first.records for two in second.records):
+        raise BadInput("the two groups share records, so they are not independent; compare different groups of sites.")
 
 
 def quantile_difference(first: Any, second: Any, tau: Any, epsilon: Any, **options: Any) -> Difference:
@@ -173,9 +180,30 @@ def quantile_difference(first: Any, second: Any, tau: Any, epsilon: Any, **optio
     >>> bool(d.interval.low < 1.0 < d.interval.high), d.pvalue < 1e-6
     (True, True)
     """
-    dice = options.pop("randomness", None)
-    one, two = (None, None) if dice is None else dice.split(2)
-    return compare(
-        federated_quantile(first, tau, epsilon, randomness=one, **options),
-        federated_quantile(second, tau, epsilon, randomness=two, **options),
-    )
+    randomness, progress = options.pop("randomness", None), options.pop("progress", None)
+    missing = options.get("missing", "refuse")
+    tables = [
+        group if isinstance(group, SiteTable) else read_sites(group, missing=missing) for group in (first, second)
+    ]
+    check_comparable(*tables)
+    check_names({"tau": tau, "epsilon": epsilon}, tables)
+    studies = [plan_study(table, _own(tau, table), _own(epsilon, table), **options) for table in tables]
+    dice = (None, None) if randomness is None else randomness.split(2)
+    one, two = (run_study(study, own, progress) for study, own in zip(studies, dice, strict=True))
+    return compare(one, two)
+
+
+def _own(value: Any, table: SiteTable) -> Any:
+    """Return the part of a mapping that names the sites of one group."""
+    if not isinstance(value, Mapping):
+        return value
+    return {name: item for name, item in value.items() if label_text(name) in table.names}
+
+
+def check_names(mappings: Mapping[str, Any], tables: list[SiteTable]) -> None:
+    """Refuse a mapping that names a site of neither group."""
+    known = {name for table in tables for name in table.names}
+    for what, value in mappings.items():
+        unknown = [name for name in value if label_text(name) not in known] if isinstance(value, Mapping) else []
+        if unknown:
+            raise BadInput(f"{what} names {unknown[0]!r}, which is a site of neither group; correct it.")

@@ -1,6 +1,7 @@
 """One quantile over many sites, each record answering once through randomised response."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sottovoce.client.randomness import Dice, SystemDice
@@ -11,7 +12,7 @@ from sottovoce.estimators.staged import Local, StagedStudy, talk
 from sottovoce.facade.panel import Panel, confidence, prepare
 from sottovoce.facade.result import QuantileResult
 from sottovoce.facade.solutions import Solution, StagedSolution
-from sottovoce.facade.walking import prepare_recursion, run_recursion
+from sottovoce.facade.walking import Recursion, prepare_recursion, run_recursion
 from sottovoce.protocol.messages import Study
 
 METHODS = ("staged", "regression", "self-normalised")
@@ -91,11 +92,62 @@ def federated_quantile(
     >>> bool(r.interval.low < 16.78 < r.interval.high), r.private, round(r.epsilon["south"], 6)
     (True, False, 2.0)
     """
+    study = plan_study(
+        sites,
+        tau,
+        epsilon,
+        level=level,
+        method=method,
+        shares=shares,
+        schedule=schedule,
+        participation=participation,
+        graph=graph,
+        norm=norm,
+        bounds=bounds,
+        scale=scale,
+        resolution=resolution,
+        robust=robust,
+        missing=missing,
+    )
+    return run_study(study, randomness, progress)
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedStudy:
+    """A study whose whole input is checked, and of which nothing is spent yet."""
+
+    panel: Panel
+    recursion: Recursion | None
+    level: float
+    method: str
+    robust: bool
+
+
+def plan_study(
+    sites: Any,
+    tau: Any,
+    epsilon: Any,
+    *,
+    level: float = 0.95,
+    method: str = "staged",
+    shares: Any = "pooled",
+    schedule: str | Sequence[int] = "every:1",
+    participation: float = 1.0,
+    graph: Any = None,
+    norm: str = "l2",
+    bounds: Any = None,
+    scale: Any = None,
+    resolution: Any = None,
+    robust: bool = False,
+    missing: str = "refuse",
+) -> PlannedStudy:
+    """Check all input of `federated_quantile` without asking any record."""
     if method not in METHODS:
         raise BadInput(f"method {method!r} is unknown; choose one of {', '.join(map(repr, METHODS))}.")
     confidence(level)
     walks = method != "staged"
-    if not walks and (participation, schedule, graph, norm) != (1.0, "every:1", None, "l2"):
+    plain = isinstance(schedule, str) and schedule == "every:1" and participation == 1 and norm == "l2"
+    if not walks and not (plain and graph is None):
         raise BadInput(
             "schedule, participation, graph and norm belong to method 'regression' or 'self-normalised'; choose one."
         )
@@ -105,22 +157,30 @@ def federated_quantile(
         sites, tau, epsilon, shares=shares, bounds=bounds, scale=scale, resolution=resolution, missing=missing
     )
     recursion = prepare_recursion(panel, method, schedule, participation, graph, norm) if walks else None
+    return PlannedStudy(panel, recursion, level, method, robust)
+
+
+def run_study(study: PlannedStudy, randomness: Dice | None = None, progress: Progress | None = None) -> QuantileResult:
+    """Run a planned study: from here on records answer."""
+    panel = study.panel
     doors = open_sites(panel, randomness)
     solution: Solution
     warnings = panel.warnings
-    if recursion is not None:
-        solution, rounds = run_recursion(panel, recursion, method, doors, randomness, progress)
+    if study.recursion is not None:
+        solution, rounds = run_recursion(panel, study.recursion, study.method, doors, randomness, progress)
+        reports = solution.reports
     else:
-        study = StagedStudy(panel.tau, panel.crowd, panel.bounds, panel.scale, robust)
-        local, rounds = converse(talk(study), doors, progress)
-        solution, warnings = StagedSolution(local), warnings + staged_warnings(local, robust)
+        staged = StagedStudy(panel.tau, panel.crowd, panel.bounds, panel.scale, study.robust)
+        local, rounds = converse(talk(staged), doors, progress)
+        solution, reports = StagedSolution(local), sum(door.spent for door in doors)
+        warnings += staged_warnings(local, study.robust)
     return QuantileResult(
         panel=panel,
         solution=solution,
-        level=level,
-        method=method,
+        level=study.level,
+        method=study.method,
         rounds=rounds,
-        reports=sum(door.spent for door in doors),
+        reports=reports,
         private=all(door.private for door in doors),
         warnings=warnings,
     )
@@ -139,6 +199,6 @@ def open_sites(panel: Panel, randomness: Dice | None) -> list[Site]:
 
 def staged_warnings(local: Local, robust: bool) -> tuple[str, ...]:
     """Return what the stages noticed."""
-    if local.bent and not robust:
+    if local.dips and not robust:
         return ("the density seems to dip at the quantile, as between two modes: compare with robust=True",)
     return ()

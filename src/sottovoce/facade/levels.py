@@ -19,6 +19,8 @@ from sottovoce.facade.panel import Panel, confidence, number, prepare
 from sottovoce.facade.result import QuantileResult
 from sottovoce.facade.solutions import Interval, StagedSolution
 
+FEWEST = 20  # records of a site for each level
+
 
 @dataclass(frozen=True)
 class QuantilesResult:
@@ -132,6 +134,12 @@ def federated_quantiles(
         )
         for tau, part in zip(levels, parts, strict=True)
     ]
+    for name, size in zip(panel.names, panel.crowd.sizes.tolist(), strict=True):
+        if size < FEWEST * len(levels):
+            raise BadInput(
+                f"site {name!r} has {size} records, too few to answer for {len(levels)} levels; "
+                f"give it at least {FEWEST * len(levels)}, or leave it out."
+            )
     doors = open_sites(panel, randomness)
     locals_, rounds = converse(_talk(panels, parts, robust), doors, progress)
     private = all(door.private for door in doors)
@@ -158,10 +166,10 @@ def _talk(panels: list[Panel], parts: list[float], robust: bool) -> Generator[As
     found = yield from find(talker, panels[0].bounds, panels[0].scale, care=1.0)
     asked = np.sum([heard.counts.sum(axis=1) for heard in talker.heard], axis=0)
     left = whole.sizes - asked
+    edges = np.floor(np.outer(np.concatenate(([0.0], np.cumsum(parts))).clip(max=1.0), left) + 0.5).astype(np.int64)
     talks = []
-    for panel, part in zip(panels, parts, strict=True):
-        sizes = np.maximum((left * part).astype(np.int64), 1)
-        crowd = Crowd(whole.shares, whole.rates, np.minimum(sizes, left))
+    for panel, sizes in zip(panels, np.diff(edges, axis=0), strict=True):
+        crowd = Crowd(whole.shares, whole.rates, sizes)
         talks.append(talk(StagedStudy(panel.tau, crowd, panel.bounds, panel.scale, robust), found))
     return (yield from together(talks))
 

@@ -31,6 +31,7 @@ class Panel:
     bounds: tuple[float, float] | None
     scale: float | None
     warnings: tuple[str, ...]
+    hints: tuple[str, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -75,11 +76,14 @@ def prepare(
             f"the {level:g} quantile is barely supported: the interval may be half as long again as with ample data; "
             f"{needed:,} records would leave this zone"
         )
-    if step == 0 and look_rounded(table.records):
-        warnings.append(
-            "many records are tied, and ties spoil the interval: give the public resolution= they are rounded to"
+    hints = []
+    if step == 0 and any(look_rounded(records) for records in table.records):
+        hints.append(
+            "many records are tied, and ties spoil the interval: give resolution=, the step they are rounded to"
         )
-    return Panel(table, level, taus, channels, crowd, measured, shares_name, step, limits, width, tuple(warnings))
+    return Panel(
+        table, level, taus, channels, crowd, measured, shares_name, step, limits, width, tuple(warnings), tuple(hints)
+    )
 
 
 def _per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, str]]:
@@ -197,6 +201,8 @@ def _scale(scale: Any, table: SiteTable) -> float | None:
         width = type(table.unit)("duration").parse(scale, where="scale") / (86400 if table.unit.kind == "date" else 1)
     else:
         width = number(scale, "scale")
-    if not (width > 0 and math.isfinite(width)):
-        raise BadInput(f"scale must be positive, not {scale!r}; give a rough public spread of the records.")
+    if not 1e-200 < width < 1e200:
+        raise BadInput(
+            f"scale must be positive and moderate, not {scale!r}; give a rough public spread of the records."
+        )
     return width

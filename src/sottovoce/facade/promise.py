@@ -19,10 +19,10 @@ def promise(epsilons: Mapping[str, float], private: bool, per_person: bool) -> s
     )
     if exposed:
         text += f"Not so at {', '.join(exposed)}, where epsilon is infinite. "
-    if not private:
-        text += "This run used seeded or infinite-budget dice, so it protects nobody: it is a simulation. "
+    if not private and not exposed:
+        text += "This run used seeded dice, which anybody can throw again: it is a simulation and protects nobody. "
     text += (
-        f"Not protected: which sites took part, how many records each holds, and, where one individual gave several "
-        f"{unit}s or several studies ask the same {unit}, the sum of their epsilons."
+        "Not protected: which sites took part, how many records and missing values each holds, and, where one "
+        f"individual gave several {unit}s or several studies ask the same {unit}, the sum of their epsilons."
     )
     return text

@@ -76,6 +76,11 @@ class QuantileResult:
         return Test(supposed, alternative, self._pvalue(supposed, alternative))
 
     @property
+    def hints(self) -> tuple[str, ...]:
+        """Return what was noticed in the records themselves: for whoever holds them, so never part of `to_dict`."""
+        return self.panel.hints
+
+    @property
     def epsilon(self) -> Mapping[str, float]:
         """Return the realised epsilon of each site, computed from its channel."""
         return self.panel.epsilons
@@ -132,22 +137,23 @@ class QuantileResult:
         return summary(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, ready for JSON."""
+        """Return everything as plain values, ready for strict JSON: what is infinite is None."""
         unit = self.panel.table.unit
+        low, high = self.interval
         return {
             "estimand": self.estimand,
             "tau": self.tau,
             "method": self.method,
             "estimate": self.estimate,
-            "interval": {"low": self.interval.low, "high": self.interval.high, "level": self.level},
+            "interval": {"low": _finite(low), "high": _finite(high), "level": self.level},
             "unit": unit.kind,
             "text": {
                 "estimate": self.format(self.estimate),
-                "low": self.format(self.interval.low),
-                "high": self.format(self.interval.high),
+                "low": self.format(low),
+                "high": self.format(high),
             },
             "private": self.private,
-            "epsilon": dict(self.epsilon),
+            "epsilon": {name: _finite(epsilon) for name, epsilon in self.epsilon.items()},
             "shares": dict(self.shares),
             "drivers": dict(self.drivers),
             "records": {n: r.size for n, r in zip(self.panel.names, self.panel.table.records, strict=True)},
@@ -186,3 +192,7 @@ class QuantileResult:
             nearest = min(max(point, value - half), value + half)
             return 1.0 if nearest == point else self.solution.p_value(nearest, alternative)
         return self.solution.p_value(value + half if alternative == "greater" else value - half, alternative)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

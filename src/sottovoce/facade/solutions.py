@@ -77,6 +77,12 @@ class RegressionSolution:
     study: SgdStudy
     state: SgdState
     rows: tuple[SgdState, ...]
+    searched: int
+
+    @property
+    def reports(self) -> int:
+        """Return how many records answered, the search included."""
+        return self.searched + sgd.reports(self.study, self.state)
 
     @property
     def point(self) -> float:
@@ -94,7 +100,7 @@ class RegressionSolution:
 
     def trajectory(self, level: float) -> list[Row]:
         """Return the rows of the states kept on the way."""
-        return _rows(self.study, self.rows, regression_root.estimate, level)
+        return _rows(self.study, self.rows, regression_root.estimate, level, self.searched)
 
 
 @dataclass(frozen=True)
@@ -104,8 +110,14 @@ class SelfNormalisedSolution:
     study: SgdStudy
     state: SgdState
     rows: tuple[SgdState, ...]
+    searched: int
     norm: str = "l2"
     path: Path | None = None
+
+    @property
+    def reports(self) -> int:
+        """Return how many records answered, the search included."""
+        return self.searched + sgd.reports(self.study, self.state)
 
     @property
     def point(self) -> float:
@@ -134,7 +146,7 @@ class SelfNormalisedSolution:
 
     def trajectory(self, level: float) -> list[Row]:
         """Return the rows of the states kept on the way."""
-        return _rows(self.study, self.rows, sgd.estimate, level)
+        return _rows(self.study, self.rows, sgd.estimate, level, self.searched)
 
 
 class Footprints:
@@ -156,9 +168,11 @@ class Footprints:
         self.states.append(state)
 
 
-def _rows(study: SgdStudy, states: tuple[SgdState, ...], estimate: Estimating, level: float) -> list[Row]:
-    """Write a row for each kept state."""
+def _rows(
+    study: SgdStudy, states: tuple[SgdState, ...], estimate: Estimating, level: float, searched: int
+) -> list[Row]:
+    """Write a row for each kept state; rounds and reports of the search come first."""
     trajectory = Trajectory(study, estimate, level)
     for state in states:
         trajectory(state)
-    return trajectory.rows
+    return [row._replace(round=row.round + study.first, reports=row.reports + searched) for row in trajectory.rows]

@@ -48,6 +48,8 @@ def summary(result: "QuantileResult") -> str:
         lines += _wrapped("Width", f"driven most by {worst} ({result.drivers[worst]:.0%} of the noise variance)")
     for warning in result.warnings:
         lines += _wrapped("Warning", warning)
+    for hint in result.hints:
+        lines += _wrapped("Hint", hint)
     lines += _wrapped("Promise", result.promise)
     return "\n".join([*lines, "=" * WIDTH])
 

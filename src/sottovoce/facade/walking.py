@@ -1,6 +1,7 @@
 """Running the paper's recursion on a panel: a private search for start and unit, then the compiled rounds."""
 
-from collections.abc import Callable, Generator, Sequence
+import math
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,8 @@ from sottovoce.engine.conversation import converse
 from sottovoce.engine.participation import Coin
 from sottovoce.engine.source import Source
 from sottovoce.engine.trajectory import ROWS
-from sottovoce.errors import BadInput
+from sottovoce.errors import BadInput, Lost
+from sottovoce.estimators import sgd
 from sottovoce.estimators.asking import Ask, Counts, Floats, Talker
 from sottovoce.estimators.graph import metropolis, ring
 from sottovoce.estimators.pace import Pace, constant, decay
@@ -32,7 +34,7 @@ NORMS = ("l2", "sup", "l1")
 class Recursion:
     """How the recursion runs, checked: schedule, participation, mixing matrix, and norm of the interval."""
 
-    schedule: str | Sequence[int]
+    schedule: str | list[int]
     participation: float
     mixing: Floats | None
     norm: str
@@ -48,7 +50,7 @@ def prepare_recursion(panel: Panel, method: str, schedule: Any, participation: A
             f"norm {norm!r} does not go with method {method!r}; "
             "choose 'l2', or 'sup' or 'l1' with method 'self-normalised'."
         )
-    elapsed(schedule, int(panel.crowd.sizes.max()))
+    rounds = elapsed(schedule, int(panel.crowd.sizes.max()))
     mixing = None
     if graph is not None:
         if part < 1:
@@ -56,7 +58,7 @@ def prepare_recursion(panel: Panel, method: str, schedule: Any, participation: A
         if isinstance(graph, str) and graph != "ring":
             raise BadInput(f"graph must be 'ring' or a matrix of who talks to whom, not {graph!r}; choose one.")
         mixing = metropolis(ring(len(panel.names)) if isinstance(graph, str) else graph, panel.crowd.shares)
-    return Recursion(schedule, part, mixing, norm)
+    return Recursion(schedule if isinstance(schedule, str) else rounds.tolist(), part, mixing, norm)
 
 
 def run_recursion(
@@ -69,19 +71,25 @@ def run_recursion(
 ) -> tuple[RegressionSolution | SelfNormalisedSolution, int]:
     """Search, then walk over all records that are left; return the solution and the number of rounds."""
     found, searched = converse(_search(panel), doors, progress)
+    before = sum(door.spent for door in doors)
     study = _study(panel, found, recursion, method, searched, [door.size - door.spent for door in doors])
     footprints = Footprints()
     sources = [Source(*door.hand_over(searched + 1)) for door in doors]
     rows = ROWS if recursion.norm == "l2" else CHECKPOINTS
     state = fused.run(study, sources, Coin(study, randomness), footprints, rows=rows)
     if progress is not None:
-        progress(int(study.sizes.sum()))
+        progress(sgd.reports(study, state))
+    if not math.isfinite(sgd.estimate(study, state).point) or not (state.slope > 0):
+        raise Lost(
+            f"the recursion for the {panel.tau:g} quantile ran away; give public bounds= or scale=, "
+            "or a resolution= if many records are tied."
+        )
     kept = tuple(footprints.states[:: max(1, len(footprints.states) // ROWS)])
     rounds = searched + len(study.elapsed)
     if method == "regression":
-        return RegressionSolution(study, state, kept), rounds
+        return RegressionSolution(study, state, kept, before), rounds
     path = None if recursion.norm == "l2" else footprints.path
-    return SelfNormalisedSolution(study, state, kept, recursion.norm, path), rounds
+    return SelfNormalisedSolution(study, state, kept, before, recursion.norm, path), rounds
 
 
 def _search(panel: Panel) -> Generator[Ask, Counts, Found]:
@@ -92,6 +100,9 @@ def _search(panel: Panel) -> Generator[Ask, Counts, Found]:
 def _study(panel: Panel, found: Found, recursion: Recursion, method: str, searched: int, left: list[int]) -> SgdStudy:
     """Plan the recursion on the records that the search left."""
     iterations = horizon(max(left), len(left), recursion.participation)
+    schedule = recursion.schedule
+    if not isinstance(schedule, str):  # what the search has spent is missing at the end
+        schedule = schedule[: max(1, int(np.searchsorted(np.cumsum(schedule), iterations, side="right")))]
     pace: Pace = (
         constant(iterations, slope=0.25 / found.scale)
         if method == "regression"
@@ -102,7 +113,7 @@ def _study(panel: Panel, found: Found, recursion: Recursion, method: str, search
         shares=panel.crowd.shares,
         channels=panel.channels,
         sizes=np.array(left, dtype=np.int64),
-        elapsed=elapsed(recursion.schedule, iterations),
+        elapsed=elapsed(schedule, iterations),
         start=found.centre,
         pace=pace,
         mixing=recursion.mixing,

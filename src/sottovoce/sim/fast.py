@@ -14,7 +14,7 @@ import numpy as np
 from sottovoce.channels.binary import binary, epsilon_of_rate
 from sottovoce.engine import fused
 from sottovoce.engine.participation import Coin
-from sottovoce.engine.source import Flags
+from sottovoce.engine.source import Faces
 from sottovoce.estimators.pace import Pace, decay
 from sottovoce.estimators.schedule import elapsed
 from sottovoce.estimators.sgd import SgdState
@@ -33,15 +33,16 @@ class Fresh:
 
     def __init__(self, law: Population, n: int, channel: Channel, generator: Generator) -> None:
         self._law, self._generator = law, generator
-        self._threshold = np.uint64(channel.weights[0][1] << 2)
+        self._lowest = np.uint64(channel.weights[0][1] << 2)
         self.left = n
 
-    def fetch(self, values: Floats, flips: Flags) -> int:
+    def fetch(self, values: Floats, faces: Faces) -> int:
         """Draw the next records and their coins."""
         n = min(len(values), self.left)
         values[:n] = self._law.sample(self._generator, n)
         words = self._generator.bit_generator.random_raw(n)
-        np.less(words, self._threshold, out=flips[:n])
+        np.greater_equal(words, self._lowest, out=faces[:n], casting="unsafe")
+        faces[:n] += words > ~self._lowest
         self.left -= n
         return n
 
