@@ -42,6 +42,16 @@ def test_one_place_is_one_of_the_places() -> None:
     assert [place(i, 11, bits_for(11), KEY) for i in range(11)] == order(11, KEY)
 
 
+@pytest.mark.parametrize("n", [1, 2, 33, 64, 65])
+def test_places_in_pieces_are_those_of_the_whole_order_each_once(n: int) -> None:
+    key, bits = order_key(dice(2)), bits_for(n)
+    where = np.empty(n, dtype=np.uint64)
+    for start in range(0, n, 7):
+        places(n, bits, key, start, where[start : start + 7])
+    assert where.tolist() == order(n, key) == [place(i, n, bits, key) for i in range(n)]
+    assert sorted(where.tolist()) == list(range(n))
+
+
 def test_far_places_of_a_large_site_are_inside() -> None:
     n = 10**12 + 39
     seen = [int(place(i, n, bits_for(n), KEY)) for i in range(n - 50, n)]

@@ -11,7 +11,7 @@ from sottovoce.client.record import Records
 from sottovoce.client.site import Site
 from sottovoce.engine import fused, walks
 from sottovoce.engine.participation import Coin
-from sottovoce.engine.source import Source, places
+from sottovoce.engine.source import Source
 from sottovoce.engine.trajectory import Trajectory, Watch
 from sottovoce.errors import BadInput
 from sottovoce.estimators import regression_root, sgd
@@ -159,13 +159,3 @@ def test_goes_on_after_records_that_were_spent_before() -> None:
     study = study_of(EQUAL, "every:1")
     with pytest.raises(BadInput, match="plan the study on what is left"):
         fused.run(study, [Source(values, study.channels[0], dice(1), taken=3) for values in values_of(study)])
-
-
-@pytest.mark.parametrize("n", [1, 2, 33, 64, 65])
-def test_places_are_those_of_the_order_each_once(n: int) -> None:
-    from sottovoce.client.order import bits_for, order_key, place
-
-    key, bits = order_key(dice(2)), bits_for(n)
-    found = places(n, bits, key, 0, n)
-    assert found.tolist() == [place(i, n, bits, key) for i in range(n)]
-    assert sorted(found.tolist()) == list(range(n))

@@ -38,7 +38,7 @@ def test_a_cubic_is_measured_at_the_width_of_the_stage(bend: float) -> None:
     assert steeper_pilot(pilot, WIDE, stage, 0.3)[0] == pytest.approx(bend * 0.3**2 / slope, rel=1e-9)
     five = 0.3 * np.arange(-2.0, 3.0)
     assert steeper_shoulders(heard_of(five, valley(five, bend)))[0] == pytest.approx(
-        abs(3 * bend * 0.3**2 / slope), rel=1e-9
+        3 * bend * 0.3**2 / slope, rel=1e-9
     )
 
 

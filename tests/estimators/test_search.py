@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sottovoce.estimators.asking import Ask, Counts, Crowd, Talker
-from sottovoce.estimators.search import Found, arity_for, find
+from sottovoce.estimators.search import HUGE, TINY, Coordinate, Found, arity_for, find
 from sottovoce.sim.families import Generator as Source
 from sottovoce.sim.populations import Population, blend, population
 from sottovoce.sim.randomness import dice
@@ -15,7 +15,6 @@ from sottovoce.sim.randomness import dice
 SITES, SIZE, RATE = 4, 50_000, 0.5
 CROWD = Crowd(np.full(SITES, 1 / SITES), np.full(SITES, RATE), np.full(SITES, SIZE))
 
-UNIT_BOUND = pytest.mark.xfail(strict=True, reason="with bounds= the rough scale is judged in the unit of the records")
 LAWS = {
     "normal at 0": population("normal"),
     "tiny unit": population("normal").moved(3e-6, 1e-6),
@@ -111,7 +110,7 @@ def test_bounds_are_never_left_by_the_location() -> None:
     assert all(20.0 < point < 60.0 for point in talker.heard[0].points)
 
 
-@pytest.mark.parametrize("rough", [pytest.param(True, marks=UNIT_BOUND), False])
+@pytest.mark.parametrize("rough", [True, False])
 def test_powers_of_two_only_move_the_points_within_bounds(rough: bool) -> None:
     law = population("normal").moved(3.0, 0.05)
     plain, one = searched(law, None, rough, bounds=(-8.0, 24.0))
@@ -121,6 +120,21 @@ def test_powers_of_two_only_move_the_points_within_bounds(rough: bool) -> None:
     ]
     assert moved.centre == pytest.approx(plain.centre * 2**20)
     assert moved.scale == pytest.approx(plain.scale * 2**20)
+
+
+@pytest.mark.parametrize(("tiny", "far"), [(TINY, HUGE), (1.0, HUGE), (1e9, 1e9 * HUGE), (1e200, 1e200 * HUGE)])
+def test_the_range_grows_with_a_large_public_scale(tiny: float, far: float) -> None:
+    coordinate = Coordinate(None, tiny)
+    assert coordinate.ends == (-far, far)
+    places = np.array([coordinate.of(value) for value in (-far, 0.0, far)])
+    assert coordinate.back(places) == pytest.approx([-far, 0.0, far], rel=1e-12)
+
+
+def test_data_farther_than_the_range_is_found_with_a_public_scale() -> None:
+    law = population("normal").moved(3e15, 1e9)
+    found, talker = searched(law, None, True, scale=1e9)
+    check(law, found, True)
+    assert talker.spent < 0.12
 
 
 def test_more_care_asks_more_records() -> None:

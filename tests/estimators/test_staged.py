@@ -113,8 +113,11 @@ def test_stages_grow_and_have_three_points_or_five() -> None:
 def test_a_dip_between_two_modes_is_noticed_and_a_plain_law_is_not() -> None:
     modes = blend([population("normal").moved(-3.0), population("normal").moved(3.0)], [0.5, 0.5])
     large = Crowd(CROWD.shares, CROWD.rates, CROWD.sizes * 20)
-    assert drive(talk(StagedStudy(0.5, large)), expected(modes, large))[0].bent
-    assert not drive(talk(StagedStudy(0.5, large)), expected(population("normal"), large))[0].bent
+    for robust in (False, True):
+        assert drive(talk(StagedStudy(0.5, large, robust=robust)), expected(modes, large))[0].dips
+        for tau in (0.2, 0.5, 0.8):
+            plain = talk(StagedStudy(tau, large, robust=robust))
+            assert not drive(plain, expected(population("normal"), large))[0].dips
 
 
 @pytest.mark.parametrize(("shift", "factor"), [(0.0, 2.0**-8), (0.0, 2.0**20), (2.0**10, 1.0), (-(2.0**10), 0.25)])

@@ -80,7 +80,7 @@ def test_a_resolution_widens_by_half_a_step_each(pair: tuple[QuantileResult, Qua
 
 def test_the_same_records_twice_are_refused(pair: tuple[QuantileResult, QuantileResult]) -> None:
     one, _two = pair
-    with pytest.raises(sv.BadInput, match="share records"):
+    with pytest.raises(sv.BadInput, match="one and the same"):
         sv.compare(one, one)
     with pytest.raises(sv.BadInput, match="share records"):
         sv.compare(one, replace(one, level=0.5))
@@ -89,10 +89,27 @@ def test_the_same_records_twice_are_refused(pair: tuple[QuantileResult, Quantile
         sv.compare(one, split.results[0])
 
 
-@pytest.mark.xfail(strict=True, reason="only the holders of the records are compared, not the records")
-def test_one_array_in_both_groups_is_refused() -> None:
-    with pytest.raises(sv.BadInput, match="share records"):
-        sv.quantile_difference({"a": HERE}, {"b": HERE}, 0.5, 3.0, randomness=dice(1))
+@pytest.fixture
+def closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no record answer."""
+
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("a record answered before all input was checked")
+
+    for door in ("tally", "answer", "hand_over"):
+        monkeypatch.setattr(Site, door, refuse)
+
+
+@pytest.mark.usefixtures("closed")
+@pytest.mark.parametrize("part", [slice(None), slice(29_998, None), slice(5, 20_000)], ids=str)
+def test_one_array_in_both_groups_is_refused(part: slice) -> None:
+    with pytest.raises(sv.BadInput, match="the two groups share records, so they are not independent"):
+        sv.quantile_difference({"a": HERE}, {"c": THERE, "b": HERE[part]}, 0.5, 3.0, randomness=dice(1))
+
+
+def test_two_parts_of_one_array_share_nothing() -> None:
+    halves = sv.quantile_difference([HERE[:15_000]], [HERE[15_000:]], 0.5, 3.0, randomness=dice(1))
+    assert halves.interval_at(1 - 6e-7).low < 0 < halves.interval_at(1 - 6e-7).high
 
 
 def test_different_kinds_and_levels_are_refused(pair: tuple[QuantileResult, QuantileResult]) -> None:
@@ -145,17 +162,45 @@ def test_without_dice_both_are_private() -> None:
     assert sv.quantile_difference([HERE], [THERE], 0.5, 3.0).private
 
 
-@pytest.mark.xfail(strict=True, raises=sv.BadInput, reason="a budget for a site of the other group counts as unknown")
 def test_one_mapping_of_budgets_serves_both_groups() -> None:
     made = sv.quantile_difference({"a": HERE}, {"b": THERE}, 0.5, {"a": 3.0, "b": 2.0}, randomness=dice(1))
+    assert made.first.epsilon == {"a": pytest.approx(3.0, abs=1e-8)}
     assert made.second.epsilon == {"b": pytest.approx(2.0, abs=1e-8)}
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="the first group answers before the second is checked")
-def test_a_bad_second_group_spends_nothing_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> Any:
-        raise AssertionError("a record answered before all input was checked")
+def test_one_mapping_of_levels_serves_both_groups() -> None:
+    made = sv.quantile_difference({"a": HERE}, {"b": THERE}, {"b": 0.4, "a": 0.6}, 3.0, randomness=dice(1))
+    assert (made.first.tau, made.second.tau) == (0.6, 0.4)
 
-    monkeypatch.setattr(Site, "tally", refuse)
-    with pytest.raises(sv.BadInput, match="row 2"):
-        sv.quantile_difference([HERE], [[1.0, math.nan, 3.0]], 0.5, 3.0, randomness=dice(1))
+
+DAYS = np.datetime64("2020-01-01", "D") + (10 * THERE).astype(np.int64).astype("timedelta64[D]")
+
+
+@pytest.mark.usefixtures("closed")
+@pytest.mark.parametrize(
+    ("second", "epsilon", "options", "sentence"),
+    [
+        ([[1.0, math.nan, 3.0]], 3.0, {}, "row 2"),
+        ([DAYS], 3.0, {}, "measures numbers and the second dates; compare like with like"),
+        ({"b": THERE}, {"a": 3.0, "b": 2.0, "c": 1.0}, {}, "epsilon names 'c', which is a site of neither group"),
+        ({"b": THERE}, {"a": 3.0}, {}, "epsilon says nothing of site 'b'"),
+        ({"b": THERE}, {"a": 3.0, "b": -1.0}, {}, "epsilon of site 'b' must be positive"),
+        ([THERE[:300]], 3.0, {}, "0.5 quantile needs about"),
+        ([THERE], 3.0, {"level": 2.0}, "level must lie"),
+        ([THERE], 3.0, {"method": "magic"}, "method 'magic' is unknown"),
+    ],
+    ids=["missing value", "kind", "neither group", "no budget", "budget", "gate", "level", "method"],
+)
+def test_a_bad_second_group_spends_nothing_of_the_first(
+    second: Any, epsilon: Any, options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(sv.BadInput, match=sentence):
+        sv.quantile_difference({"a": HERE}, second, 0.5, epsilon, randomness=dice(1), **options)
+
+
+def test_infinite_ends_are_none_in_the_plain_values() -> None:
+    few = {"method": "regression", "schedule": [1] * 500}
+    made = sv.quantile_difference([HERE], [THERE], 0.5, 2.0, level=1 - 1e-9, randomness=dice(1), **few)
+    assert made.interval == (-math.inf, math.inf)
+    plain: dict[str, Any] = json.loads(json.dumps(made.to_dict(), allow_nan=False))
+    assert plain["interval"] == {"low": None, "high": None, "level": 1 - 1e-9}

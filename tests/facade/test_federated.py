@@ -91,7 +91,7 @@ def test_a_sorted_file_is_as_good_as_a_shuffled_one(method: str, order: str) -> 
 
 
 def test_the_order_of_the_sites_does_not_matter() -> None:
-    turned = {"south": SOUTH, "north": NORTH}
+    turned = {"south": SOUTH.copy(), "north": NORTH.copy()}  # one and the same memory would not be compared
     one = sv.federated_quantile(SITES, 0.5, {"north": 1.0, "south": 4.0}, randomness=dice(1))
     two = sv.federated_quantile(turned, 0.5, {"north": 1.0, "south": 4.0}, randomness=dice(2))
     assert covers(one, MEDIAN)
@@ -219,24 +219,19 @@ def test_half_of_the_records_at_one_value_end_in_one_sentence() -> None:
         sv.federated_quantile([values], 0.5, 3.0, randomness=dice(1))
 
 
-@pytest.mark.xfail(
-    strict=True, raises=(RuntimeWarning, ValueError), reason="a scale of zero is searched down to and divided by"
-)
 def test_an_atom_far_from_zero_within_bounds_is_lost_not_a_crash() -> None:
     values = np.where(dice(7).generator().random(200_000) < 0.98, 1e9, 1e9 + 1)
     with pytest.raises(sv.Lost):
         sv.federated_quantile([values], 0.5, 4.0, bounds=(1e9 - 10, 1e9 + 10), randomness=dice(1))
 
 
-@pytest.mark.xfail(strict=True, raises=OverflowError, reason="the width of data beyond the search is galloped after")
 def test_data_beyond_the_range_of_the_search_is_lost_not_a_crash() -> None:
     with pytest.raises(sv.Lost):
         sv.federated_quantile([1e300 * dice(7).generator().normal(size=200_000)], 0.9, 4.0, randomness=dice(1))
 
 
-@pytest.mark.xfail(strict=True, reason="the recursion walks in steps of the atom's own width and never arrives")
 def test_a_recursion_that_did_not_arrive_gives_no_estimate_as_if_it_had() -> None:
     source = dice(7).generator()
     values = np.where(source.random(200_000) < 0.6, 0.0, source.exponential(1.0, 200_000))
-    with pytest.raises(sv.Lost):
+    with pytest.raises(sv.Lost, match=r"the recursion for the 0.9 quantile ran away; .* resolution= if many .* tied"):
         sv.federated_quantile([values], 0.9, 4.0, method="regression", randomness=dice(1))

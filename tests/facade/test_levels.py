@@ -136,9 +136,26 @@ def test_bad_input_spends_nothing(change: dict[str, Any], sentence: str, monkeyp
         sv.federated_quantiles(SITES, options.pop("taus"), options.pop("epsilon"), **options)
 
 
-@pytest.mark.xfail(strict=True, raises=sv.BadInput, reason="a site with fewer records than levels is asked too many")
-def test_a_site_of_two_records_does_no_harm() -> None:
-    sv.federated_quantiles({**SITES, "tiny": [1.0, 2.0]}, TAUS, 3.0, randomness=dice(1))
+@pytest.mark.parametrize("size", [2, 59])
+def test_a_site_too_small_for_all_levels_is_refused_before_anything_is_spent(size: int) -> None:
+    told: list[int] = []
+    with pytest.raises(sv.BadInput, match=f"site 'tiny' has {size} records, too few .* 3 levels; give it at least 60"):
+        sv.federated_quantiles({**SITES, "tiny": SITES["b"][:size]}, TAUS, 3.0, progress=told.append)
+    assert told == []
+
+
+def test_a_site_of_twenty_records_a_level_does_no_harm() -> None:
+    made = sv.federated_quantiles({**SITES, "tiny": SITES["b"][:60].copy()}, TAUS, 3.0, randomness=dice(1))
+    for result, truth in zip(made.results, TRUTH, strict=True):
+        low, high = result.interval_at(1 - 6e-7)
+        assert low < truth < high
+
+
+def test_ties_are_hinted_at_in_the_table_and_never_passed_on() -> None:
+    made = sv.federated_quantiles({"a": np.round(SITES["a"])}, [0.4, 0.6], 3.0, randomness=dice(1))
+    (hint,) = made.results[0].hints
+    assert made.summary().count(f"Hint: {hint}") == 1
+    assert "tied" not in json.dumps(made.to_dict())
 
 
 def test_one_level_is_the_plain_case_and_dates_work() -> None:

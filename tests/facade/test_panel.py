@@ -65,9 +65,11 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"bounds": (1.0, 2.0, 3.0)}, "pair"),
     ({"bounds": "12"}, "pair .* not '12'"),
     ({"bounds": ("low", 2.0)}, "lower bound is 'low'"),
-    ({"scale": 0.0}, "scale must be positive, not 0.0"),
-    ({"scale": -1}, "scale must be positive"),
-    ({"scale": math.inf}, "scale must be positive, not inf"),
+    ({"scale": 0.0}, "scale must be positive and moderate, not 0.0; give"),
+    ({"scale": -1}, "scale must be positive and moderate, not -1"),
+    ({"scale": math.inf}, "scale must be positive and moderate, not inf"),
+    ({"scale": 1e-200}, "scale must be positive and moderate, not 1e-200"),
+    ({"scale": 1e200}, r"scale must be positive and moderate, not 1e\+200"),
     ({"scale": math.nan}, "scale must be a number, not nan"),
     ({"scale": "90min"}, "scale must be a number, not '90min'"),
     ({"resolution": 0}, "resolution must be positive"),
@@ -132,11 +134,14 @@ def test_text_and_objects_of_time_become_the_unit_of_the_records() -> None:
     assert panel.resolution == 1.0  # dates are whole days, so the resolution is known
 
 
-def test_ties_are_warned_of_unless_the_resolution_is_given() -> None:
-    rounded = [np.round(NORTH, 2)]
-    assert any("tied" in warning for warning in prepare(rounded, 0.5, 1.0).warnings)
-    assert prepare(rounded, 0.5, 1.0, resolution=0.01).warnings == ()
-    assert prepare([NORTH], 0.5, 1.0).warnings == ()
+def test_ties_are_hinted_at_unless_the_resolution_is_given() -> None:
+    rounded = np.round(NORTH, 2)
+    for sites in ([rounded], [NORTH, rounded]):
+        (hint,) = prepare(sites, 0.5, 1.0).hints
+        assert "tied" in hint
+        assert prepare(sites, 0.5, 1.0).warnings == ()
+    assert prepare([rounded], 0.5, 1.0, resolution=0.01).hints == ()
+    assert prepare([NORTH], 0.5, 1.0).hints == ()
 
 
 def test_a_barely_supported_level_is_warned_of_with_the_records_that_would_do() -> None:

@@ -115,6 +115,23 @@ def test_the_estimand_is_said_in_words(shares: Any, sites: int, words: str) -> N
     assert "average" not in made.estimand
 
 
+def test_what_is_infinite_is_none_in_the_plain_values() -> None:
+    few = sv.federated_quantile(
+        {"a": VALUES[0], "b": VALUES[1]},
+        0.4,
+        {"a": 2.0, "b": math.inf},
+        method="regression",
+        schedule=[1] * 500,
+        level=1 - 1e-9,
+        randomness=dice(1),
+    )
+    assert few.interval == (-math.inf, math.inf)
+    plain: dict[str, Any] = json.loads(json.dumps(few.to_dict(), allow_nan=False))
+    assert plain["interval"] == {"low": None, "high": None, "level": 1 - 1e-9}
+    assert plain["text"]["low"] == "-inf"
+    assert plain["epsilon"] == {"a": few.epsilon["a"], "b": None}
+
+
 def test_open_ends_have_words() -> None:
     made = sv.federated_quantile(list(VALUES), 0.4, 2.0, randomness=dice(1))
     assert made.format(math.inf) == "inf"

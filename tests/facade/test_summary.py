@@ -67,6 +67,17 @@ def test_what_was_left_out_and_how_is_told() -> None:
 
 
 def test_warnings_are_shown() -> None:
-    result = sv.federated_quantile([np.round(SITES["north"], 1)], 0.5, 3.0, randomness=dice(1))
+    result = sv.federated_quantile([SITES["north"][:1_000]], 0.5, 3.0, randomness=dice(1))
     assert len(result.warnings) == 1
-    assert f"Warning: {result.warnings[0]}" in " ".join(result.summary().split())
+    flat = " ".join(result.summary().split())
+    assert f"Warning: {result.warnings[0]}" in flat
+    assert "Hint:" not in flat
+
+
+def test_hints_are_shown_and_never_passed_on() -> None:
+    result = sv.federated_quantile([np.round(SITES["north"], 1)], 0.5, 3.0, randomness=dice(1))
+    (hint,) = result.hints
+    assert f"Hint: {hint}" in " ".join(result.summary().split())
+    assert hint not in str(result.to_dict())
+    assert "tied" not in str(result.to_dict())
+    assert result.warnings == ()

@@ -57,13 +57,14 @@ def test_with_a_resolution_the_atom_is_covered_and_everything_is_on_the_lattice(
     assert covers(result, atom)
     for value in (result.estimate, *result.interval):
         assert value == float(f"{round(value / step) * step:.12g}")
-    assert result.warnings == ()
+    assert result.warnings == result.hints == ()
     low, high = result.interval
     inside = np.arange(round(low / step), round(high / step) + 1) * step
     assert all(result.test(value).pvalue >= 0.05 for value in inside)
     assert all(result.test(value).pvalue < 0.05 for value in (low - step, high + step))
 
 
-def test_ties_without_a_resolution_are_warned_of() -> None:
+def test_ties_without_a_resolution_are_hinted_at() -> None:
     result = sv.federated_quantile([np.round(NORTH)], 0.5, 3.0, randomness=dice(1))
-    assert any("resolution=" in warning for warning in result.warnings)
+    assert any("resolution=" in hint for hint in result.hints)
+    assert not any("resolution=" in warning for warning in result.warnings)

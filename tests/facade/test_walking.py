@@ -75,7 +75,7 @@ def test_what_cannot_run_is_refused_before_anything_is_spent(
 def test_sites_of_unequal_size_keep_their_shares() -> None:
     # sites at 0 and 4 with equal shares: the median of the mixture is 2, whatever the sizes
     source = dice(82).generator()
-    sites = [source.normal(0.0, 3.0, 16_000), source.normal(4.0, 3.0, 4_000)]
+    sites = [source.normal(0.0, 3.0, 64_000), source.normal(4.0, 3.0, 16_000)]
     for method in ("regression", "self-normalised"):
         made = sv.federated_quantile(sites, 0.5, 4.0, shares="equal", method=method, randomness=dice(3))
         low, high = made.interval_at(0.9999)
@@ -84,28 +84,65 @@ def test_sites_of_unequal_size_keep_their_shares() -> None:
         assert low > 1.0
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="the check compares an array with a tuple of defaults")
 def test_an_array_as_schedule_of_the_staged_method_is_refused() -> None:
-    with pytest.raises(sv.BadInput):
+    with pytest.raises(sv.BadInput, match="schedule, participation, graph and norm belong to"):
         sv.federated_quantile(VALUES, 0.5, 2.0, schedule=np.array([1, 2]))  # type: ignore[arg-type]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the length of a given schedule is checked again after the search has spent records"
-)
-def test_a_schedule_as_long_as_the_site_is_refused_before_anything_is_spent() -> None:
+WALKS = pytest.mark.parametrize("method", ["regression", "self-normalised"])
+
+
+@WALKS
+@pytest.mark.parametrize("lengths", [[1] * 8_000, [5] * 1_600, [1] * 3_000 + [40] * 125], ids=["1", "5", "1, 40"])
+def test_a_schedule_as_long_as_the_site_is_cut_to_what_the_search_left(method: str, lengths: list[int]) -> None:
     told: list[int] = []
-    with pytest.raises(sv.BadInput):
-        sv.federated_quantile(
-            VALUES, 0.5, 2.0, method="regression", schedule=[1] * 8_000, randomness=dice(1), progress=told.append
-        )
+    result = sv.federated_quantile(
+        VALUES, 0.5, 2.0, method=method, schedule=lengths, randomness=dice(1), progress=told.append
+    )
+    columns = result.trajectory
+    searched = int(columns["round"][0]) - 1
+    walked = lengths[: result.rounds - searched]
+    assert len(walked) < len(lengths)
+    assert result.reports == sum(told) == columns["reports"][-1]
+    spent = result.reports - 4 * sum(walked)
+    assert 0 < spent < 3_200
+    assert 4 * lengths[len(walked)] > 32_000 - result.reports >= 0  # one round more would not have had its records
+    low, high = result.interval_at(0.9999)
+    assert low < 2.0 < high
+
+
+@WALKS
+def test_a_schedule_longer_than_the_site_is_refused_before_anything_is_spent(method: str) -> None:
+    told: list[int] = []
+    with pytest.raises(sv.BadInput, match="shorten it"):
+        sv.federated_quantile(VALUES, 0.5, 2.0, method=method, schedule=[1] * 8_001, progress=told.append)
     assert told == []
 
 
-@pytest.mark.xfail(strict=True, reason="records handed over but never asked are counted as reports")
-def test_a_short_schedule_reports_what_it_asked() -> None:
-    result = sv.federated_quantile(VALUES, 0.5, 2.0, method="regression", schedule=[1] * 500, randomness=dice(1))
-    assert result.reports < 10_000
+@WALKS
+def test_a_short_schedule_reports_what_it_asked(method: str) -> None:
+    told: list[int] = []
+    result = sv.federated_quantile(
+        VALUES, 0.5, 2.0, method=method, schedule=[1] * 500, randomness=dice(1), progress=told.append
+    )
+    assert result.reports == sum(told)
+    assert 2_000 < result.reports < 2_000 + 3_200  # the walk's own, and at most a tenth of the records for the search
+
+
+@pytest.mark.parametrize(
+    ("method", "norm"),
+    [("regression", "l2"), ("self-normalised", "l2"), ("self-normalised", "sup"), ("self-normalised", "l1")],
+)
+def test_the_trajectory_starts_after_the_search_and_ends_with_everything(method: str, norm: str) -> None:
+    asked: list[int] = []
+    result = sv.federated_quantile(
+        VALUES, 0.5, 2.0, method=method, norm=norm, randomness=dice(1), progress=asked.append
+    )
+    columns = result.trajectory
+    search = asked[:-1]  # the walk tells its reports at once
+    assert int(columns["round"][0]) > len(search)
+    assert int(columns["reports"][0]) > sum(search) > 0
+    assert (columns["round"][-1], columns["reports"][-1]) == (result.rounds, result.reports)
 
 
 @pytest.mark.parametrize("options", [{"schedule": "every:5"}, {"schedule": "log"}, {"participation": 0.5}], ids=str)

@@ -34,6 +34,10 @@ def quantile(
     participation: Annotated[
         float, typer.Option(metavar="PART", help=f"Part of the sites in each round ({_RECURSION}).")
     ] = 1.0,
+    graph: Annotated[
+        str | None, typer.Option(metavar="GRAPH", help=f"ring: neighbours average, no server ({_RECURSION}).")
+    ] = None,
+    norm: Annotated[str, typer.Option(metavar="NORM", help="Of the interval: l2, sup, l1 (self-normalised).")] = "l2",
     bounds: Annotated[
         str | None, typer.Option(metavar="LOW,HIGH", help="Public limits of the quantile; shorten the search.")
     ] = None,
@@ -83,9 +87,12 @@ def quantile(
                 test=test,
                 plot=plot,
                 participation=participation != 1,
+                graph=graph,
+                norm=norm != "l2",
             )
         else:
             study |= {"method": method, "schedule": options.schedule(schedule), "participation": participation}
+            study |= {"graph": graph, "norm": norm}
 
         from sottovoce.facade import levels, tables
         from sottovoce.facade import plot as drawing

@@ -2,14 +2,19 @@
 
 Between two modes the density at the quantile is smaller than at its shoulders, so side points that are too wide
 overestimate the slope and the interval comes out too short. Both checks return how much steeper the wide view is than
-the narrow one, relatively, and the standard error of that.
+the narrow one, relatively, and the standard error of that. `Bends` learns how fast the density changes, for the lens.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from sottovoce.estimators.asking import Floats, Heard
+
+PILOT_BEND = 0.25  # relative variance of what a wide pilot says of the density's slope at the quantile
+SURE, LARGER = 3.0, 1.25  # standard errors and ratio from which a dip of the density is worth a warning
+STEEPEST = 2.0  # the largest change of the logarithm of the density over half the pilot that a lens may have
 
 
 def steeper_pilot(pilot: Heard, places: Floats, stage: Heard, spacing: float) -> tuple[float, float]:
@@ -27,13 +32,14 @@ def steeper_pilot(pilot: Heard, places: Floats, stage: Heard, spacing: float) ->
     there_error = math.sqrt(float(pilot.variances[0] + pilot.variances[2])) / (2 * wide)
     here_error = math.sqrt(float(stage.variances[0] + stage.variances[2])) / (2 * spacing)
     # a cubic term bends a secant by its squared half-width
-    factor = spacing**2 / max(wide**2 - spacing**2, wide**2 / 2)
+    part = (spacing / wide) ** 2
+    factor = part / max(1 - part, 0.5)
     ratio = there / here
     return (ratio - 1) * factor, factor * ratio * math.hypot(there_error / there, here_error / here)
 
 
-def log_slope(below: Floats, variances: Floats, places: Floats) -> tuple[float, float]:
-    """Return how fast the logarithm of the density changes over three places, and the variance of that."""
+def log_slope(below: Floats, variances: Floats, places: Floats, unit: float = 1.0) -> tuple[float, float]:
+    """Return how fast the logarithm of the density changes over three places, a unit, and the variance of that."""
     left, right = float(below[1] - below[0]), float(below[2] - below[1])
     if left + right < 2 * math.sqrt(float(variances[0] + variances[2])):
         return 0.0, math.inf
@@ -43,16 +49,64 @@ def log_slope(below: Floats, variances: Floats, places: Floats) -> tuple[float, 
     change = math.log(right / left * gaps[0] / gaps[1])
     # the middle value enters both differences
     variance = variances[0] / left**2 + variances[2] / right**2 + variances[1] * (1 / left + 1 / right) ** 2
-    distance = float(places[2] - places[0]) / 2
+    distance = float(places[2] - places[0]) / 2 / unit
     return change / distance, float(variance) / distance**2
 
 
-def steeper_shoulders(stage: Heard) -> tuple[float, float]:
-    """Compare the outer secant of five points with the inner one."""
+class Secants(NamedTuple):
+    """The slopes between the inner and between the outer points of five, in units of the spacing, with errors."""
+
+    inner: float
+    inner_error: float
+    outer: float
+    outer_error: float
+
+
+def secants(stage: Heard) -> Secants:
+    """Return the inner and outer secants of a stage of five points."""
     below, variances = stage.below, stage.variances
-    inner, outer = float(below[3] - below[1]) / 2, float(below[4] - below[0]) / 4
-    inner_error = math.sqrt(float(variances[1] + variances[3])) / 2
-    outer_error = math.sqrt(float(variances[0] + variances[4])) / 4
+    return Secants(
+        float(below[3] - below[1]) / 2,
+        math.sqrt(float(variances[1] + variances[3])) / 2,
+        float(below[4] - below[0]) / 4,
+        math.sqrt(float(variances[0] + variances[4])) / 4,
+    )
+
+
+def steeper_shoulders(stage: Heard) -> tuple[float, float]:
+    """Compare the outer secant of five points with the inner one; certainly steeper where the inner one is noise."""
+    inner, inner_error, outer, outer_error = secants(stage)
     if inner < 2 * inner_error:
         return 1.0, 0.0
     return outer / inner - 1, math.hypot(outer_error / inner, outer * inner_error / inner**2)
+
+
+def dips_between_shoulders(stage: Heard) -> bool:
+    """Tell whether the density is clearly and much smaller between the inner points of five than beyond them."""
+    inner, inner_error, outer, outer_error = secants(stage)
+    return outer > LARGER * inner and outer - inner > SURE * math.hypot(inner_error, outer_error)
+
+
+class Bends:
+    """How fast the logarithm of the density changes at the quantile, as far as known; shrunk towards zero."""
+
+    def __init__(self, pilot: Heard) -> None:
+        self._widest = float(pilot.points[2] - pilot.points[0]) / 2  # the unit: squares of raw ones may not exist
+        self._estimate, variance = log_slope(pilot.below, pilot.variances, pilot.points, self._widest)
+        # the pilot is wide: what it sees may be half of what is true at the quantile
+        self._variance = variance + PILOT_BEND * self._estimate**2
+
+    @property
+    def best(self) -> float:
+        """Return the estimate, shrunk by its own noise and kept moderate over the width of the pilot."""
+        shrunk = self._estimate**3 / (self._estimate**2 + self._variance) if self._estimate else 0.0
+        return min(max(shrunk, -STEEPEST), STEEPEST) / self._widest
+
+    def hear(self, heard: Heard, places: Floats, bend: float) -> None:
+        """Learn from a stage: what its lens did not straighten."""
+        n = len(places) // 2
+        ends = [n - 1, n, n + 1]
+        more, variance = log_slope(heard.below[ends], heard.variances[ends], places[ends], self._widest)
+        weight = self._variance / (self._variance + variance)
+        self._estimate += weight * (bend * self._widest + more - self._estimate)
+        self._variance *= 1 - weight

@@ -3,7 +3,8 @@
 Every query is answered by the same fraction of each site's records. After a search for location and scale, a pilot of
 three points and stages of three points close in on the quantile; where the distribution function is seen to bend as it
 does between two modes, or with ``robust``, stages have five points. The interval inverts the test that weighs the
-stages by their design alone (`inference.inversion`).
+stages by their design (`inference.inversion`); what a stage shows may raise the allowance for its own curvature, which
+lengthens the interval, and never lowers it.
 """
 
 import math
@@ -15,7 +16,7 @@ import numpy as np
 
 from sottovoce.errors import Lost
 from sottovoce.estimators.asking import Ask, Counts, Crowd, Floats, Heard, Talker
-from sottovoce.estimators.bending import log_slope, steeper_pilot, steeper_shoulders
+from sottovoce.estimators.bending import Bends, dips_between_shoulders, steeper_pilot, steeper_shoulders
 from sottovoce.estimators.guide import Guide
 from sottovoce.estimators.layout import BENT, five, three
 from sottovoce.estimators.pilot import find_pilot
@@ -25,9 +26,8 @@ from sottovoce.inference.lens import back, through
 
 FIRST_MASS = 1.2  # allowance of the pilot, in units of its own cubed mass: it is wide, and may be wrong by its slope
 STEEP = 0.1  # allowance for each squared change of the logarithm of the density over one spacing
-SURE = 3.0  # standard errors from which a dip of the density is worth a warning
 BEND = 0.08  # relative slope error from which stages go on with five points
-PILOT_BEND, STEEPEST = 0.25, 2.0
+VAST = 1e100  # a scale beyond it, or below its inverse, is no finding: squares of it would not be numbers
 LOST = 0.4  # of the tail: a middle point further off than this (and four errors) means the pilot was mistaken
 
 
@@ -82,6 +82,8 @@ def talk(study: StagedStudy, found: Found | None = None) -> Generator[Ask, Count
     for attempt in range(3):
         if found is None or attempt > 0:
             found = yield from find(talker, study.bounds, study.scale, care=0.8**attempt, rough=attempt == 0)
+        if not 1 / VAST < found.scale < VAST:
+            break
         guide = Guide(found.centre, found.scale, study.tau)
         for heard in found.heard:
             guide.hear(heard)
@@ -136,16 +138,14 @@ def _stages(talker: Talker, study: StagedStudy, pilot: Heard, guide: Guide) -> G
             beyond = min(max(0.0, abs(steeper) - doubt), 2.0)
             shrink = min(shrink, max(0.5, 1 / (1 + beyond)))
             allowance += BENT * beyond * slope * plan.spacing / 4
+            dips |= dips_between_shoulders(heard)
         else:
             steeper, doubt = steeper_pilot(
                 pilot, pilot.points - centre, heard, float(heard.points[2] - heard.points[0]) / 2
             )
             beyond = steeper - 0.5 * doubt
-            straight, doubt = steeper_pilot(pilot, _seen(pilot.points, centre, bend), heard, plan.spacing)
-            steeper = min(steeper, straight)  # a density that falls all the way is no dip
             if beyond > BEND:
                 bent, allowance = True, max(allowance, beyond * slope * plan.spacing)
-        dips |= steeper > max(BEND, SURE * doubt)
         kept.append(Kept(heard, places, plan.spacing, allowance, centre, bend))
         slope = _slope(kept[1:], slope)
         bends.hear(heard, places, bend)
@@ -153,31 +153,6 @@ def _stages(talker: Talker, study: StagedStudy, pilot: Heard, guide: Guide) -> G
         centre = root(as_stages(kept, study), centre, 1.5 * reach)
         milestones.append(Milestone(len(talker.heard), talker.reports, centre, reach))
     return Local(tuple(as_stages(kept, study)), centre, reach, tuple(milestones), dips)
-
-
-class Bends:
-    """How fast the logarithm of the density changes at the quantile, as far as known; shrunk towards zero."""
-
-    def __init__(self, pilot: Heard) -> None:
-        self._estimate, variance = log_slope(pilot.below, pilot.variances, pilot.points)
-        # the pilot is wide: what it sees may be half of what is true at the quantile
-        self._variance = variance + PILOT_BEND * self._estimate**2
-        self._widest = float(pilot.points[2] - pilot.points[0]) / 2
-
-    @property
-    def best(self) -> float:
-        """Return the estimate, shrunk by its own noise and kept moderate over the width of the pilot."""
-        shrunk = self._estimate**3 / (self._estimate**2 + self._variance) if self._estimate else 0.0
-        return min(max(shrunk, -STEEPEST / self._widest), STEEPEST / self._widest)
-
-    def hear(self, heard: Heard, places: Floats, bend: float) -> None:
-        """Learn from a stage: what its lens did not straighten."""
-        n = len(places) // 2
-        ends = [n - 1, n, n + 1]
-        more, variance = log_slope(heard.below[ends], heard.variances[ends], places[ends])
-        weight = self._variance / (self._variance + variance)
-        self._estimate += weight * (bend + more - self._estimate)
-        self._variance *= 1 - weight
 
 
 def _seen(points: Floats, origin: float, bend: float) -> Floats:

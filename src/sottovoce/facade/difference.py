@@ -16,7 +16,7 @@ from sottovoce.errors import BadInput
 from sottovoce.facade import normal
 from sottovoce.facade.federated import plan_study, run_study
 from sottovoce.facade.panel import confidence
-from sottovoce.facade.result import ALTERNATIVES, QuantileResult, Test
+from sottovoce.facade.result import ALTERNATIVES, QuantileResult, Test, finite
 from sottovoce.facade.solutions import Interval
 
 FARTHEST = 8.0  # standard normal quantile beyond which a p-value is reported as its bound, about 1e-15
@@ -89,10 +89,11 @@ class Difference:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, ready for JSON."""
+        """Return everything as plain values, ready for strict JSON: what is infinite is None."""
+        low, high = self.interval
         return {
             "estimate": self.estimate,
-            "interval": {"low": self.interval.low, "high": self.interval.high, "level": self.level},
+            "interval": {"low": finite(low), "high": finite(high), "level": self.level},
             "pvalue": self.pvalue,
             "private": self.private,
             "first": self.first.to_dict(),

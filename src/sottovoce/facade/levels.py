@@ -16,7 +16,7 @@ from sottovoce.estimators.staged import Local, StagedStudy, talk
 from sottovoce.estimators.together import together
 from sottovoce.facade.federated import Progress, open_sites, staged_warnings
 from sottovoce.facade.panel import Panel, confidence, number, prepare
-from sottovoce.facade.result import QuantileResult
+from sottovoce.facade.result import QuantileResult, finite
 from sottovoce.facade.solutions import Interval, StagedSolution
 
 FEWEST = 20  # records of a site for each level
@@ -64,14 +64,15 @@ class QuantilesResult:
             cells = " ".join(f"{first.format(value):>16}" for value in (estimate, low, high))
             lines.append(f"{tau:>8.4g} {cells} {part:>15.1%}")
         lines += [f"Warning: {warning}" for result in self.results for warning in result.warnings]
+        lines += [f"Hint: {hint}" for hint in first.hints]
         return "\n".join([*lines, first.promise])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, ready for JSON."""
+        """Return everything as plain values, ready for strict JSON: what is infinite is None."""
         return {
             "level": self.level,
             "joint": [
-                {"tau": tau, "estimate": estimate, "low": low, "high": high, "split": part}
+                {"tau": tau, "estimate": estimate, "low": finite(low), "high": finite(high), "split": part}
                 for tau, estimate, (low, high), part in zip(
                     self.taus, self.estimates, self.intervals, self.split, strict=True
                 )

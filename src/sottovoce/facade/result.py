@@ -145,7 +145,7 @@ class QuantileResult:
             "tau": self.tau,
             "method": self.method,
             "estimate": self.estimate,
-            "interval": {"low": _finite(low), "high": _finite(high), "level": self.level},
+            "interval": {"low": finite(low), "high": finite(high), "level": self.level},
             "unit": unit.kind,
             "text": {
                 "estimate": self.format(self.estimate),
@@ -153,7 +153,7 @@ class QuantileResult:
                 "high": self.format(high),
             },
             "private": self.private,
-            "epsilon": {name: _finite(epsilon) for name, epsilon in self.epsilon.items()},
+            "epsilon": {name: finite(epsilon) for name, epsilon in self.epsilon.items()},
             "shares": dict(self.shares),
             "drivers": dict(self.drivers),
             "records": {n: r.size for n, r in zip(self.panel.names, self.panel.table.records, strict=True)},
@@ -194,5 +194,6 @@ class QuantileResult:
         return self.solution.p_value(value + half if alternative == "greater" else value - half, alternative)
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """Return a value as strict JSON can hold it: None if it is infinite."""
     return value if math.isfinite(value) else None

@@ -15,6 +15,8 @@ from sottovoce.inference.critical_values import critical_value
 from sottovoce.inference.critical_values import p_value as self_normalised_p_value
 from sottovoce.inference.self_normalised_path import Path, init_path, look_path, normaliser
 
+REMEMBERED = 12.0  # chosen on N(0,1) at rate .25, where it lifts coverage from .87-.94 to .94-.955
+
 
 class Interval(NamedTuple):
     """An interval of confidence."""
@@ -71,8 +73,8 @@ class StagedSolution:
 
 
 @dataclass(frozen=True)
-class RegressionSolution:
-    """The root of the regression of reports on queries."""
+class Walked:
+    """A finished walk: the last state, a few on the way, and the reports that the search before it took."""
 
     study: SgdStudy
     state: SgdState
@@ -83,6 +85,19 @@ class RegressionSolution:
     def reports(self) -> int:
         """Return how many records answered, the search included."""
         return self.searched + sgd.reports(self.study, self.state)
+
+    def _trajectory(self, estimate: Estimating, level: float) -> list[Row]:
+        """Write a row for each kept state; rounds and reports of the search come first."""
+        trajectory = Trajectory(self.study, estimate, level)
+        for state in self.rows:
+            trajectory(state)
+        first, before = self.study.first, self.searched
+        return [row._replace(round=row.round + first, reports=row.reports + before) for row in trajectory.rows]
+
+
+@dataclass(frozen=True)
+class RegressionSolution(Walked):
+    """The root of the regression of reports on queries."""
 
     @property
     def point(self) -> float:
@@ -99,25 +114,17 @@ class RegressionSolution:
         return regression_root.p_value(self.study, self.state, value, alternative)
 
     def trajectory(self, level: float) -> list[Row]:
-        """Return the rows of the states kept on the way."""
-        return _rows(self.study, self.rows, regression_root.estimate, level, self.searched)
+        """Return the estimates and intervals on the way."""
+        return self._trajectory(regression_root.estimate, level)
 
 
 @dataclass(frozen=True)
-class SelfNormalisedSolution:
+class SelfNormalisedSolution(Walked):
     """The averaged recursion with the self-normalised interval, in the L2, sup or L1 norm."""
 
-    study: SgdStudy
-    state: SgdState
-    rows: tuple[SgdState, ...]
-    searched: int
     norm: str = "l2"
     path: Path | None = None
-
-    @property
-    def reports(self) -> int:
-        """Return how many records answered, the search included."""
-        return self.searched + sgd.reports(self.study, self.state)
+    relaxation: float = 0.0
 
     @property
     def point(self) -> float:
@@ -129,13 +136,6 @@ class SelfNormalisedSolution:
         half = critical_value(level, sgd.own_clock(self.study, self.state), self.norm) * self._spread
         return Interval(self.point - half, self.point + half) if half > 0 else Interval(-math.inf, math.inf)
 
-    @property
-    def _spread(self) -> float:
-        """Return the self-normaliser in the chosen norm."""
-        if self.path is not None:
-            return normaliser(self.path, self.norm)
-        return math.sqrt(float(self_normalised.variance(self.state.memory)))
-
     def p_value(self, value: float, alternative: str) -> float:
         """Return the p-value of the self-normalised statistic; its law is symmetric."""
         statistic = (self.point - value) / self._spread if self._spread > 0 else 0.0
@@ -145,8 +145,29 @@ class SelfNormalisedSolution:
         return both / 2 if (statistic > 0) == (alternative == "greater") else 1 - both / 2
 
     def trajectory(self, level: float) -> list[Row]:
-        """Return the rows of the states kept on the way."""
-        return _rows(self.study, self.rows, sgd.estimate, level, self.searched)
+        """Return the estimates and intervals on the way, always in the L2 norm."""
+
+        def widened(row: Row) -> Row:
+            half = (row.high - row.average) * self._widening
+            return row._replace(low=row.average - half, high=row.average + half)
+
+        return [widened(row) for row in self._trajectory(sgd.estimate, level)]
+
+    @property
+    def _spread(self) -> float:
+        """Return the self-normaliser in the chosen norm, widened."""
+        if self.path is not None:
+            return normaliser(self.path, self.norm) * self._widening
+        return math.sqrt(float(self_normalised.variance(self.state.memory))) * self._widening
+
+    @property
+    def _widening(self) -> float:
+        """Return the factor for a run of few relaxation times; the critical values hold in the limit of many.
+
+        Over a part ``relaxation`` of the run the points still remember where they were, so that their path wanders less
+        than a Brownian one and the self-normaliser is too small.
+        """
+        return math.sqrt(1 + REMEMBERED * self.relaxation)
 
 
 class Footprints:
@@ -166,13 +187,3 @@ class Footprints:
         self.path = look_path(self.path, mean, rounds / (now.noise - last.noise), rounds)
         self._last = now
         self.states.append(state)
-
-
-def _rows(
-    study: SgdStudy, states: tuple[SgdState, ...], estimate: Estimating, level: float, searched: int
-) -> list[Row]:
-    """Write a row for each kept state; rounds and reports of the search come first."""
-    trajectory = Trajectory(study, estimate, level)
-    for state in states:
-        trajectory(state)
-    return [row._replace(round=row.round + study.first, reports=row.reports + searched) for row in trajectory.rows]

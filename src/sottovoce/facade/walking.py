@@ -18,7 +18,7 @@ from sottovoce.errors import BadInput, Lost
 from sottovoce.estimators import sgd
 from sottovoce.estimators.asking import Ask, Counts, Floats, Talker
 from sottovoce.estimators.graph import metropolis, ring
-from sottovoce.estimators.pace import Pace, constant, decay
+from sottovoce.estimators.pace import Pace, constant, decay, stride
 from sottovoce.estimators.schedule import elapsed
 from sottovoce.estimators.search import Found, find
 from sottovoce.estimators.study import SgdStudy, horizon
@@ -79,17 +79,33 @@ def run_recursion(
     state = fused.run(study, sources, Coin(study, randomness), footprints, rows=rows)
     if progress is not None:
         progress(sgd.reports(study, state))
-    if not math.isfinite(sgd.estimate(study, state).point) or not (state.slope > 0):
+    apart = max(1, len(footprints.states) // ROWS)
+    kept = tuple(footprints.states[(len(footprints.states) - 1) % apart :: apart])  # the last is always kept
+    path = None if recursion.norm == "l2" else footprints.path
+    solution = (
+        RegressionSolution(study, state, kept, before)
+        if method == "regression"
+        else SelfNormalisedSolution(study, state, kept, before, recursion.norm, path, _relaxation(study, found))
+    )
+    # the root of a line that is not seen to rise is as lost as a walk that left the range of numbers
+    if not (math.isfinite(sgd.estimate(study, state).point) and state.slope > 0 and math.isfinite(solution.point)):
         raise Lost(
             f"the recursion for the {panel.tau:g} quantile ran away; give public bounds= or scale=, "
             "or a resolution= if many records are tied."
         )
-    kept = tuple(footprints.states[:: max(1, len(footprints.states) // ROWS)])
-    rounds = searched + len(study.elapsed)
-    if method == "regression":
-        return RegressionSolution(study, state, kept, before), rounds
-    path = None if recursion.norm == "l2" else footprints.path
-    return SelfNormalisedSolution(study, state, kept, before, recursion.norm, path), rounds
+    return solution, searched + len(study.elapsed)
+
+
+def _density(found: Found) -> float:
+    """Return the rough density at the quantile that the search implies: half of the records within one scale."""
+    return 0.25 / found.scale
+
+
+def _relaxation(study: SgdStudy, found: Found) -> float:
+    """Return after which part of the run the point has forgotten where it was: 1 / (step x density), in rounds."""
+    rounds, last = len(study.elapsed), int(study.elapsed[-1])
+    step = stride(study.pace, rounds, last, study.pace.slope) * last
+    return 1 / (step * _density(found) * rounds)
 
 
 def _search(panel: Panel) -> Generator[Ask, Counts, Found]:
@@ -104,7 +120,7 @@ def _study(panel: Panel, found: Found, recursion: Recursion, method: str, search
     if not isinstance(schedule, str):  # what the search has spent is missing at the end
         schedule = schedule[: max(1, int(np.searchsorted(np.cumsum(schedule), iterations, side="right")))]
     pace: Pace = (
-        constant(iterations, slope=0.25 / found.scale)
+        constant(iterations, slope=_density(found))
         if method == "regression"
         else decay(panel.crowd.rates, unit=found.scale / QUARTILE)
     )

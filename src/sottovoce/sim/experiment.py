@@ -5,6 +5,7 @@ binomial draw: the conversation is the method itself, only the letters are drawn
 """
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -146,7 +147,8 @@ def score_all(
     """Score many cells on a few processes, each cell with a seed of its own."""
     _CELLS[:] = cells
     scores = []
-    with ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
+    with warnings.catch_warnings(), ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads: the workers use none of them
         tasks = [pool.submit(_score_one, i, replications, seed + i) for i in range(len(cells))]
         for task in tasks:
             scores.append(task.result())

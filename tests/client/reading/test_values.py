@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sottovoce.client.reading import values
+from sottovoce.client.reading.values import read_values
 from sottovoce.client.record import Records
 from sottovoce.client.unit import Unit
-from sottovoce.client.reading.values import read_values
 from sottovoce.errors import BadInput
 
 WHERE = "site 'north'"
