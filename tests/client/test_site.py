@@ -13,6 +13,7 @@ from sottovoce.client.randomness import SystemDice
 from sottovoce.client.record import Records
 from sottovoce.client.site import Site
 from sottovoce.errors import BadInput
+from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.messages import Query, Study
 from sottovoce.sim.randomness import dice
 
@@ -112,3 +113,9 @@ def test_it_shows_counts_only() -> None:
     site.tally(Query(1, (50.0,), (30,)))
     assert repr(site) == "Site(100 records, 30 answered)"
     assert (site.size, site.spent) == (100, 30)
+
+
+def test_a_channel_that_the_sampler_would_not_sample_is_refused() -> None:
+    other = Channel("other", np.array([[0.0], [1.0]]), ((3, 1), (1, 3)), np.array([[-0.5], [1.5]]))
+    with pytest.raises(BadInput, match="channel 'other' is not a binary one"):
+        Site(Records(np.arange(5.0)), Study(0.5, 1.0), channel=other)

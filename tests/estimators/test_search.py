@@ -124,7 +124,7 @@ def test_powers_of_two_only_move_the_points_within_bounds(rough: bool) -> None:
 
 @pytest.mark.parametrize(("tiny", "far"), [(TINY, HUGE), (1.0, HUGE), (1e9, 1e9 * HUGE), (1e200, 1e200 * HUGE)])
 def test_the_range_grows_with_a_large_public_scale(tiny: float, far: float) -> None:
-    coordinate = Coordinate(None, tiny)
+    coordinate = Coordinate(None, tiny, far)
     assert coordinate.ends == (-far, far)
     places = np.array([coordinate.of(value) for value in (-far, 0.0, far)])
     assert coordinate.back(places) == pytest.approx([-far, 0.0, far], rel=1e-12)

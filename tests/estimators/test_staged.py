@@ -104,7 +104,7 @@ def test_milestones_ascend_and_end_with_everything() -> None:
 
 def test_stages_grow_and_have_three_points_or_five() -> None:
     for robust, width in ((False, 3), (True, 5)):
-        local, asks, _ = drive(talk(StagedStudy(0.5, CROWD, robust=robust)), drawn(LAWS["normal"], 5))
+        local, asks, _ = drive(talk(StagedStudy(0.5, CROWD, robust=robust)), expected(LAWS["normal"], CROWD))
         assert [len(stage.places) for stage in local.stages] == [3] + [width] * (len(local.stages) - 1)
         sizes = [int(ask.counts.sum()) for ask in asks[-len(local.stages) : -1]]  # the last takes what is left
         assert sizes == sorted(sizes)

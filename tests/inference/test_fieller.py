@@ -1,11 +1,12 @@
 """Fieller's interval: equivariant, consistent with its test, and infinite when the slope drowns."""
 
 import math
+from statistics import NormalDist
 
 import pytest
 
 from sottovoce.errors import BadInput
-from sottovoce.inference.fieller import NORMAL, Line, crossing, interval, p_value
+from sottovoce.inference.fieller import Line, crossing, interval, p_value
 
 LINE = Line(0.0, 0.03, 0.4, -0.05, 1e-4, 2e-3)
 
@@ -24,7 +25,7 @@ def moved(line: Line, location: float, scale: float) -> Line:
 
 def test_a_sure_slope_gives_the_normal_interval() -> None:
     low, high = interval(Line(5.0, 0.2, 0.5, 0.0, 0.04, 0.0), 0.9)
-    half = NORMAL.inv_cdf(0.95) * 0.2 / 0.5
+    half = NormalDist().inv_cdf(0.95) * 0.2 / 0.5
     assert (low, high) == pytest.approx((5.4 - half, 5.4 + half))
 
 

@@ -18,9 +18,11 @@ import pyarrow as pa
 import pytest
 
 import sottovoce as sv
+from sottovoce.channels.binary import binary
 from sottovoce.client.reading.table import SiteTable, read_sites
 from sottovoce.client.record import Records
 from sottovoce.client.site import Rest, Site
+from sottovoce.engine.source import Source
 from sottovoce.errors import BadInput
 from sottovoce.facade.panel import Panel, prepare
 from sottovoce.facade.result import QuantileResult
@@ -65,7 +67,7 @@ def table() -> SiteTable:
 
 def result(method: str = "staged") -> QuantileResult:
     return sv.federated_quantile(
-        {"north": COLUMN, "south": COLUMN},
+        {"north": COLUMN, "south": COLUMN.copy()},
         0.5,
         3.0,
         method=method,
@@ -80,6 +82,7 @@ HOLDERS: dict[str, Callable[[], object]] = {
     "table": table,
     "site": lambda: Site(table().records[0], Study(0.5, 1.0)),
     "rest": lambda: Site(table().records[0], Study(0.5, 1.0)).hand_over(1),
+    "source": lambda: Source(COLUMN, binary(1.0)),
     "panel": lambda: prepare(table(), 0.5, 3.0),
     "result": result,
     "regression": lambda: result("regression"),
@@ -104,7 +107,7 @@ def test_text(make: Callable[[], object]) -> None:
 @every
 def test_insides_as_text(make: Callable[[], object]) -> None:
     holder = make()
-    if isinstance(holder, Records | Site | Rest):
+    if isinstance(holder, Records | Site | Rest | Source):
         with pytest.raises(TypeError):
             vars(holder)
     else:

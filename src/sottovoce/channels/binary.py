@@ -59,6 +59,18 @@ def epsilon_of_rate(rate: float) -> float:
     return math.inf if rate == 1 else 2 * math.atanh(rate)
 
 
+def flips_of(channel: Channel) -> int:
+    """Return the flip weight of a binary channel; refuse a matrix that the sampler would not sample.
+
+    >>> flips_of(binary(1.0)) == binary(1.0).weights[0][1]
+    True
+    """
+    flips = channel.weights[0][-1]
+    if channel.weights != ((FACES - flips, flips), (flips, FACES - flips)):
+        raise BadInput(f"channel {channel.name!r} is not a binary one on 2^62 faces; make it with binary(epsilon).")
+    return flips
+
+
 def rate_of(channel: Channel) -> float:
     """Return the response rate that a binary channel realises."""
     (keep, flip), _ = channel.weights

@@ -103,9 +103,9 @@ def quantile(
             drawing.check_path(plot)
         missing = "drop" if drop_missing else "refuse"
         table = tables.read_files(files, value=value, site=site, person=person, missing=missing)
+        if alternative not in ALTERNATIVES:
+            raise BadInput(f"--alternative is {alternative!r}; choose one of {', '.join(ALTERNATIVES)}.")
         if test is not None:
-            if alternative not in ALTERNATIVES:
-                raise BadInput(f"--alternative is {alternative!r}; choose one of {', '.join(ALTERNATIVES)}.")
             table.unit.parse(test, where="--test")
         records = sum(held.size for held in table.records)
         with progress_bar(records, wanted=not no_progress) as progress:

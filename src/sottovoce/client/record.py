@@ -47,6 +47,11 @@ class Records:
         """Return the read-only array itself; only the kernels of a site, in this room, may call this."""
         return self._values
 
+    @property
+    def address(self) -> int:
+        """Return where in memory the records begin, to find holders of the same ones."""
+        return int(self._values.__array_interface__["data"][0])
+
     def overlaps(self, other: "Records") -> bool:
         """Tell whether two holders look at the same memory."""
         return bool(np.may_share_memory(self._values, other._values))

@@ -10,7 +10,7 @@ from typing import NamedTuple, NoReturn, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.channels.binary import binary
+from sottovoce.channels.binary import binary, flips_of
 from sottovoce.client.encode import answer
 from sottovoce.client.ledger import Ledger
 from sottovoce.client.order import Key, bits_for, order_key
@@ -44,12 +44,25 @@ class Rest(NamedTuple):
 class Site:
     """A place that holds records and answers queries about them."""
 
-    __slots__ = ("_bits", "_dice", "_key", "_ledger", "_letters", "_moves", "_records", "_study", "_where", "channel")
+    __slots__ = (
+        "_bits",
+        "_dice",
+        "_flips",
+        "_key",
+        "_ledger",
+        "_letters",
+        "_moves",
+        "_records",
+        "_study",
+        "_where",
+        "channel",
+    )
 
     def __init__(
         self, records: Records, study: Study, dice: Dice | None = None, channel: Channel | None = None
     ) -> None:
         self.channel = binary(study.epsilon) if channel is None else channel
+        self._flips = flips_of(self.channel)
         self._study = study
         self._records = records
         self._dice = SystemDice() if dice is None else dice
@@ -109,7 +122,7 @@ class Site:
     def _pieces(self, query: Query) -> Iterator[tuple[int, npt.NDArray[np.uint8]]]:
         """Spend the records of a query, then yield their letters piece by piece with the index of their point."""
         position = self._ledger.spend(query)
-        flips = self.channel.weights[0][1]
+        flips = self._flips
         throws = 2 if self._study.resolution > 0 else 1
         for place, (start, count) in enumerate(zip(query.points, query.counts, strict=True)):
             point, done = start, 0

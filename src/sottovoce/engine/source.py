@@ -3,12 +3,13 @@
 The dice are thrown exactly as `client.site` throws them: the order's key first, then a word a record, two if dithered.
 """
 
-from typing import Protocol
+from typing import NoReturn, Protocol, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit, uint64
 
+from sottovoce.channels.binary import flips_of
 from sottovoce.client.encode import WORD
 from sottovoce.client.order import Key, bits_for, order_key, places
 from sottovoce.client.randomness import Dice, SystemDice, Words
@@ -47,9 +48,15 @@ class Source:
         self._dice: Dice = SystemDice() if dice is None else dice
         self._key = order_key(self._dice) if key is None else key
         self._bits = bits_for(len(values))
-        self._lowest = np.uint64(channel.weights[0][1] << 2)
+        self._lowest = np.uint64(flips_of(channel) << 2)
         self._resolution = resolution
         self._taken = taken
+
+    def __repr__(self) -> str:
+        return f"Source({len(self._values):,} records, values hidden)"
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise TypeError("a Source cannot be pickled or copied: records do not leave the site")
 
     @property
     def left(self) -> int:

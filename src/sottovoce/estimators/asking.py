@@ -47,24 +47,38 @@ class Heard:
     counts: Counts = field(repr=False)
 
 
+def spread_offsets(sites: int) -> Floats:
+    """Return a rounding offset a site, by the golden ratio: neighbours in the list never speak one after the other.
+
+    Were the offsets in the order of the sites, a query that asks less than one record a site would be answered by a
+    block of neighbours, who may be alike.
+    """
+    return np.asarray((np.arange(sites) + 0.5) * 0.6180339887498949 % 1.0, dtype=np.float64)
+
+
 def allot(crowd: Crowd, spent: float, fractions: Floats) -> Counts:
     """Return how many records of each site answer at each point, (sites, points).
 
     Cumulative rounding with a different offset a site: no coin, no record twice, and all records used when the
     fractions sum to one.
     """
-    offsets = (np.arange(len(crowd.sizes)) + 0.5) / len(crowd.sizes)
+    offsets = spread_offsets(len(crowd.sizes))
     edges = np.minimum(spent + np.concatenate(([0.0], np.cumsum(fractions))), 1.0)
     edges[edges > 1 - 1e-12] = 1.0
     reached = np.floor(np.outer(crowd.sizes, edges) + offsets[:, None]).astype(np.int64)
     return np.diff(np.minimum(reached, crowd.sizes[:, None]), axis=1)
 
 
+def present_shares(crowd: Crowd, counts: Counts) -> Floats:
+    """Return the shares at each point, (sites, points): a site without answers leaves its share to the others."""
+    present = crowd.shares[:, None] * (counts > 0)
+    return np.asarray(present / np.maximum(present.sum(axis=0), 1e-300))
+
+
 def decode(crowd: Crowd, points: Floats, counts: Counts, ones: Counts) -> Heard:
     """Decode letters into the pooled distribution function; a site without answers leaves its share to the others."""
     asked = np.maximum(counts, 1)
-    present = crowd.shares[:, None] * (counts > 0)
-    weights = present / np.maximum(present.sum(axis=0), 1e-300)
+    weights = present_shares(crowd, counts)
     rates = crowd.rates[:, None]
     above = (ones / asked - (1 - rates) / 2) / rates
     variances = np.sum(weights**2 / (4 * rates**2 * asked), axis=0)

@@ -14,7 +14,8 @@ from sottovoce.estimators.asking import Floats, Heard
 
 PILOT_BEND = 0.25  # relative variance of what a wide pilot says of the density's slope at the quantile
 SURE, LARGER = 3.0, 1.25  # standard errors and ratio from which a dip of the density is worth a warning
-STEEPEST = 2.0  # the largest change of the logarithm of the density over half the pilot that a lens may have
+STEEPEST = 1.5  # the largest change of the logarithm of the density over the pilot's narrow side that a lens may have
+LIMIT = 5.0  # the largest that is looked for
 
 
 def steeper_pilot(pilot: Heard, places: Floats, stage: Heard, spacing: float) -> tuple[float, float]:
@@ -43,14 +44,38 @@ def log_slope(below: Floats, variances: Floats, places: Floats, unit: float = 1.
     left, right = float(below[1] - below[0]), float(below[2] - below[1])
     if left + right < 2 * math.sqrt(float(variances[0] + variances[2])):
         return 0.0, math.inf
-    gaps = np.diff(places)
     floor = 0.1 * (left + right)
     left, right = max(left, floor), max(right, floor)
-    change = math.log(right / left * gaps[0] / gaps[1])
+    behind, ahead = (float(gap) / unit for gap in np.diff(places))
+    slope, steepness = _exponential(behind, ahead, math.log(right / left))
     # the middle value enters both differences
     variance = variances[0] / left**2 + variances[2] / right**2 + variances[1] * (1 / left + 1 / right) ** 2
-    distance = float(places[2] - places[0]) / 2 / unit
-    return change / distance, float(variance) / distance**2
+    return slope, float(variance) / steepness**2
+
+
+def _exponential(behind: float, ahead: float, odds: float) -> tuple[float, float]:
+    """Return the ``b`` for which a density ``exp(b x)`` holds the given log odds of mass ahead over mass behind.
+
+    The second value is how fast the log odds grow with ``b`` there.
+    """
+
+    def log_odds(b: float) -> float:
+        return _log_mass(b, ahead) - _log_mass(-b, behind)
+
+    low, high = -LIMIT / min(behind, ahead), LIMIT / min(behind, ahead)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if log_odds(middle) < odds else (low, middle)
+    b, nudge = (low + high) / 2, 1e-4 / min(behind, ahead)
+    return b, (log_odds(b + nudge) - log_odds(b - nudge)) / (2 * nudge)
+
+
+def _log_mass(b: float, gap: float) -> float:
+    """Return the logarithm of the mass of ``exp(b x)`` between 0 and a gap."""
+    u = b * gap
+    if abs(u) < 1e-6:
+        return math.log(gap) + u / 2
+    return math.log(math.expm1(u) / b) if u < 30 else u - math.log(b)
 
 
 class Secants(NamedTuple):
@@ -92,6 +117,7 @@ class Bends:
 
     def __init__(self, pilot: Heard) -> None:
         self._widest = float(pilot.points[2] - pilot.points[0]) / 2  # the unit: squares of raw ones may not exist
+        self._steepest = STEEPEST * self._widest / float(np.min(np.diff(pilot.points)))
         self._estimate, variance = log_slope(pilot.below, pilot.variances, pilot.points, self._widest)
         # the pilot is wide: what it sees may be half of what is true at the quantile
         self._variance = variance + PILOT_BEND * self._estimate**2
@@ -100,7 +126,7 @@ class Bends:
     def best(self) -> float:
         """Return the estimate, shrunk by its own noise and kept moderate over the width of the pilot."""
         shrunk = self._estimate**3 / (self._estimate**2 + self._variance) if self._estimate else 0.0
-        return min(max(shrunk, -STEEPEST), STEEPEST) / self._widest
+        return min(max(shrunk, -self._steepest), self._steepest) / self._widest
 
     def hear(self, heard: Heard, places: Floats, bend: float) -> None:
         """Learn from a stage: what its lens did not straighten."""

@@ -14,6 +14,7 @@ from sottovoce.errors import Refused
 from sottovoce.estimators.asking import Crowd
 
 REFUSE, WARN = 0.04, 0.03
+MOST = 1e15
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Support:
 
     def records_for(self, records: int, ratio: float) -> int:
         """Return how many records, divided over the sites as now, would bring the noise down to a ratio."""
-        return _round_up(records * (self.ratio / ratio) ** 2)
+        return _round_up(records * (self.ratio / ratio) * (self.ratio / ratio))
 
 
 def support(crowd: Crowd, tau: float) -> Support:
@@ -57,6 +58,7 @@ def check(crowd: Crowd, tau: float, names: tuple[str, ...]) -> Support:
 
 
 def _round_up(number: float) -> int:
-    """Round up to two digits, as a plan would be stated."""
+    """Round up to two digits, as a plan would be stated; nobody has more than a thousand million million records."""
+    number = min(number, MOST)
     unit = int(10 ** max(0, math.floor(math.log10(max(number, 1))) - 1))
     return math.ceil(number / unit - 1e-9) * unit

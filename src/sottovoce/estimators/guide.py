@@ -21,7 +21,7 @@ def _grid() -> tuple[Floats, Floats, Floats, Floats]:
         np.sinh(np.linspace(-2.3, 2.3, 15)),
         np.linspace(-3, 3, 16),
         (-0.7, 0.7),
-        (-2.2, -1.1, -0.5, 1e-6, 0.4, 0.9),
+        (-2.2, -1.1, -0.5, 1e-6, 0.5, 1.0, 2.0),
         indexing="ij",
     )
     offset, near, asymmetry, tail = (axis.ravel() for axis in axes)
@@ -43,7 +43,7 @@ class Guide:
         self._sign = 1.0 if tau >= 0.5 else -1.0  # mirrored so that the level is always on the right-hand side
         offset, near, _, tail = _grid()
         # a priori: the median near the centre, the scale as searched, light tails a little more likely than heavy ones
-        self._log = -0.5 * np.arcsinh(offset) ** 2 - 0.5 * (np.log(near) / 1.2) ** 2 - 0.5 * (tail / 0.8) ** 2
+        self._log = -0.5 * np.arcsinh(offset) ** 2 - 0.5 * (np.log(near) / 1.2) ** 2 - 0.5 * tail**2
 
     def hear(self, heard: Heard) -> None:
         """Weigh the pictures by decoded answers."""

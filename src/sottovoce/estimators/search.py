@@ -18,6 +18,9 @@ TINY, HUGE = 1e-6, 1e12  # the finest unit and the farthest location that are lo
 WIDEST = 690.0  # a search led by noise alone, or outside wrong bounds, still asks at finite points
 ALONE, MANY = (0.24, 0.52), (0.18, 0.45)  # error of a batch and decisive sum: cuts one by one, or many at once
 PATIENCE = 4  # batches until a cut counts as undecided; at the wrong place that happens once in a thousand
+FINEST = 1e-14  # of the range of the coordinate: the last digits of a double
+COLLAPSED = 30.0  # a scale within this factor of the smallest is that of an atom
+BESIDE = 4.0  # beside an atom an answer deviates by half as much, so it asks four times the records
 PAIR = 2.0  # a pair has twice the variance of one point, so it asks twice the records
 CLEAR = 0.35  # deviation from one half of a cut outside the bulk of the data
 NEAR = 4.0  # in the coordinate: cuts this close on both sides of the centre tell the scale roughly
@@ -39,12 +42,12 @@ class Coordinate:
 
     bounds: tuple[float, float] | None
     tiny: float
+    far: float
 
     @property
     def ends(self) -> tuple[float, float]:
         """Return the ends of the range that is searched."""
-        far = HUGE * max(1.0, self.tiny)
-        return self.bounds if self.bounds is not None else (-far, far)
+        return self.bounds if self.bounds is not None else (-self.far, self.far)
 
     def of(self, value: float) -> float:
         """Return the coordinate of a value."""
@@ -56,9 +59,16 @@ class Coordinate:
 
 
 def find(
-    talker: Talker, bounds: tuple[float, float] | None, scale: float | None, care: float = 1.0, rough: bool = True
+    talker: Talker,
+    bounds: tuple[float, float] | None,
+    scale: float | None,
+    care: float = 1.0,
+    rough: bool = True,
+    tau: float = 0.5,
 ) -> Generator[Ask, Counts, Found]:
     """Search for location and scale; ``care`` below one asks more records a cut.
+
+    ``tau`` only says on which side of an atom at the median to look.
 
     ``rough`` takes the scale from the cuts around the centre where these are near, within a factor of about ten.
     """
@@ -67,7 +77,7 @@ def find(
     error, decisive = ALONE if arity == 1 else MANY
     part = unit / (error * care) ** 2
     start = len(talker.heard)
-    coordinate = Coordinate(bounds, TINY if scale is None else scale)
+    coordinate = Coordinate(bounds, TINY, HUGE) if scale is None else Coordinate(bounds, scale, HUGE * scale)
 
     def at(places: Floats) -> Generator[Ask, Counts, Floats]:
         heard = yield from talker.ask(coordinate.back(places), np.full(len(places), part))
@@ -75,7 +85,7 @@ def find(
 
     low, high = coordinate.ends
     first, last = coordinate.of(low), coordinate.of(high)
-    place = yield from Cutter(at, arity, decisive, PATIENCE).section(first, last, 1e-9 * (last - first))
+    place = yield from Cutter(at, arity, decisive, PATIENCE).section(first, last, FINEST * (last - first))
     centre, left, right = (float(value) for value in coordinate.back(np.array(place)))
     sides = [distance for distance, seen in ((centre - left, left > low), (right - centre, right < high)) if seen]
     near = len(sides) == 2 and (bounds is not None or place.high - place.low < NEAR)
@@ -94,6 +104,20 @@ def find(
         width = yield from cutter.gallop(math.log(max(min(sides), smallest)), math.log(4.0), math.log(3.0))
     else:
         width = yield from cutter.section(math.log(smallest), math.log(high - low), math.log(3.0))
+    if width.place > math.log(smallest) + math.log(COLLAPSED):
+        return Found(centre, math.exp(min(width.place, WIDEST)), tuple(talker.heard[start:]))
+
+    # the median sits in an atom: how far does the data go on the side of the quantile?
+    side = 1.0 if tau >= 0.5 else -1.0
+
+    def beside(places: Floats) -> Generator[Ask, Counts, Floats]:
+        points = centre + side * np.exp(np.minimum(places, WIDEST))
+        heard = yield from talker.ask(points, np.full(len(places), BESIDE * part))
+        within = heard.below if side > 0 else 1 - heard.below
+        return 2 * (within - (0.5 + max(tau, 1 - tau)) / 2)
+
+    cutter = Cutter(beside, arity, decisive, PATIENCE)
+    width = yield from cutter.section(math.log(smallest), math.log(high - low), math.log(3.0))
     return Found(centre, math.exp(min(width.place, WIDEST)), tuple(talker.heard[start:]))
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.errors import Lost
-from sottovoce.estimators.asking import Ask, Counts, Crowd, Floats, Heard, Talker
+from sottovoce.estimators.asking import Ask, Counts, Crowd, Floats, Heard, Talker, present_shares
 from sottovoce.estimators.bending import Bends, dips_between_shoulders, steeper_pilot, steeper_shoulders
 from sottovoce.estimators.guide import Guide
 from sottovoce.estimators.layout import BENT, five, three
@@ -81,7 +81,7 @@ def talk(study: StagedStudy, found: Found | None = None) -> Generator[Ask, Count
     talker = Talker(study.crowd)
     for attempt in range(3):
         if found is None or attempt > 0:
-            found = yield from find(talker, study.bounds, study.scale, care=0.8**attempt, rough=attempt == 0)
+            found = yield from find(talker, study.bounds, study.scale, 0.8**attempt, attempt == 0, study.tau)
         if not 1 / VAST < found.scale < VAST:
             break
         guide = Guide(found.centre, found.scale, study.tau)
@@ -185,12 +185,12 @@ def as_stages(kept: list[Kept], study: StagedStudy) -> list[Stage]:
     ones = np.sum([heard.ones[:, len(heard.points) // 2] for heard, *_ in kept], axis=0)
     counts = np.sum([heard.counts[:, len(heard.points) // 2] for heard, *_ in kept], axis=0)
     rate = (ones + 1) / (counts + 2)
-    spread = crowd.shares**2 * rate * (1 - rate) / crowd.rates**2
+    spread = (rate * (1 - rate) / crowd.rates**2)[:, None]
     return [
         Stage(
             places,
             heard.below - study.tau,
-            np.sum(spread[:, None] / np.maximum(heard.counts, 1), axis=0),
+            np.sum(present_shares(crowd, heard.counts) ** 2 * spread / np.maximum(heard.counts, 1), axis=0),
             allowance,
             spacing,
             origin,

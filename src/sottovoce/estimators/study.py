@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.errors import BadInput
+from sottovoce.estimators.asking import spread_offsets
 from sottovoce.estimators.pace import Pace
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.walk import moves
@@ -95,7 +96,7 @@ class SgdStudy:
         return Plan(
             sizes,
             sizes / sizes.max(),
-            (np.arange(n) + 0.5) / n,
+            spread_offsets(n),
             np.ascontiguousarray(self.shares, dtype=np.float64),
             np.array([moves(channel, tau) for channel, tau in zip(self.channels, self.taus, strict=True)]),
             np.array([1 / float(channel.table[1, 0] - channel.table[0, 0]) for channel in self.channels]),

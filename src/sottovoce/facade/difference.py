@@ -13,11 +13,11 @@ from typing import Any
 from sottovoce.client.reading.table import SiteTable, label_text, read_sites
 from sottovoce.client.unit import Unit
 from sottovoce.errors import BadInput
-from sottovoce.facade import normal
-from sottovoce.facade.federated import plan_study, run_study
+from sottovoce.facade.federated import check_callers, plan_study, run_study
 from sottovoce.facade.panel import confidence
 from sottovoce.facade.result import ALTERNATIVES, QuantileResult, Test, finite
 from sottovoce.facade.solutions import Interval
+from sottovoce.inference import normal
 
 FARTHEST = 8.0  # standard normal quantile beyond which a p-value is reported as its bound, about 1e-15
 
@@ -183,12 +183,17 @@ def quantile_difference(first: Any, second: Any, tau: Any, epsilon: Any, **optio
     """
     randomness, progress = options.pop("randomness", None), options.pop("progress", None)
     missing = options.get("missing", "refuse")
+    check_callers(randomness, progress)
     tables = [
         group if isinstance(group, SiteTable) else read_sites(group, missing=missing) for group in (first, second)
     ]
     check_comparable(*tables)
-    check_names({"tau": tau, "epsilon": epsilon}, tables)
-    studies = [plan_study(table, _own(tau, table), _own(epsilon, table), **options) for table in tables]
+    shares = options.pop("shares", "pooled")
+    check_names({"tau": tau, "epsilon": epsilon, "shares": shares}, tables)
+    studies = [
+        plan_study(table, _own(tau, table), _own(epsilon, table), shares=_own(shares, table), **options)
+        for table in tables
+    ]
     dice = (None, None) if randomness is None else randomness.split(2)
     one, two = (run_study(study, own, progress) for study, own in zip(studies, dice, strict=True))
     return compare(one, two)

@@ -145,6 +145,8 @@ def plan_study(
     if method not in METHODS:
         raise BadInput(f"method {method!r} is unknown; choose one of {', '.join(map(repr, METHODS))}.")
     confidence(level)
+    if not isinstance(robust, bool):
+        raise BadInput(f"robust must be True or False, not {robust!r}; choose one.")
     walks = method != "staged"
     plain = isinstance(schedule, str) and schedule == "every:1" and participation == 1 and norm == "l2"
     if not walks and not (plain and graph is None):
@@ -163,6 +165,7 @@ def plan_study(
 def run_study(study: PlannedStudy, randomness: Dice | None = None, progress: Progress | None = None) -> QuantileResult:
     """Run a planned study: from here on records answer."""
     panel = study.panel
+    check_callers(randomness, progress)
     doors = open_sites(panel, randomness)
     solution: Solution
     warnings = panel.warnings
@@ -181,9 +184,19 @@ def run_study(study: PlannedStudy, randomness: Dice | None = None, progress: Pro
         method=study.method,
         rounds=rounds,
         reports=reports,
-        private=all(door.private for door in doors),
+        private=all(door.private for door in doors) and not panel.table.seeded,
         warnings=warnings,
     )
+
+
+def check_callers(randomness: Any, progress: Any) -> None:
+    """Refuse dice that are no dice and a progress that cannot be called, before anything is spent."""
+    if randomness is not None and not (hasattr(randomness, "words") and hasattr(randomness, "split")):
+        raise BadInput(
+            f"randomness must be None or sim.dice(seed), not a {type(randomness).__name__}; leave it out in production."
+        )
+    if progress is not None and not callable(progress):
+        raise BadInput(f"progress must be a function of a number, not a {type(progress).__name__}; leave it out.")
 
 
 def open_sites(panel: Panel, randomness: Dice | None) -> list[Site]:

@@ -1,5 +1,6 @@
 """Several levels at once from one report a person: a public split of the records, joint coverage, no crossing."""
 
+import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +15,7 @@ from sottovoce.estimators.gate import WARN, support
 from sottovoce.estimators.search import find
 from sottovoce.estimators.staged import Local, StagedStudy, talk
 from sottovoce.estimators.together import together
-from sottovoce.facade.federated import Progress, open_sites, staged_warnings
+from sottovoce.facade.federated import Progress, check_callers, open_sites, staged_warnings
 from sottovoce.facade.panel import Panel, confidence, number, prepare
 from sottovoce.facade.result import QuantileResult, finite
 from sottovoce.facade.solutions import Interval, StagedSolution
@@ -136,14 +137,16 @@ def federated_quantiles(
         for tau, part in zip(levels, parts, strict=True)
     ]
     for name, size in zip(panel.names, panel.crowd.sizes.tolist(), strict=True):
-        if size < FEWEST * len(levels):
+        needed = math.ceil(FEWEST / min(parts) - 1e-9)
+        if size < needed:
             raise BadInput(
-                f"site {name!r} has {size} records, too few to answer for {len(levels)} levels; "
-                f"give it at least {FEWEST * len(levels)}, or leave it out."
+                f"site {name!r} has {size} records, too few to answer for {len(levels)} levels split like this; "
+                f"give it at least {needed}, or leave it out."
             )
+    check_callers(randomness, progress)
     doors = open_sites(panel, randomness)
     locals_, rounds = converse(_talk(panels, parts, robust), doors, progress)
-    private = all(door.private for door in doors)
+    private = all(door.private for door in doors) and not panel.table.seeded
     results = tuple(
         QuantileResult(
             panel=replace(own, warnings=()),
@@ -164,7 +167,7 @@ def _talk(panels: list[Panel], parts: list[float], robust: bool) -> Generator[As
     """Search once for all levels, then run one conversation a level on its own part of the records."""
     whole = panels[0].crowd
     talker = Talker(whole)
-    found = yield from find(talker, panels[0].bounds, panels[0].scale, care=1.0)
+    found = yield from find(talker, panels[0].bounds, panels[0].scale)
     asked = np.sum([heard.counts.sum(axis=1) for heard in talker.heard], axis=0)
     left = whole.sizes - asked
     edges = np.floor(np.outer(np.concatenate(([0.0], np.cumsum(parts))).clip(max=1.0), left) + 0.5).astype(np.int64)

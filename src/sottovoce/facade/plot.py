@@ -110,7 +110,8 @@ def _trajectory(
     axes.set_ylim(bottom, top)
     axes.yaxis.set_major_formatter(lambda value, _: result.format(value))
     axes.set_xlabel("reports so far (one a record)")
-    axes.set_ylabel(measure or result.panel.table.unit.name or "value")
+    kind = result.panel.table.unit.kind
+    axes.set_ylabel(measure or {"number": "value", "date": "date", "datetime": "date and time"}.get(kind, kind))
     axes.set_title(
         f"The {result.tau:.4g} quantile: {result.format(result.estimate)}, "
         f"{shown} [{result.format(low)}, {result.format(high)}]",
@@ -124,7 +125,7 @@ def _trajectory(
 def _frame(result: "QuantileResult", average: Any) -> tuple[float, float]:
     """Return the part of the axis worth seeing: the last interval, and as much of the way to it as is not far off."""
     ends = [end for end in result.interval if math.isfinite(end)] + [result.estimate]
-    width = max(max(ends) - min(ends), 1e-9 * abs(result.estimate), 1e-300)
+    width = max(max(ends) - min(ends), 4 * result.panel.resolution, 1e-9 * abs(result.estimate), 1e-300)
     near = average[np.abs(average - result.estimate) <= 3 * width]
     low, high = min([*ends, *near]), max([*ends, *near])
     return low - 0.8 * width, high + 0.8 * width

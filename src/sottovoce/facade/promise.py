@@ -7,6 +7,7 @@ from collections.abc import Mapping
 def promise(epsilons: Mapping[str, float], private: bool, per_person: bool) -> str:
     """Return the paragraph that belongs under every private number."""
     unit = "person" if per_person else "record"
+    again = "" if per_person else "one individual gave several records or "
     exposed = [name for name, epsilon in epsilons.items() if math.isinf(epsilon)]
     finite = [epsilon for epsilon in epsilons.values() if math.isfinite(epsilon)]
     if not finite:
@@ -22,7 +23,7 @@ def promise(epsilons: Mapping[str, float], private: bool, per_person: bool) -> s
     if not private and not exposed:
         text += "This run used seeded dice, which anybody can throw again: it is a simulation and protects nobody. "
     text += (
-        "Not protected: which sites took part, how many records and missing values each holds, and, where one "
-        f"individual gave several {unit}s or several studies ask the same {unit}, the sum of their epsilons."
+        "Not protected: which sites took part, how many records and missing values each holds, and, where "
+        f"{again}several studies ask the same {unit}, the sum of their epsilons."
     )
     return text

@@ -9,8 +9,7 @@ from sottovoce.estimators import regression_root, sgd
 from sottovoce.estimators.sgd import SgdState
 from sottovoce.estimators.staged import Local
 from sottovoce.estimators.study import SgdStudy
-from sottovoce.facade import normal
-from sottovoce.inference import inversion, self_normalised
+from sottovoce.inference import inversion, normal, self_normalised
 from sottovoce.inference.critical_values import critical_value
 from sottovoce.inference.critical_values import p_value as self_normalised_p_value
 from sottovoce.inference.self_normalised_path import Path, init_path, look_path, normaliser

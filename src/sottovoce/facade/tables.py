@@ -1,6 +1,7 @@
 """Reading data frames and files into the sites of a study, with the system's dice where persons are drawn."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,8 @@ def read_frame(
     ('a', 'b')
     """
     dice = SystemDice() if randomness is None else randomness
-    return frames.read_frame(frame, value=value, site=site, person=person, missing=missing, dice=dice.words)
+    table = frames.read_frame(frame, value=value, site=site, person=person, missing=missing, dice=dice.words)
+    return replace(table, seeded=person is not None and not dice.private)
 
 
 def read_files(
@@ -73,4 +75,5 @@ def read_files(
         None for the operating system's entropy; `sim.dice` for simulation.
     """
     dice = SystemDice() if randomness is None else randomness
-    return files.read_files(paths, value=value, site=site, person=person, missing=missing, dice=dice.words)
+    table = files.read_files(paths, value=value, site=site, person=person, missing=missing, dice=dice.words)
+    return replace(table, seeded=person is not None and not dice.private)

@@ -14,7 +14,7 @@ from sottovoce.engine.conversation import converse
 from sottovoce.engine.participation import Coin
 from sottovoce.engine.source import Source
 from sottovoce.engine.trajectory import ROWS
-from sottovoce.errors import BadInput, Lost
+from sottovoce.errors import BadInput, Lost, Refused
 from sottovoce.estimators import sgd
 from sottovoce.estimators.asking import Ask, Counts, Floats, Talker
 from sottovoce.estimators.graph import metropolis, ring
@@ -27,6 +27,7 @@ from sottovoce.facade.solutions import Footprints, RegressionSolution, SelfNorma
 from sottovoce.inference.self_normalised_path import CHECKPOINTS
 
 QUARTILE = 0.6745  # of the normal law: the paper's steps presume its spread of one
+FEWEST = 5  # rounds without which neither interval means anything
 NORMS = ("l2", "sup", "l1")
 
 
@@ -51,6 +52,8 @@ def prepare_recursion(panel: Panel, method: str, schedule: Any, participation: A
             "choose 'l2', or 'sup' or 'l1' with method 'self-normalised'."
         )
     rounds = elapsed(schedule, int(panel.crowd.sizes.max()))
+    if len(rounds) < FEWEST:
+        raise BadInput(f"the schedule has {len(rounds)} rounds; give at least {FEWEST}, or more records.")
     mixing = None
     if graph is not None:
         if part < 1:
@@ -87,8 +90,7 @@ def run_recursion(
         if method == "regression"
         else SelfNormalisedSolution(study, state, kept, before, recursion.norm, path, _relaxation(study, found))
     )
-    # the root of a line that is not seen to rise is as lost as a walk that left the range of numbers
-    if not (math.isfinite(sgd.estimate(study, state).point) and state.slope > 0 and math.isfinite(solution.point)):
+    if not _arrived(solution):
         raise Lost(
             f"the recursion for the {panel.tau:g} quantile ran away; give public bounds= or scale=, "
             "or a resolution= if many records are tied."
@@ -96,9 +98,23 @@ def run_recursion(
     return solution, searched + len(study.elapsed)
 
 
+def _arrived(solution: RegressionSolution | SelfNormalisedSolution) -> bool:
+    """Tell whether a walk ended at a number, and a line through its reports was seen to rise."""
+    try:
+        return math.isfinite(solution.point) and solution.state.slope > 0
+    except Refused:
+        return False
+
+
 def _density(found: Found) -> float:
     """Return the rough density at the quantile that the search implies: half of the records within one scale."""
     return 0.25 / found.scale
+
+
+def _constant(panel: Panel, left: list[int]) -> float:
+    """Return the constant of the paper's step: 20 for its ten equal sites, less where the merged noise is larger."""
+    ratios = np.array(left) / max(left)
+    return 2 / float(np.sum(panel.crowd.shares**2 / ratios))
 
 
 def _relaxation(study: SgdStudy, found: Found) -> float:
@@ -110,7 +126,7 @@ def _relaxation(study: SgdStudy, found: Found) -> float:
 
 def _search(panel: Panel) -> Generator[Ask, Counts, Found]:
     """Find a start and a unit."""
-    return (yield from find(Talker(panel.crowd), panel.bounds, panel.scale, rough=False))
+    return (yield from find(Talker(panel.crowd), panel.bounds, panel.scale, rough=False, tau=panel.tau))
 
 
 def _study(panel: Panel, found: Found, recursion: Recursion, method: str, searched: int, left: list[int]) -> SgdStudy:
@@ -122,7 +138,7 @@ def _study(panel: Panel, found: Found, recursion: Recursion, method: str, search
     pace: Pace = (
         constant(iterations, slope=_density(found))
         if method == "regression"
-        else decay(panel.crowd.rates, unit=found.scale / QUARTILE)
+        else decay(panel.crowd.rates, unit=found.scale / QUARTILE, constant=_constant(panel, left))
     )
     return SgdStudy(
         taus=panel.taus,

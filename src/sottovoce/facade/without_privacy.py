@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.client.reading.table import SiteTable
-from sottovoce.facade import normal
+from sottovoce.inference import normal
 
 
 class OpenAnswer(NamedTuple):

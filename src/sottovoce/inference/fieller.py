@@ -8,12 +8,10 @@ normal quantile ``z`` is widened to ``c = z (1 + rho^2)``. (To first order the i
 """
 
 import math
-from statistics import NormalDist
 from typing import NamedTuple
 
 from sottovoce.errors import BadInput
-
-NORMAL = NormalDist()
+from sottovoce.inference import normal
 
 
 class Line(NamedTuple):
@@ -62,7 +60,7 @@ def interval(line: Line, level: float) -> tuple[float, float]:
     if not 0 < level < 1:
         raise BadInput(f"level lies strictly between 0 and 1, not {level!r}; give a confidence such as 0.95.")
     noise = line.relative_noise
-    c = NORMAL.inv_cdf((1 + level) / 2) * (1 + noise)
+    c = normal.two_sided(level) * (1 + noise)
     if c * c * noise >= 1:
         return -math.inf, math.inf
     root = line.height / line.slope
@@ -100,7 +98,4 @@ def p_value(line: Line, value: float, alternative: str = "two-sided") -> float:
     ratio = ahead / math.sqrt(line.floor + line.spread * (x - line.middle) ** 2)
     c = abs(ratio) if noise == 0 else min(abs(ratio), 1 / math.sqrt(noise))  # beyond it the interval is the whole line
     z = c / (1 + noise)
-    if alternative == "two-sided":
-        return 2 * NORMAL.cdf(-z)
-    above = math.copysign(z, ahead)
-    return NORMAL.cdf(-above if alternative == "greater" else above)
+    return normal.p_value(math.copysign(z, ahead), alternative)

@@ -17,9 +17,9 @@ from sottovoce.errors import Lost
 from sottovoce.estimators.asking import Crowd
 from sottovoce.estimators.gate import support
 from sottovoce.estimators.staged import Local, StagedStudy, talk
-from sottovoce.facade.normal import two_sided
 from sottovoce.inference.asymptotic import standard_error
 from sottovoce.inference.inversion import invert
+from sottovoce.inference.normal import two_sided
 from sottovoce.sim.families import Floats, Generator
 from sottovoce.sim.populations import Mixture
 from sottovoce.sim.randomness import dice

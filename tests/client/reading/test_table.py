@@ -107,3 +107,15 @@ def test_the_common_value_is_not_told() -> None:
 
 def test_an_unknown_treatment_of_missing_values_is_refused() -> None:
     assert refusal({"a": NORTH}, missing="skip").startswith("missing is 'skip': give ")
+
+
+def test_one_array_under_two_names_is_refused_and_its_halves_are_not() -> None:
+    values = np.linspace(0.0, 1.0, 100)
+    for sites in (
+        {"a": values, "b": values},
+        {"a": values[:60], "b": values[40:]},
+        {"a": values, "c": values + 1, "b": values},
+    ):
+        with pytest.raises(BadInput, match="sites 'a' and 'b' share records, which would answer twice"):
+            read_sites(sites)
+    assert read_sites({"a": values[:50], "b": values[50:]}).names == ("a", "b")

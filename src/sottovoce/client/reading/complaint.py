@@ -8,8 +8,9 @@ DROP = 'remove it, or leave all missing values out with missing="drop"'
 
 
 def sentence(where: str, rest: str) -> BadInput:
-    """Begin a sentence with the place it is about."""
-    return BadInput(f"{where[:1].upper()}{where[1:]} {rest}")
+    """Begin a sentence with the place it is about; the name of a file keeps its own letters."""
+    begins = where[:1].upper() if where.split(" ", 1)[0].isalpha() else where[:1]
+    return BadInput(f"{begins}{where[1:]} {rest}")
 
 
 def bad_row(where: str, row: int, kind: str, advice: str) -> BadInput:

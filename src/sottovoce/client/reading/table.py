@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -35,6 +36,8 @@ class SiteTable:
         The rows left out because another row of the same person was drawn.
     per_person
         Whether each record stands for one person of the whole study, rather than for one row.
+    seeded
+        Whether the persons' records were drawn with seeded dice, which make every result a simulation.
     """
 
     names: tuple[str, ...]
@@ -44,6 +47,7 @@ class SiteTable:
     unplaced: int = 0
     left_out: int = 0
     per_person: bool = False
+    seeded: bool = False
 
 
 def read_sites(sites: Any, *, missing: str = "refuse") -> SiteTable:
@@ -96,6 +100,7 @@ def checked_table(
             after = after or (" once one row a person is drawn" if per_person else "")
             has = "no records" if not record.size else "only one record"
             raise BadInput(f"site {name!r} has {has}{after}: give it at least two, or leave it out")
+    _refuse_shared(names, records)
     unit = common_unit({name: record.unit for name, record in zip(names, records, strict=True)})
     if _all_equal(records):
         raise BadInput(
@@ -105,6 +110,18 @@ def checked_table(
     shared = tuple(record if record.unit == unit else Records(record.values(), unit) for record in records)
     counts = MappingProxyType({name: int(dropped.get(name, 0)) for name in names})
     return SiteTable(tuple(names), shared, unit, counts, unplaced, left_out, per_person)
+
+
+def _refuse_shared(names: Sequence[str], records: Sequence[Records]) -> None:
+    """Refuse two sites that look at the same memory: their records would answer twice in one study."""
+    order = sorted(range(len(records)), key=lambda place: records[place].address)
+    for one, two in pairwise(order):
+        if records[one].overlaps(records[two]):
+            first, second = sorted((one, two))
+            raise BadInput(
+                f"sites {names[first]!r} and {names[second]!r} share records, which would answer twice: "
+                "give every record to one site"
+            )
 
 
 def check_names(names: Iterable[object]) -> list[str]:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from sottovoce.facade.normal import below, p_value, two_sided
+from sottovoce.inference.normal import below, p_value, two_sided
 
 
 @pytest.mark.parametrize(("level", "z"), [(0.5, 0.674490), (0.9, 1.644854), (0.95, 1.959964), (0.99, 2.575829)])
