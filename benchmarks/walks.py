@@ -2,6 +2,7 @@
 
 import math
 from concurrent.futures import ProcessPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,26 +31,36 @@ def once(task: tuple[str, str, int]) -> tuple[float, float, float]:
     return result.estimate, *result.interval
 
 
-def run(replications: int, jobs: int) -> None:
-    law = homogeneous(population("normal"), SITES)
-    oracle = float(
-        standard_error(
-            law.probabilities(0.0),
-            law.densities(0.0),
-            np.full(SITES, RATE),
-            np.full(SITES, 1 / SITES),
-            np.full(SITES, RECORDS),
-        )
+class Figures(NamedTuple):
+    """Coverage, error and length relative to the oracle, and the part of infinite intervals."""
+
+    coverage: float
+    error: float
+    length: float
+    infinite: float
+
+
+def oracle() -> float:
+    law, each = homogeneous(population("normal"), SITES), np.ones(SITES)
+    return float(standard_error(law.probabilities(0.0), law.densities(0.0), RATE * each, each / SITES, RECORDS * each))
+
+
+def figures(method: str, schedule: str, replications: int, seed: int, jobs: int) -> Figures:
+    tasks = [(method, schedule, seed + j) for j in range(replications)]
+    with ProcessPoolExecutor(jobs) as pool:
+        points, lows, highs = np.array(list(pool.map(once, tasks, chunksize=8))).T
+    bound = oracle()
+    return Figures(
+        float(np.mean((lows <= 0) & (highs >= 0))),
+        float(np.mean(np.abs(points))) / (bound * math.sqrt(2 / math.pi)),
+        float(np.median(highs - lows)) / (2 * 1.959964 * bound),
+        float(np.mean(~np.isfinite(highs - lows))),
     )
+
+
+def run(replications: int, jobs: int) -> None:
     print(f"\nThrough sv.federated_quantile, N(0,1), K=10, n=10,000, rate .25 ({replications} replications)")
     print(f"{'method':>16} {'schedule':>9} {'coverage':>9} {'error':>6} {'length':>7} {'infinite':>9}")
-    with ProcessPoolExecutor(jobs) as pool:
-        for i, (method, schedule) in enumerate(CASES):
-            tasks = [(method, schedule, 10_000 * (i + 1) + j) for j in range(replications)]
-            points, lows, highs = np.array(list(pool.map(once, tasks, chunksize=8))).T
-            coverage = np.mean((lows <= 0) & (highs >= 0))
-            error = np.mean(np.abs(points)) / (oracle * math.sqrt(2 / math.pi))
-            length = np.median(highs - lows) / (2 * 1.959964 * oracle)
-            infinite = np.mean(~np.isfinite(highs - lows))
-            row = f"{method:>16} {schedule:>9} {coverage:>9.3f}"
-            print(f"{row} {error:>6.3f} {length:>7.3f} {infinite:>9.3f}")
+    for i, (method, schedule) in enumerate(CASES):
+        coverage, error, length, infinite = figures(method, schedule, replications, 10_000 * (i + 1), jobs)
+        print(f"{method:>16} {schedule:>9} {coverage:>9.3f} {error:>6.3f} {length:>7.3f} {infinite:>9.3f}")
