@@ -1,5 +1,6 @@
 """One value for all sites, or one a site, as a user writes it: `1`, `north=0.5,south=2`, or `@budgets.csv`."""
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -33,9 +34,12 @@ def as_number(value: Any, where: str, advice: str = "correct it") -> float:
     try:
         if isinstance(value, bool | None):
             raise TypeError
-        return float(value)
-    except (TypeError, ValueError):
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
         raise BadInput(f"{where} is {value!r}, which is not a number; {advice}.") from None
+    if math.isinf(number) and "inf" not in str(value).lower():  # nobody gives up all privacy by a digit too many
+        raise BadInput(f"{where} is {value!r}, which is beyond any number; {advice}.")
+    return number
 
 
 def read_values(path: Path, name: str) -> SiteValues:

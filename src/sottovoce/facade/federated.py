@@ -69,7 +69,8 @@ def federated_quantile(
     scale
         A rough public spread of the records; shortens the search.
     resolution
-        The public step to which the records are rounded; they are dithered by it and the interval covers the atom.
+        The public step to whose multiples the records are rounded; they are dithered by it and the interval covers
+        the atom.
     robust
         Ask five points a stage: for a quantile that may lie between two modes, at 10 to 20 % more length.
     randomness

@@ -19,6 +19,7 @@ from numba import njit
 from sottovoce.inference.lens import through
 
 Floats = npt.NDArray[np.float64]
+FURTHEST = 24.0  # reaches from the estimate within which an edge is looked for
 
 
 class Stage(NamedTuple):
@@ -131,7 +132,7 @@ def _edge(point, reach, z, places, values, variances, extra, ends):  # type: ign
     inner, stride = point, reach / 64
     for i in range(4 * 64):
         outer = inner + stride
-        if i >= 128:
+        if i >= 128:  # two reaches in equal strides, then growing ones up to `FURTHEST`
             stride *= 1.03
         total, information = _test(outer, places, values, variances, extra, ends)
         if side * total > z * math.sqrt(information):
@@ -142,9 +143,9 @@ def _edge(point, reach, z, places, values, variances, extra, ends):  # type: ign
 
 @njit(cache=True)
 def _strongest(point, value, reach, places, values, variances, extra, ends):  # type: ignore[no-untyped-def]
-    """Walk from the estimate to a value, at most 16 reaches far, and return the largest rejection met."""
+    """Walk from the estimate to a value, as far as an edge is looked for, and return the largest rejection met."""
     side = 1.0 if value >= point else -1.0
-    distance = min(abs(value - point), 16 * abs(reach))
+    distance = min(abs(value - point), FURTHEST * abs(reach))
     best = 0.0
     for i in range(1, 513):
         at = point + side * distance * i / 512
