@@ -36,7 +36,10 @@ UNSEEN: dict[str, Population] = {
 VALLEYS: dict[str, tuple[Population, float]] = {
     "N(-2,1) | N(2,1)": (blend([population("normal").moved(-2), population("normal").moved(2)], [0.5, 0.5]), 0.5),
     "N(0,1) | N(5,1)": (blend([population("normal"), population("normal").moved(5)], [0.6, 0.4]), 0.6),
-    "gamma | gamma": (blend([population("gamma", 3.0), population("gamma", 3.0).moved(8, 1.0)], [0.4, 0.6]), 0.4),
+    "logistic | laplace": (
+        blend([population("logistic").moved(-5, 1), population("laplace").moved(6, 1.5)], [0.45, 0.55]),
+        0.45,
+    ),
     "three modes": (
         blend(
             [population("normal").moved(-4), population("normal").moved(0, 0.7), population("normal").moved(6, 2)],
@@ -44,6 +47,11 @@ VALLEYS: dict[str, tuple[Population, float]] = {
         ),
         0.4,
     ),
+}
+
+# the density has a kink just where the second mode begins: outside what five points can follow
+KINKED: dict[str, tuple[Population, float]] = {
+    "gamma | gamma": (blend([population("gamma", 3.0), population("gamma", 3.0).moved(8, 1.0)], [0.4, 0.6]), 0.4),
 }
 
 
@@ -64,9 +72,9 @@ def staged_cells(families: dict[str, Population]) -> Iterator[StagedCell]:
                         yield cell
 
 
-def valley_cells(robust: bool) -> Iterator[StagedCell]:
+def valley_cells(robust: bool, valleys: dict[str, tuple[Population, float]] = VALLEYS) -> Iterator[StagedCell]:
     """Yield cells whose quantile lies between two modes."""
-    for name, (law, tau) in VALLEYS.items():
+    for name, (law, tau) in valleys.items():
         for rate in (0.25, 0.9):
             for records in (100_000, 1_000_000):
                 yield StagedCell(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.cells import BANDS, TUNED, UNSEEN, staged_cells, valley_cells
+from benchmarks.cells import BANDS, KINKED, TUNED, UNSEEN, staged_cells, valley_cells
 from sottovoce.sim.experiment import Score, score_all
 
 COLUMNS = ("coverage", "error", "length", "lost", "rounds", "searched")
@@ -32,6 +32,7 @@ def run(replications: int, jobs: int) -> None:
     ):
         report(title, score_all(list(staged_cells(families)), replications, seed, jobs))
     for robust in (True, False):
-        print(f"\nStaged between two modes, robust={robust}")
-        for score in score_all(list(valley_cells(robust)), 2 * replications, 3000, jobs):
+        print(f"\nStaged between two modes, robust={robust}; last, where the second begins with a kink")
+        cells = [*valley_cells(robust), *valley_cells(robust, KINKED)]
+        for score in score_all(cells, 2 * replications, 3000, jobs):
             print(f"   {line(score)}")
