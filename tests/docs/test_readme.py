@@ -186,3 +186,7 @@ def test_every_decision_is_linked_numbered_and_whole() -> None:
 def test_the_picture_is_small() -> None:
     assert "docs/demo.png" in README
     assert (ROOT / "docs" / "demo.png").stat().st_size < 150_000
+
+
+def test_no_figure_is_left_open() -> None:
+    assert "<!--" not in (ROOT / "README.md").read_text()

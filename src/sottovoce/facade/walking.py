@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,15 +18,17 @@ from sottovoce.errors import BadInput, Lost, Refused
 from sottovoce.estimators import sgd
 from sottovoce.estimators.asking import Ask, Counts, Floats, Talker
 from sottovoce.estimators.graph import metropolis, ring
+from sottovoce.estimators.guide import Guide
 from sottovoce.estimators.pace import Pace, constant, decay, stride
+from sottovoce.estimators.pilot import MASS, ROUGH
 from sottovoce.estimators.schedule import elapsed
-from sottovoce.estimators.search import Found, find
+from sottovoce.estimators.search import find
 from sottovoce.estimators.study import SgdStudy, horizon
 from sottovoce.facade.panel import Panel, number
 from sottovoce.facade.solutions import Footprints, RegressionSolution, SelfNormalisedSolution
 from sottovoce.inference.self_normalised_path import CHECKPOINTS
 
-QUARTILE = 0.6745  # of the normal law: the paper's steps presume its spread of one
+PEAK = 0.399  # density of the standard normal law at its median: the paper's steps presume it
 FEWEST = 5  # rounds without which neither interval means anything
 NORMS = ("l2", "sup", "l1")
 
@@ -39,6 +41,13 @@ class Recursion:
     participation: float
     mixing: Floats | None
     norm: str
+
+
+class Footing(NamedTuple):
+    """Where a walk starts: a point near the quantile, and the density there."""
+
+    point: float
+    density: float
 
 
 def prepare_recursion(panel: Panel, method: str, schedule: Any, participation: Any, graph: Any, norm: str) -> Recursion:
@@ -73,9 +82,9 @@ def run_recursion(
     progress: Callable[[int], None] | None,
 ) -> tuple[RegressionSolution | SelfNormalisedSolution, int]:
     """Search, then walk over all records that are left; return the solution and the number of rounds."""
-    found, searched = converse(_search(panel), doors, progress)
+    footing, searched = converse(_search(panel), doors, progress)
     before = sum(door.spent for door in doors)
-    study = _study(panel, found, recursion, method, searched, [door.size - door.spent for door in doors])
+    study = _study(panel, footing, recursion, method, searched, [door.size - door.spent for door in doors])
     footprints = Footprints()
     sources = [Source(*door.hand_over(searched + 1)) for door in doors]
     rows = ROWS if recursion.norm == "l2" else CHECKPOINTS
@@ -88,7 +97,7 @@ def run_recursion(
     solution = (
         RegressionSolution(study, state, kept, before)
         if method == "regression"
-        else SelfNormalisedSolution(study, state, kept, before, recursion.norm, path, _relaxation(study, found))
+        else SelfNormalisedSolution(study, state, kept, before, recursion.norm, path, _relaxation(study, footing))
     )
     if not _arrived(solution):
         raise Lost(
@@ -106,39 +115,49 @@ def _arrived(solution: RegressionSolution | SelfNormalisedSolution) -> bool:
         return False
 
 
-def _density(found: Found) -> float:
-    """Return the rough density at the quantile that the search implies: half of the records within one scale."""
-    return 0.25 / found.scale
-
-
 def _constant(panel: Panel, left: list[int]) -> float:
     """Return the constant of the paper's step: 20 for its ten equal sites, less where the merged noise is larger."""
     ratios = np.array(left) / max(left)
     return 2 / float(np.sum(panel.crowd.shares**2 / ratios))
 
 
-def _relaxation(study: SgdStudy, found: Found) -> float:
+def _relaxation(study: SgdStudy, footing: Footing) -> float:
     """Return after which part of the run the point has forgotten where it was: 1 / (step x density), in rounds."""
     rounds, last = len(study.elapsed), int(study.elapsed[-1])
     step = stride(study.pace, rounds, last, study.pace.slope) * last
-    return 1 / (step * _density(found) * rounds)
+    return 1 / (step * footing.density * rounds)
 
 
-def _search(panel: Panel) -> Generator[Ask, Counts, Found]:
-    """Find a start and a unit."""
-    return (yield from find(Talker(panel.crowd), panel.bounds, panel.scale, rough=False, tau=panel.tau))
+def _search(panel: Panel) -> Generator[Ask, Counts, Footing]:
+    """Find a start near the quantile and the density there: the search, then a few rough pilots."""
+    talker, tau = Talker(panel.crowd), panel.tau
+    tail = min(tau, 1 - tau)
+    found = yield from find(talker, panel.bounds, panel.scale, tau=tau)
+    guide = Guide(found.centre, found.scale, tau)
+    for heard in found.heard:
+        guide.hear(heard)
+    levels = np.array([tau - MASS * tail, tau, tau + MASS * tail])
+    for error in (ROUGH, ROUGH, ROUGH, ROUGH / 2, ROUGH / 2):
+        heard = yield from talker.ask(
+            guide.quantiles(levels), np.full(3, panel.crowd.unit_variance / (error * tail) ** 2)
+        )
+        guide.hear(heard)
+    low, point, high = (float(value) for value in guide.quantiles(levels))
+    return Footing(point, 2 * MASS * tail / (high - low))
 
 
-def _study(panel: Panel, found: Found, recursion: Recursion, method: str, searched: int, left: list[int]) -> SgdStudy:
+def _study(
+    panel: Panel, footing: Footing, recursion: Recursion, method: str, searched: int, left: list[int]
+) -> SgdStudy:
     """Plan the recursion on the records that the search left."""
     iterations = horizon(max(left), len(left), recursion.participation)
     schedule = recursion.schedule
     if not isinstance(schedule, str):  # what the search has spent is missing at the end
         schedule = schedule[: max(1, int(np.searchsorted(np.cumsum(schedule), iterations, side="right")))]
     pace: Pace = (
-        constant(iterations, slope=_density(found))
+        constant(iterations, slope=footing.density)
         if method == "regression"
-        else decay(panel.crowd.rates, unit=found.scale / QUARTILE, constant=_constant(panel, left))
+        else decay(panel.crowd.rates, unit=PEAK / footing.density, constant=_constant(panel, left))
     )
     return SgdStudy(
         taus=panel.taus,
@@ -146,7 +165,7 @@ def _study(panel: Panel, found: Found, recursion: Recursion, method: str, search
         channels=panel.channels,
         sizes=np.array(left, dtype=np.int64),
         elapsed=elapsed(schedule, iterations),
-        start=found.centre,
+        start=footing.point,
         pace=pace,
         mixing=recursion.mixing,
         participation=recursion.participation,
