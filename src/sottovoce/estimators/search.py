@@ -18,7 +18,7 @@ TINY, HUGE = 1e-6, 1e12  # the finest unit and the farthest location that are lo
 WIDEST = 690.0  # a search led by noise alone, or outside wrong bounds, still asks at finite points
 ALONE, MANY = (0.24, 0.52), (0.18, 0.45)  # error of a batch and decisive sum: cuts one by one, or many at once
 PATIENCE = 4  # batches until a cut counts as undecided; at the wrong place that happens once in a thousand
-FINEST = 1e-14  # of the range of the coordinate: the last digits of a double
+FINEST, FINE = 1e-14, 1e-9  # of the range: the last digits of a double, and what is worth finding within bounds
 COLLAPSED = 30.0  # a scale within this factor of the smallest is that of an atom
 BESIDE = 4.0  # beside an atom an answer deviates by half as much, so it asks four times the records
 PAIR = 2.0  # a pair has twice the variance of one point, so it asks twice the records
@@ -85,7 +85,9 @@ def find(
 
     low, high = coordinate.ends
     first, last = coordinate.of(low), coordinate.of(high)
-    place = yield from Cutter(at, arity, decisive, PATIENCE).section(first, last, FINEST * (last - first))
+    place = yield from Cutter(at, arity, decisive, PATIENCE).section(
+        first, last, (FINEST if bounds is None else FINE) * (last - first)
+    )
     centre, left, right = (float(value) for value in coordinate.back(np.array(place)))
     sides = [distance for distance, seen in ((centre - left, left > low), (right - centre, right < high)) if seen]
     near = len(sides) == 2 and (bounds is not None or place.high - place.low < NEAR)
@@ -99,7 +101,7 @@ def find(
         return heard.below[n:] - heard.below[:n] - 0.5
 
     cutter = Cutter(around, arity, decisive, PATIENCE)
-    smallest = max(abs(centre) * 1e-13, coordinate.tiny * 1e-6)
+    smallest = FINE * (high - low) if bounds is not None else max(abs(centre) * 1e-13, coordinate.tiny * 1e-6)
     if sides:
         width = yield from cutter.gallop(math.log(max(min(sides), smallest)), math.log(4.0), math.log(3.0))
     else:
