@@ -117,13 +117,17 @@ def test_the_stated_estimand_is_the_one_estimated(method: str, shares: Any, weig
         low, high = population("normal"), population("normal").moved(1.5)
         return float(blend([low, high], [share, 1 - share]).quantile(0.5))
 
-    # in about one run of a hundred the regression's line is not known to rise, and its infinite interval says nothing
-    result = sv.federated_quantile(APART, 0.5, 4.0, shares=shares, method=method, randomness=dice(4))
-    assert covers(result, truth(weight))
-    for other in {0.8, 0.5, 0.35} - {weight}:
+    telling = 0
+    for seed in (3, 4, 5):
+        result = sv.federated_quantile(APART, 0.5, 4.0, shares=shares, method=method, randomness=dice(seed))
+        assert covers(result, truth(weight))
+        assert result.shares == {"low": pytest.approx(weight), "high": pytest.approx(1 - weight)}
         low, high = result.interval_at(0.999)
-        assert not low <= truth(other) <= high
-    assert result.shares == {"low": pytest.approx(weight), "high": pytest.approx(1 - weight)}
+        # in 3 runs of 100 the regression's line is not known to rise, and its infinite interval tells nothing
+        if np.isfinite(high - low):
+            telling += 1
+            assert not any(low <= truth(other) <= high for other in {0.8, 0.5, 0.35} - {weight})
+    assert telling >= (2 if method == "regression" else 3)
 
 
 def test_an_average_of_site_quantiles_it_is_not() -> None:
