@@ -14,9 +14,18 @@ import pytest
 from sottovoce import inference
 from sottovoce.estimators.asking import Crowd
 from sottovoce.estimators.staged import Local, StagedStudy, talk
-from sottovoce.inference import fieller, inversion, self_normalised, self_normalised_path
+from sottovoce.inference import (
+    fieller,
+    groups,
+    higrad,
+    inversion,
+    self_normalised,
+    self_normalised_path,
+    vector_normalised,
+)
 from sottovoce.inference.critical_values import p_value
 from sottovoce.inference.inversion import Stage
+from sottovoce.inference.tree import Tree
 
 NORMAL = NormalDist()
 
@@ -125,6 +134,39 @@ def along(norm: str) -> Callable[[float, float], Subject]:
     return make
 
 
+CONTRAST = [1.0, 0.5, -0.5]
+ROWS = np.array([[math.sin(0.9 * i * i + k) + 0.3 * k for k in range(3)] for i in range(21)])
+
+
+def vector(location: float, scale: float) -> Subject:
+    memory = vector_normalised.init(3)
+    for row in ROWS:
+        memory = vector_normalised.look(memory, location + scale * row)
+    return Subject(
+        float(CONTRAST @ vector_normalised.mean(memory)),
+        lambda level: vector_normalised.interval(memory, CONTRAST, level),
+        lambda value: vector_normalised.p_value(memory, CONTRAST, value),
+    )
+
+
+def grouped(location: float, scale: float) -> Subject:
+    rows = location + scale * ROWS
+    return Subject(
+        float(CONTRAST @ groups.mean(rows)),
+        lambda level: groups.interval(rows, CONTRAST, level),
+        lambda value: groups.p_value(rows, CONTRAST, value),
+    )
+
+
+def branched(location: float, scale: float) -> Subject:
+    rows, tree = location + scale * ROWS, Tree((4, 4), 2100)
+    return Subject(
+        float(CONTRAST @ higrad.mean(tree, rows)),
+        lambda level: higrad.interval(tree, rows, CONTRAST, level),
+        lambda value: higrad.p_value(tree, rows, CONTRAST, value),
+    )
+
+
 CASES: dict[str, Callable[[float, float], Subject]] = {
     "inversion": inverted(False),
     "inversion-robust": inverted(True),
@@ -132,6 +174,9 @@ CASES: dict[str, Callable[[float, float], Subject]] = {
     "self_normalised": normalised,
     "self_normalised_path-sup": along("sup"),
     "self_normalised_path-l1": along("l1"),
+    "vector_normalised": vector,
+    "groups": grouped,
+    "higrad": branched,
 }
 every = pytest.mark.parametrize("make", CASES.values(), ids=CASES)
 LEVELS = (0.5, 0.8, 0.95, 0.99)

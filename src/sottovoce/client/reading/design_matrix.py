@@ -1,0 +1,135 @@
+"""From a table of covariates and a column of responses to the checked, scaled rows of a regression."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sottovoce.client.reading.bounds import Bounds, Floats, read_bounds
+from sottovoce.client.reading.collinear import refuse_collinear
+from sottovoce.client.reading.feature_names import check_features
+from sottovoce.client.reading.matrix import Matrix, open_matrix
+from sottovoce.client.reading.response import RESPONSE, Warn, open_response, read_response
+from sottovoce.client.reading.scaling import refuse_not_finite, scaled
+from sottovoce.client.rows import Rows
+from sottovoce.errors import BadInput
+
+ESTIMATOR = "PrivateQuantileRegressor"
+
+
+class ReadRows(NamedTuple):
+    """The rows of a regression; what their columns are called, and whether the data said so; rows clipped; bounds."""
+
+    rows: Rows
+    names: tuple[str, ...]
+    named: bool
+    clipped: int
+    bounds: Bounds
+
+
+def plain_warning(text: str) -> None:
+    """Warn of something that is read all the same."""
+    warnings.warn(text, UserWarning, stacklevel=2)
+
+
+def read(
+    X: Any,  # noqa: N803
+    y: Any,
+    bounds: Any = None,
+    clip: bool = False,
+    *,
+    names: Sequence[str] | None = None,
+    p: int | None = None,
+    collinear: bool = True,
+    estimator: str = ESTIMATOR,
+    warn: Warn = plain_warning,
+) -> ReadRows:
+    """Read the records of a regression, or refuse them in one sentence before anything is spent.
+
+    Parameters
+    ----------
+    X
+        The raw covariates, one row a record: a two-dimensional array, a list of rows, a data frame of pandas or
+        polars, an Arrow table, or a mapping from name to column. Truth values count as 0 and 1.
+    y
+        The responses. A contiguous array of float64 is used as it is, not copied.
+    bounds
+        The public bounds of the covariates, see `read_bounds`; a `Bounds` of an earlier call is used as it is. None
+        when they are in [-1, 1] already.
+    clip
+        Move covariates beyond a bound to the bound, and count the rows, instead of refusing them.
+    names, p
+        The names (None if they had none) and number of the columns at an earlier call that this one continues.
+    collinear
+        Refuse constant and collinear columns, when there are more rows than columns. This looks at the records, and
+        its refusal says something about them: it is a check of the holder's own machine. False for a part of the data.
+    estimator
+        What the model is called in a sentence.
+    warn
+        Is told the text of a warning: that y is a column-vector, or that names cannot be compared.
+
+    Examples
+    --------
+    >>> trips = {"distance": [2.0, 7.5, 4.0, 12.0], "night": [False, True, False, False]}
+    >>> read(trips, [9, 20, 18, 31], bounds={"distance": (0, 30), "night": (0, 1)}).rows
+    Rows(4 records of 2 covariates, values hidden)
+    >>> read(trips, [9, 20, 18, 31], bounds=(0, 10))
+    Traceback (most recent call last):
+    sottovoce.errors.BadInput: Column 'distance' of X is outside its bounds (0, 10) in row 4: widen the bounds, or \
+give clip=True to move such values to the nearest bound
+    """
+    if y is None:
+        raise BadInput(f"{estimator} requires y to be passed, but the target y is None")
+    matrix = open_matrix(X)
+    if p is not None:
+        check_features(matrix, names, p, estimator, warn)
+    return read_opened(matrix, y, bounds, clip, collinear=collinear, warn=warn)
+
+
+def read_opened(
+    matrix: Matrix, y: Any, bounds: Any, clip: bool, *, collinear: bool = True, where: str = RESPONSE, warn: Warn
+) -> ReadRows:
+    """Read the records of a regression from an opened table and a column of responses, called `where`."""
+    between = bounds if isinstance(bounds, Bounds) else read_bounds(bounds, matrix.names)
+    column = open_response(y, where, warn)
+    if column.size != matrix.n:
+        raise BadInput(
+            f"Found input variables with inconsistent numbers of samples: X has {matrix.n:,} rows and {where} has "
+            f"{column.size:,}, so give one response a row"
+        )
+    response = read_response(column, where)
+    features, clipped = scaled(matrix, between, clip=clip)
+    if collinear:
+        refuse_collinear(features, matrix)
+    return ReadRows(Rows(features, response), matrix.names, matrix.named, clipped, between)
+
+
+def read_features(
+    X: Any,  # noqa: N803
+    names: Sequence[str] | None,
+    p: int,
+    *,
+    estimator: str = ESTIMATOR,
+    warn: Warn = plain_warning,
+) -> Floats:
+    """Read raw covariates to predict for: they must be the columns of the fit, and finite, but in no bounds.
+
+    Parameters
+    ----------
+    X
+        The raw covariates, as in `read`.
+    names, p
+        The names (None if they had none) and number of the columns at the fit.
+    estimator, warn
+        As in `read`.
+
+    Examples
+    --------
+    >>> read_features([[1, 2], [3, 4]], None, 2)
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    matrix = open_matrix(X)
+    check_features(matrix, names, p, estimator, warn)
+    values = matrix.stretch(0, matrix.n) if matrix.whole is None else matrix.whole
+    refuse_not_finite(values, matrix)
+    return values
