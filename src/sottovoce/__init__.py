@@ -9,6 +9,7 @@ _HOMES = {
     "federated_quantiles": "sottovoce.facade.levels",
     "quantile_difference": "sottovoce.facade.difference",
     "compare": "sottovoce.facade.difference",
+    "PrivateQuantileRegressor": "sottovoce.facade.regressor",
     "read_frame": "sottovoce.facade.tables",
     "read_files": "sottovoce.facade.tables",
     "asymptotic_variance": "sottovoce.inference.asymptotic",
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from sottovoce.facade.difference import quantile_difference as quantile_difference
     from sottovoce.facade.federated import federated_quantile as federated_quantile
     from sottovoce.facade.levels import federated_quantiles as federated_quantiles
+    from sottovoce.facade.regressor import PrivateQuantileRegressor as PrivateQuantileRegressor
     from sottovoce.facade.tables import read_files as read_files
     from sottovoce.facade.tables import read_frame as read_frame
     from sottovoce.inference.asymptotic import asymptotic_variance as asymptotic_variance

@@ -56,5 +56,19 @@ def stretch(
             found = hear(plan, score, read, matrix, radius, block, chosen, letter, index, values)
         person = first + i
         learn(
-            gains, needs, limit, counts, vectors, squares, kind, word, person, found, index, values, reference, points, move
+            gains,
+            needs,
+            limit,
+            counts,
+            vectors,
+            squares,
+            kind,
+            word,
+            person,
+            found,
+            index,
+            values,
+            reference,
+            points,
+            move,
         )

@@ -29,10 +29,8 @@ class Orders(NamedTuple):
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def aim(
-    directions: Floats, sizes: Floats, upto: Floats, word: np.uint64, points: Floats
-) -> int:
-    """Return tight, near or far; if not tight, fill ``points[1]`` with where the person is asked beside ``points[0]``."""
+def aim(directions: Floats, sizes: Floats, upto: Floats, word: np.uint64, points: Floats) -> int:
+    """Return what a person is asked; if beside ``points[0]``, fill ``points[1]`` with where."""
     _, levels, d = points.shape
     u = uniform(word, 62)
     if u >= upto[2]:

@@ -197,6 +197,10 @@ def box_channel(name: str, epsilon: float, kinds: int, slopes: int = 0, cells: i
                 "give a smaller budget, or inf for no privacy."
             )
     extra, spare = divmod(FACES - letters * low, inside)
+    if low > 0 and letters * 10**9 > inside * extra:  # so many letters that rounding them up would cost the truth
+        low -= 1
+        extra = min(int((exponential(epsilon) - 1) * low), (FACES - letters * low) // inside)
+        spare = FACES - letters * low - inside * extra
     if extra <= 0:
         raise BadInput(f"epsilon {epsilon!r} is too small for a die of 2^62 faces; give a larger budget.")
     return BoxChannel(name, kinds, slopes, cells, width, low, extra, spare)

@@ -1,0 +1,173 @@
+"""The estimate of an online run, and its intervals.
+
+Point: P0, the root of the regression over all people, shrunk towards the start by as much as the guess is worth.
+Interval: the root ``mean point - H^-1 (mean gradient - curvature)`` over all but the first people, with the noise of a
+gradient carried through H^-1. What is not known of H widens it as in Fieller's method: by 1 / sqrt(1 - z^2 doubt).
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from sottovoce.errors import Refused
+from sottovoce.estimators.online import State, know
+from sottovoce.estimators.online_gain import gain
+from sottovoce.estimators.online_knowledge import Knowledge
+from sottovoce.estimators.online_moments import whitened, whitener
+from sottovoce.estimators.online_study import OnlineStudy
+from sottovoce.estimators.online_sums import GRADIENT, LOOKED, POINT, SPREAD, TIGHT, Sums
+from sottovoce.inference.region import Ellipsoid, normal_ellipsoid
+
+Floats = npt.NDArray[np.float64]
+LEAST_ROOM = 0.1  # of 1 - z^2 doubt: an interval three times as long as with a known slope
+READY = 0.3  # relative standard deviation of a standard error up to which it is given
+FAR_OFF = 0.3  # of the dithers' square: the points' own, up to which the curvature they see is the dithers'
+VAGUE = 0.15  # whitened variance of the moments, as the bits alone tell them, up to which they count as learnt
+STEEPNESS = 1.5  # the density's slope, in units of density^2 / min(tau, 1 - tau), thought possible
+
+
+@dataclass(frozen=True)
+class Root:
+    """Where the mean gradient of one level is zero, with the covariance of that place."""
+
+    place: Floats
+    covariance: Floats
+    gradient: Floats  # what curvature adds to the mean gradient, per unit of square
+    nearness: float  # square of the points over square of the dithers
+    square: float  # of the points
+
+
+@dataclass(frozen=True, eq=False)
+class OnlineFit:
+    """Estimate and intervals after some people."""
+
+    study: OnlineStudy
+    state: State
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def people(self) -> int:
+        """Return how many people were asked."""
+        return self.state.people
+
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        """Return what all people so far tell."""
+        return know(self.study, self.state)
+
+    @cached_property
+    def roots(self) -> tuple[Root, ...]:
+        """Return the root of every level."""
+        return tuple(_root(self.study, self.knowledge, level) for level in range(self.study.levels))
+
+    @cached_property
+    def point(self) -> Floats:
+        """Return the point estimates, (levels, d)."""
+        return np.array([self._point(level) for level in range(self.study.levels)])
+
+    def _point(self, level: int) -> Floats:
+        study, sums, root = self.study, self.knowledge.whole, self.roots[level]
+        n = float(sums.counts[: TIGHT + 3].sum())
+        if n == 0:
+            return np.asarray(study.start[level])
+        slope, dithers = self.knowledge.slopes[level], self.knowledge.dithers[level]
+        square = (_square(sums, level, root.place - study.start[level], self.knowledge) * sums.counts[TIGHT]) / n
+        square += float(dithers.people @ dithers.square) / 2 / n
+        mean = sums.vectors[:, :, level].sum(axis=0) / n
+        off = mean[POINT] - np.linalg.solve(slope.matrix, mean[GRADIENT] - root.gradient * square)
+        left, _, need = gain(slope.matrix, self.knowledge.omegas[level], study.size)
+        return np.asarray(study.start[level] + left @ (n / (n + need) * np.linalg.solve(left, off)))
+
+    def needed(self) -> int:
+        """Return about how many people an interval needs; at most as many as there are if it can be given."""
+        knowledge, excess = self.knowledge, 0.0
+        excess = max(excess, (knowledge.worst_doubt() / READY) ** 2)
+        excess = max(excess, max(root.nearness for root in self.roots) / FAR_OFF)
+        vague = whitened(knowledge.moments.raw, whitener(knowledge.moments.open_minded))
+        excess = max(excess, float(vague.max()) / VAGUE)
+        if excess <= 1:
+            return self.people
+        return _rounded_up(1.2 * max(excess, 1.0) * self.people)
+
+    def interval(self, index: int, contrast: Floats, level: float) -> tuple[float, float]:
+        """Return the interval of a contrast of one level's coefficients; refuse where too little is known."""
+        self._check_ready()
+        z = float(ndtri((1 + level) / 2))
+        room = 1 - z**2 * self.knowledge.doubt(index, contrast)
+        if room < LEAST_ROOM:
+            needed = _rounded_up(1.2 * self.people * (1 - room) / (1 - LEAST_ROOM))
+            raise Refused(
+                f"an interval at level {level:g} needs about {needed:,} people, and {self.people:,} were asked; "
+                "ask more people, or for a lower level."
+            )
+        root = self.roots[index]
+        half = z * math.sqrt(float(contrast @ root.covariance @ contrast) / room)
+        middle = float(contrast @ root.place)
+        return middle - half, middle + half
+
+    def ellipsoid(self, index: int, level: float) -> Ellipsoid:
+        """Return the ellipsoid of one level's coefficients."""
+        self._check_ready()
+        root, d = self.roots[index], self.study.d
+        doubts = [self.knowledge.doubt(index, axis) for axis in np.eye(d)]
+        z = float(ndtri((1 + level) / 2))
+        room = max(1 - z**2 * float(np.mean(doubts)), LEAST_ROOM)
+        return normal_ellipsoid(root.place, root.covariance / room, level)
+
+    def _check_ready(self) -> None:
+        needed = self.needed()
+        if needed > self.people:
+            raise Refused(
+                f"{self.people:,} people tell too little for an interval, which needs about {needed:,}; "
+                "ask more people, allow a larger epsilon, or give public second_moments."
+            )
+
+
+def _square(sums: Sums, level: int, place: Floats, knowledge: Knowledge) -> float:
+    """Return half the mean square of x'(point - place) over the tight people; places are counted from the start."""
+    spread = sums.squares[SPREAD, level] / max(float(sums.counts[LOOKED]), 1.0)
+    spread = spread + np.tril(spread, -1).T
+    mean = sums.vectors[TIGHT, POINT, level] / max(float(sums.counts[TIGHT]), 1.0)
+    about = spread - np.outer(mean, place) - np.outer(place, mean) + np.outer(place, place)
+    return 0.5 * float(np.trace(knowledge.moments.matrix @ about))
+
+
+def _root(study: OnlineStudy, knowledge: Knowledge, level: int) -> Root:
+    """Return the root of the regression, the curvature that the dithers saw taken out."""
+    sums, slope, omega = knowledge.window, knowledge.slopes[level], knowledge.omegas[level]
+    n = max(float(sums.counts[TIGHT]), 1.0)
+    point, gradient = sums.vectors[TIGHT, :, level] / n
+    inverse = np.linalg.inv(slope.matrix)
+    place, curve, left = point - inverse @ gradient, np.zeros(study.d), np.zeros(study.d)
+    dithers = knowledge.dithers[level]
+    far = float(dithers.people @ dithers.square) / 2 / max(float(dithers.people.sum()), 1.0)
+    steep = STEEPNESS * slope.density**2 / float(study.tails[level])
+    possible = steep**2 * np.diag(knowledge.moments.matrix)
+    square = nearness = 0.0
+    for _ in range(3):
+        square = _square(sums, level, place, knowledge)
+        nearness = square / far if far > 0 else math.inf
+        seen, weight = np.zeros(study.d), 0.0
+        for size in range(2):
+            people, half = float(dithers.people[size]), float(dithers.square[size]) / 2
+            if people > 0:
+                theirs = knowledge.whole.vectors[1 + size, :, level] / people
+                beyond = theirs[GRADIENT] - gradient - slope.matrix @ (theirs[POINT] - point)
+                seen += people * half * beyond
+                weight += people * half**2
+        noise = np.diag(omega) / max(weight, 1e-300)
+        left = possible * noise / (possible + noise)
+        curve = possible / (possible + noise) * seen / max(weight, 1e-300) if nearness < FAR_OFF else np.zeros(study.d)
+        place = point - inverse @ (gradient - curve * square)
+    covariance = inverse @ (omega / n + np.diag(left) * square**2) @ inverse.T
+    return Root(study.start[level] + place, covariance, curve, nearness, square)
+
+
+def _rounded_up(people: float) -> int:
+    """Return a number of people to two digits, rounded up."""
+    unit = int(10 ** max(math.floor(math.log10(max(people, 1.0))) - 1, 0))
+    return math.ceil(people / unit) * unit

@@ -1,0 +1,113 @@
+"""What a run knows after some stretches of people: moments, noise, slope and curvature of every level."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sottovoce.estimators.online_gain import bend_guess
+from sottovoce.estimators.online_moments import Moments, certain, learn_moments
+from sottovoce.estimators.online_slope import Dithers, Slope, learn_slope
+from sottovoce.estimators.online_study import OnlineStudy
+from sottovoce.estimators.online_sums import PRODUCT, TIGHT, Sums, no_sums
+
+Floats = npt.NDArray[np.float64]
+DROPPED = 0.05  # of the people: the first, whose points were far off, are left out of the root
+PRIOR_PEOPLE = 20  # people a coefficient that the predicted noise of a gradient weighs
+
+
+class Stretch(NamedTuple):
+    """The people between two looks: how many came before and up to them, their sums, and how they were dithered."""
+
+    first: int
+    last: int
+    sums: Sums
+    directions: Floats  # (levels, d, d)
+    sizes: Floats  # (2, levels)
+
+
+class Knowledge(NamedTuple):
+    """Moments of the covariates; noise and slope of the gradient at each level."""
+
+    moments: Moments
+    omegas: Floats  # (levels, d, d)
+    slopes: tuple[Slope, ...]
+    dithers: tuple[Dithers, ...]
+    window: Sums  # without the first people
+    whole: Sums
+
+    def doubt(self, level: int, contrast: Floats, confident: bool = False) -> float:
+        """Return the relative variance of the standard error of a contrast, from what is not known of the slope.
+
+        ``confident`` believes the guesses, and takes the density for known. With u = H^-1 a and w = H^-1 Omega u the variance is s = u' Omega u, and ds = -2 u' dH w.
+        """
+        slope, omega = self.slopes[level], self.omegas[level]
+        u = np.linalg.solve(slope.matrix, contrast)
+        w = np.linalg.solve(slope.matrix, omega @ u)
+        back = np.linalg.inv(slope.root)
+        turned = np.outer(back @ u, back @ w)
+        turned = turned + turned.T
+        np.fill_diagonal(turned, np.diag(turned) / 2)
+        variances = slope.confident if confident else slope.variances
+        entries = np.triu(turned**2 * variances) * slope.density**2
+        return float(entries.sum() / (u @ omega @ u) ** 2) + (0.0 if confident else slope.doubt)
+
+    def worst_doubt(self, confident: bool = False) -> float:
+        """Return the largest relative standard deviation of a coefficient's standard error."""
+        d = self.omegas.shape[1]
+        axes = np.eye(d)
+        return float(np.sqrt(max(self.doubt(level, a, confident) for level in range(len(self.slopes)) for a in axes)))
+
+
+def total(stretches: Sequence[Stretch], levels: int, d: int, since: float = -1.0) -> Sums:
+    """Add the sums of all stretches that end after ``since``."""
+    sums = no_sums(levels, d)
+    for stretch in stretches:
+        if stretch.last > since:
+            for into, part in zip(sums, stretch.sums, strict=True):
+                into += part
+    return sums
+
+
+def learn_all(study: OnlineStudy, stretches: Sequence[Stretch]) -> Knowledge:
+    """Return what the stretches tell."""
+    levels, d = study.levels, study.d
+    people = stretches[-1].last if stretches else 0
+    whole = total(stretches, levels, d)
+    window = total(stretches, levels, d, DROPPED * people)
+    weight = PRIOR_PEOPLE * d
+    products = window.squares[PRODUCT] + np.transpose(np.tril(window.squares[PRODUCT], -1), (0, 2, 1))
+    omegas = (products + weight * study.omega) / (window.counts[TIGHT] + weight)
+    if study.exact:  # the exact score is x times its first coordinate, so its noise shows the moments
+        tau = study.channel.taus[0]
+        moments = certain(omegas[0] / (tau * (1 - tau)))
+    elif study.known:
+        moments = certain(study.moments)
+    else:
+        moments = learn_moments(whole.moments[0], whole.moments[1], study.bit_rate, study.moments)
+    dithers = tuple(_dithers(stretches, level, d) for level in range(levels))
+    slopes = tuple(
+        learn_slope(dithers[level], omegas[level], moments, float(study.density[level]), bend_guess(float(tail)))
+        for level, tail in enumerate(study.tails)
+    )
+    return Knowledge(moments, omegas, slopes, dithers, window, whole)
+
+
+def _dithers(stretches: Sequence[Stretch], level: int, d: int) -> Dithers:
+    people, cross, gram, square, fourth = (
+        np.zeros(2),
+        np.zeros((2, d, d)),
+        np.zeros((2, d, d)),
+        np.zeros(2),
+        np.zeros(2),
+    )
+    for stretch in stretches:
+        for size in range(2):
+            n, h, ways = stretch.sums.counts[1 + size], stretch.sizes[size, level], stretch.directions[level]
+            people[size] += n
+            cross[size] += h * stretch.sums.squares[size, level] @ ways.T
+            gram[size] += n * h**2 * ways @ ways.T
+            square[size] += n * h**2
+            fourth[size] += n * h**4
+    return Dithers(people, cross, gram, fourth / np.maximum(square, 1e-300))

@@ -1,0 +1,28 @@
+"""Shrinking noisy entries towards a guess by as much as they themselves suggest (empirical Bayes, Morris 1983)."""
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+LEAST = 1e-5  # no group of entries is believed to agree with its guess better than this, in variance
+
+
+def spread_about(deviations: Floats, variances: Floats, prior: float, extra: Floats | float = 0.0) -> float:
+    """Return the variance of a group of entries about their guess, beyond their noise and ``extra`` variance.
+
+    ``prior`` is the standard deviation believed in without evidence; it weighs as much as one noiseless entry.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> spread_about(np.array([0.5, -0.5]), np.array([1e9, 1e9]), 0.1)
+    0.01
+    """
+    weights = prior**4 / (variances + extra + prior**2) ** 2
+    found = (prior**2 + float(np.sum(weights * (deviations**2 - variances - extra)))) / (1 + float(np.sum(weights)))
+    return max(found, LEAST)
+
+
+def pull(between: Floats | float, variances: Floats) -> Floats:
+    """Return the weight of the data: entries vary by ``between`` about the guess, by ``variances`` about the truth."""
+    return np.asarray(between / (between + variances))

@@ -1,0 +1,59 @@
+"""The gate of a regression: do so many people, at this budget, tell anything of every coefficient at all?
+
+A report through a channel tells of coefficient j what ``I_j = tau (1 - tau) E x_j^2 / Omega_jj`` exact scores would
+tell. Where all reports together tell less of some coefficient than a quarter of one exact score, the fit would be its
+own start, so it is refused before anything is spent.
+"""
+
+import math
+
+import numpy as np
+
+from sottovoce.channels.open import open_channel
+from sottovoce.design import Design
+from sottovoce.design.omega import omega_at
+from sottovoce.errors import Refused
+from sottovoce.facade.regression_settings import Floats
+
+LEAST = 0.25  # exact scores that all reports together must be worth, for every coefficient
+
+
+def information(design: Design) -> Floats:
+    """Return what part of an exact score one person's report is worth, (levels, p + 1), intercept first.
+
+    Examples
+    --------
+    >>> from sottovoce.design import parse
+    >>> information(parse("open", 0.5, 2, math.inf)).tolist()
+    [[1.0, 1.0, 1.0]]
+    """
+    found = []
+    for channel in design.channels:
+        exact = open_channel(channel.taus, channel.p)
+        for level in range(len(channel.taus)):
+            noise, alone = (np.diag(omega_at(each, design.known, level)) for each in (channel, exact))
+            found.append(alone / noise)
+    # of a split design, each level hears its part of the people only
+    return np.array(found) / len(design.channels)
+
+
+def needed(design: Design) -> int:
+    """Return about how many people the gate lets through."""
+    return max(2, _round_up(LEAST / float(information(design).min())))
+
+
+def check(n: int, design: Design) -> None:
+    """Refuse a fit to fewer people than tell anything, in one sentence that says how many are needed."""
+    if n < 2 or n * float(information(design).min()) < LEAST:
+        there = "there is 1 sample" if n == 1 else f"there are {n:,}"
+        p = design.known.p
+        raise Refused(
+            f"a regression on {p} {'covariate' if p == 1 else 'covariates'} needs about {needed(design):,} people at "
+            f"epsilon {design.epsilon:g}, and {there}: add people, raise epsilon, or leave covariates out."
+        )
+
+
+def _round_up(number: float) -> int:
+    """Round up to two digits, as a plan would be stated."""
+    unit = 10.0 ** max(0, math.floor(math.log10(max(number, 1.0))) - 1)
+    return int(math.ceil(number / unit - 1e-9) * unit)
