@@ -61,17 +61,17 @@ def speak(
 ) -> int:
     """Return the letter of one person.
 
-    ``chosen`` are the slopes that the block speaks of, from 1, and ``points[at]`` where the person is asked. The person's throws are row ``i`` of ``words``: the public
-    one, one for the rounding of each slope, and the die last.
+    ``chosen`` are the slopes that the block speaks of, from 1, and ``points[at]`` where the person is asked. Row ``i``
+    of ``words`` holds the person's throws: the public one, one for the rounding of each slope, and the die last.
     """
     die = words[i, words.shape[1] - 1] >> uint64(2)
     positions = plan[block, POSITIONS]
     if plan[block, FORM] == BOX:
         if die < faces[block, COMMON]:
-            return np.int64(die // faces[block, LOW])
+            return int(np.int64(die // faces[block, LOW]))
         rest = die - faces[block, COMMON]
         if rest >= faces[block, INSIDE]:
-            return np.int64(0)
+            return 0
         offset = np.int64(rest // faces[block, EXTRA])
         face = face_of(features, who, response[who], points, at)
         slopes, cells, width = plan[block, SLOPES], plan[block, CELLS], plan[block, WIDTH]
@@ -82,7 +82,7 @@ def speak(
             letter += radix * (rounded(place, positions, words[i, 1 + k]) + offset % width)
             offset //= width
             radix *= cells
-        return letter + radix * face if plan[block, KINDS] > 1 else letter
+        return int(letter + radix * face if plan[block, KINDS] > 1 else letter)
     low, high, row = np.int64(0), np.int64(steps.shape[2] - 1), 0
     if die >= steps[block, 0, high]:
         die -= steps[block, 0, high]
@@ -95,7 +95,7 @@ def speak(
             high = middle
         else:
             low = middle + 1
-    return low
+    return int(low)
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
@@ -105,7 +105,7 @@ def speak_product(
     """Return one bit about the product of two covariates (0: the constant one), whose mean is a public moment."""
     die = words[i, words.shape[1] - 1] >> uint64(2)
     if die < faces[block, COMMON]:
-        return np.int64(die // faces[block, LOW])
+        return int(np.int64(die // faces[block, LOW]))
     product = features[who, second - 1]
     if first > 0:
         product *= features[who, first - 1]
@@ -118,7 +118,9 @@ def rounded(place: float, positions: int, word: np.uint64) -> int:
     below = np.int64(np.floor(place))
     if float(word >> uint64(11)) * WORD < place - below:
         below += 1
-    return min(max(below, np.int64(0)), positions - 1)
+    if below < 0:
+        return 0
+    return int(below if below < positions else positions - 1)
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
@@ -137,4 +139,4 @@ def show(
         values[level, 0] = exact
         for j in range(p):
             values[level, 1 + j] = exact * features[who, j]
-    return p + 1
+    return int(p + 1)

@@ -1,11 +1,12 @@
 """The loop of the online regression: rows in, each asked once; looks at their fixed numbers of people."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.client.order import bits_for, order_key, places
+from sottovoce.client.order import Key, bits_for, order_key, places
 from sottovoce.client.randomness import Dice
 from sottovoce.client.rows import Rows
 from sottovoce.engine.online_fused import stretch
@@ -30,8 +31,14 @@ class Online:
         """Return how many people were asked."""
         return self.state.people
 
-    def ask(self, rows: Rows, dice: Dice, shuffle: bool = True, progress: Callable[[int], None] | None = None) -> None:
-        """Ask every row once, in random order or, without ``shuffle``, in their own."""
+    def ask(
+        self,
+        rows: Rows,
+        dice: Dice,
+        shuffle: "bool | Order" = True,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        """Ask every row once, in random order or, without ``shuffle``, in their own; or go on in an order."""
         walk(rows, dice, shuffle, 2 + max(self.study.channel.widest, 1), self._piece, progress)
 
     def _piece(self, rows: Rows, where: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> None:
@@ -64,23 +71,38 @@ class Online:
         return OnlineFit(self.study, kept)
 
 
+class Order(NamedTuple):
+    """In which order rows are asked (no key: their own), and how many have been."""
+
+    key: Key | None
+    start: int = 0
+
+
+def order_for(dice: Dice, shuffle: bool) -> Order:
+    """Draw a random order, or take the rows' own."""
+    return Order(order_key(dice) if shuffle else None)
+
+
 def walk(
     rows: Rows,
     dice: Dice,
-    shuffle: bool,
+    shuffle: bool | Order,
     throws: int,
     piece: Callable[[Rows, npt.NDArray[np.uint64], npt.NDArray[np.uint64]], None],
     progress: Callable[[int], None] | None = None,
 ) -> None:
     """Hand out the rows piece by piece with ``throws`` words a person."""
-    n = rows.size
-    key = order_key(dice) if shuffle else None
-    bits = bits_for(n)
-    for start in range(0, n, CHUNK):
-        count = min(CHUNK, n - start)
-        where = np.arange(start, start + count, dtype=np.uint64)
-        if key is not None:
-            places(n, bits, key, start, where)
-        piece(rows, where, dice.words(count * throws).reshape(count, throws))
+    order = shuffle if isinstance(shuffle, Order) else order_for(dice, shuffle)
+    for start in range(order.start, rows.size, CHUNK):
+        where = people(rows.size, order.key, start, min(CHUNK, rows.size - start))
+        piece(rows, where, dice.words(len(where) * throws).reshape(len(where), throws))
         if progress is not None:
-            progress(count)
+            progress(len(where))
+
+
+def people(n: int, key: Key | None, start: int, count: int) -> npt.NDArray[np.uint64]:
+    """Return which rows stand at some places of an order of ``n``."""
+    where = np.arange(start, start + count, dtype=np.uint64)
+    if key is not None:
+        places(n, bits_for(n), key, start, where)
+    return where

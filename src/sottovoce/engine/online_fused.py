@@ -6,6 +6,7 @@ from numba import njit
 
 from sottovoce.client.randomness import Words
 from sottovoce.client.speak import show, speak, speak_product
+from sottovoce.engine.lent import lent
 from sottovoce.estimators.hear import choose, hear
 from sottovoce.estimators.online_step import Orders, aim, learn, which_product
 from sottovoce.estimators.online_sums import MOMENT, Sums
@@ -28,13 +29,17 @@ def stretch(
     points: Floats,
 ) -> None:
     """Ask the people ``where`` one after another; ``first`` is the number of the first of them."""
-    upto, plan, faces, steps, score, read, matrix, radius = tables
-    gains, needs, directions, sizes, beside, limit = orders
-    counts, vectors, squares, moments = sums
+    upto, plan, faces, steps = lent(tables[0]), lent(tables[1]), lent(tables[2]), lent(tables[3])
+    score, read, matrix, radius = lent(tables[4]), lent(tables[5]), lent(tables[6]), tables[7]
+    gains, needs, directions, sizes = lent(orders[0]), lent(orders[1]), lent(orders[2]), lent(orders[3])
+    beside, limit = lent(orders[4]), orders[5]
+    counts, vectors, squares, moments = lent(sums[0]), lent(sums[1]), lent(sums[2]), lent(sums[3])
+    features, response, where, words = lent(features), lent(response), lent(where), lent(words)
+    reference, points = lent(reference), lent(points)
     _, levels, d = points.shape
     p = d - 1
-    chosen, index = np.zeros(max(p, 1), dtype=np.int64), np.zeros(d, dtype=np.int64)
-    values, move = np.zeros((levels, d)), np.zeros(d)
+    own = np.zeros((2, max(p + 1, 1)), dtype=np.int64), np.zeros((levels, d)), np.zeros(d)
+    chosen, index, values, move = lent(own[0][0]), lent(own[0][1]), lent(own[1]), lent(own[2])
     for i in range(len(where)):
         word, who = words[i, 0], where[i]
         kind = aim(directions, sizes, beside, word, points)

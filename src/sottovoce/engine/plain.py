@@ -8,7 +8,7 @@ import numpy.typing as npt
 from sottovoce.client.randomness import Dice, Words
 from sottovoce.client.rows import Rows
 from sottovoce.engine.online import walk
-from sottovoce.engine.plain_fused import room, stretch
+from sottovoce.engine.plain_fused import make_room, stretch
 from sottovoce.errors import BadInput
 from sottovoce.estimators.plain_chains import chains_of
 from sottovoce.estimators.plain_fit import PlainFit
@@ -27,7 +27,7 @@ class Plain:
         self.study = study
         self.chains = chains_of(study, people)
         self._start = np.ascontiguousarray(study.start, dtype=np.float64)
-        self._room = room(study.levels, study.d)
+        self._room = make_room(study.levels, study.d)
         self.state: State = init(study, self.chains)
 
     @property
@@ -80,7 +80,8 @@ class Plain:
         """Return the estimate from all people so far."""
         state = self.state
         memories = tuple(Memory(m.n, *(part.copy() for part in m[1:])) for m in state.memories)
-        return PlainFit(self.study, self.chains, State(state.people, state.points.copy(), state.totals.copy(), memories))
+        now = State(state.people, state.points.copy(), state.totals.copy(), memories)
+        return PlainFit(self.study, self.chains, now)
 
 
 def _looked(memory: Memory, path: npt.NDArray[np.float64]) -> Memory:

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from numba import njit
-from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from sottovoce.client.randomness import Words
@@ -22,11 +21,11 @@ class Room(NamedTuple):
     """Arrays for the loop to work in."""
 
     chosen: Whole
-    index: Whole
+    coordinates: Whole
     values: Floats
 
 
-def room(levels: int, d: int) -> Room:
+def make_room(levels: int, d: int) -> Room:
     """Return room for a loop."""
     return Room(np.zeros(max(d - 1, 1), dtype=np.int64), np.zeros(d, dtype=np.int64), np.zeros((levels, d)))
 
@@ -44,7 +43,7 @@ def lent(array: Any) -> Any:
 def _uncounted(typing: Any, array: Any) -> Any:  # noqa: ARG001 - numba's signature
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         view = context.make_array(signature.args[0])(context, builder, arguments[0])
-        view.meminfo = cgutils.get_null_value(view.meminfo.type)
+        view.meminfo = view.meminfo.type(None)
         return view._getvalue()
 
     return array(array), build
@@ -53,7 +52,7 @@ def _uncounted(typing: Any, array: Any) -> Any:  # noqa: ARG001 - numba's signat
 @overload(lent)
 def _lent(array: Any) -> Any:  # noqa: ARG001 - numba's signature
     def uncounted(array: Any) -> Any:
-        return _uncounted(array)
+        return _uncounted(array)  # type: ignore[call-arg]
 
     return uncounted
 

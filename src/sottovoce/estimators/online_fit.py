@@ -19,11 +19,12 @@ from sottovoce.estimators.online_gain import gain
 from sottovoce.estimators.online_knowledge import Knowledge
 from sottovoce.estimators.online_moments import whitened, whitener
 from sottovoce.estimators.online_study import OnlineStudy
-from sottovoce.estimators.online_sums import GRADIENT, LOOKED, POINT, SPREAD, TIGHT, Sums
+from sottovoce.estimators.online_sums import FAR, GRADIENT, LOOKED, NEAR, POINT, SPREAD, TIGHT, Sums
 from sottovoce.inference.region import Ellipsoid, normal_ellipsoid
 
 Floats = npt.NDArray[np.float64]
 LEAST_ROOM = 0.1  # of 1 - z^2 doubt: an interval three times as long as with a known slope
+PLENTY = 20  # times the people who are worth the guess: from then on the first ones may be left out
 READY = 0.3  # relative standard deviation of a standard error up to which it is given
 FAR_OFF = 0.3  # of the dithers' square: the points' own, up to which the curvature they see is the dithers'
 VAGUE = 0.15  # whitened variance of the moments, as the bits alone tell them, up to which they count as learnt
@@ -70,16 +71,17 @@ class OnlineFit:
         return np.array([self._point(level) for level in range(self.study.levels)])
 
     def _point(self, level: int) -> Floats:
-        study, sums, root = self.study, self.knowledge.whole, self.roots[level]
+        study, root, slope = self.study, self.roots[level], self.knowledge.slopes[level]
+        left, _, need = gain(slope.matrix, self.knowledge.omegas[level], study.size)
+        sums = self.knowledge.window if self.people > PLENTY * need.max() else self.knowledge.whole
         n = float(sums.counts[: TIGHT + 3].sum())
         if n == 0:
             return np.asarray(study.start[level])
-        slope, dithers = self.knowledge.slopes[level], self.knowledge.dithers[level]
+        dithers = self.knowledge.dithers[level]
         square = (_square(sums, level, root.place - study.start[level], self.knowledge) * sums.counts[TIGHT]) / n
-        square += float(dithers.people @ dithers.square) / 2 / n
+        square += float(sums.counts[[NEAR, FAR]] @ dithers.square) / 2 / n
         mean = sums.vectors[:, :, level].sum(axis=0) / n
         off = mean[POINT] - np.linalg.solve(slope.matrix, mean[GRADIENT] - root.gradient * square)
-        left, _, need = gain(slope.matrix, self.knowledge.omegas[level], study.size)
         return np.asarray(study.start[level] + left @ (n / (n + need) * np.linalg.solve(left, off)))
 
     def needed(self) -> int:

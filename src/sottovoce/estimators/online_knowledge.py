@@ -40,7 +40,8 @@ class Knowledge(NamedTuple):
     def doubt(self, level: int, contrast: Floats, confident: bool = False) -> float:
         """Return the relative variance of the standard error of a contrast, from what is not known of the slope.
 
-        ``confident`` believes the guesses, and takes the density for known. With u = H^-1 a and w = H^-1 Omega u the variance is s = u' Omega u, and ds = -2 u' dH w.
+        ``confident`` believes the guesses, and takes the density for known. With u = H^-1 a and w = H^-1 Omega u the
+        variance is s = u' Omega u, and ds = -2 u' dH w.
         """
         slope, omega = self.slopes[level], self.omegas[level]
         u = np.linalg.solve(slope.matrix, contrast)

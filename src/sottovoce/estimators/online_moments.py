@@ -71,7 +71,8 @@ def learn_moments(asked: Floats, ones: Floats, rate: float, guess: Floats) -> Mo
 
 def certain(matrix: Floats) -> Moments:
     """Return moments that need not be learnt."""
-    return Moments(matrix, *np.zeros((3, *matrix.shape)), matrix)
+    nothing = np.zeros(matrix.shape)
+    return Moments(matrix, nothing, nothing, nothing, matrix)
 
 
 def _mirrored(upper: Floats) -> Floats:

@@ -16,7 +16,7 @@ from sottovoce.estimators.shrinkage import pull, spread_about
 
 Floats = npt.NDArray[np.float64]
 FEW = 5  # people of one size of dither without whom it says nothing
-DIAGONAL, CROSSES = (0.2, 0.3), (0.1, 0.15)  # spread of the whitened entries: believed, and thought possible
+DIAGONAL, CROSSES = (0.15, 0.3), (0.06, 0.15)  # spread of the whitened entries: believed, and thought possible
 DOUBT = 0.5  # relative standard deviation of the guessed density
 LOWEST, HIGHEST = 0.2, 8.0  # the density, in units of its guess
 BEND = (-0.6, 1.5)  # the bend at the far dither

@@ -1,4 +1,4 @@
-"""Who walks with whom: the chains of points that a study's people are dealt to in turn, and what a chain continues from.
+"""Who walks with whom: the chains of points that people are dealt to in turn, and what a chain continues from.
 
 Self-normalised inference has one chain, groups have one each, and a HiGrad tree has one for each of its segments, dealt
 out one level of the tree after another; point and step time continue from the parent.
@@ -18,12 +18,12 @@ ENDLESS = 1 << 62
 
 
 class Stretch(NamedTuple):
-    """People from ``first`` to before ``stop`` are dealt in turn to ``count`` chains from ``chain`` on."""
+    """People from ``first`` to before ``stop`` are dealt in turn to ``width`` chains from ``chain`` on."""
 
     first: int
     stop: int
     chain: int
-    count: int
+    width: int
     turn: int  # which of them comes first: the last ones take what does not divide
 
 
@@ -43,10 +43,10 @@ class Chains(NamedTuple):
         """Return the chains and step times of ``n`` people of one stretch, from ``person`` on."""
         stretch = self.at(person)
         dealt = np.arange(person - stretch.first, person - stretch.first + n)
-        if stretch.count == 1:
+        if stretch.width == 1:
             return np.full(n, stretch.chain), int(self.born[stretch.chain]) + dealt + 1
-        rounds, turns = np.divmod(dealt, stretch.count)
-        chains = stretch.chain + (turns + stretch.turn) % stretch.count
+        rounds, turns = np.divmod(dealt, stretch.width)
+        chains = stretch.chain + (turns + stretch.turn) % stretch.width
         return chains, self.born[chains] + rounds + 1
 
     def counts(self, people: int) -> Whole:
@@ -54,8 +54,8 @@ class Chains(NamedTuple):
         found = np.zeros(len(self.parents), dtype=np.int64)
         for stretch in self.stretches:
             dealt = min(max(people - stretch.first, 0), stretch.stop - stretch.first)
-            waits = (np.arange(stretch.count) - stretch.turn) % stretch.count
-            found[stretch.chain : stretch.chain + stretch.count] = (dealt - waits + stretch.count - 1) // stretch.count
+            waits = (np.arange(stretch.width) - stretch.turn) % stretch.width
+            found[stretch.chain : stretch.chain + stretch.width] = (dealt - waits + stretch.width - 1) // stretch.width
         return found
 
 

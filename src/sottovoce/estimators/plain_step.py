@@ -79,7 +79,7 @@ def inherited(chains: Chains, people: int, points: Floats) -> Floats:
     stretch = chains.at(people)
     if people != stretch.first or people == 0:
         return points
-    begun = slice(stretch.chain, stretch.chain + stretch.count)
+    begun = slice(stretch.chain, stretch.chain + stretch.width)
     after = points.copy()
     after[begun] = points[chains.parents[begun]]
     return after

@@ -12,8 +12,9 @@ import numpy as np
 from sottovoce.channels.open import open_channel
 from sottovoce.design import Design
 from sottovoce.design.omega import omega_at
-from sottovoce.errors import Refused
-from sottovoce.facade.regression_settings import Floats
+from sottovoce.errors import BadInput, Refused
+from sottovoce.facade.regression_settings import Floats, Settings
+from sottovoce.inference.tree import Tree
 
 LEAST = 0.25  # exact scores that all reports together must be worth, for every coefficient
 
@@ -42,7 +43,7 @@ def needed(design: Design) -> int:
     return max(2, _round_up(LEAST / float(information(design).min())))
 
 
-def check(n: int, design: Design) -> None:
+def check(n: int, design: Design, settings: Settings) -> None:
     """Refuse a fit to fewer people than tell anything, in one sentence that says how many are needed."""
     if n < 2 or n * float(information(design).min()) < LEAST:
         there = "there is 1 sample" if n == 1 else f"there are {n:,}"
@@ -51,6 +52,14 @@ def check(n: int, design: Design) -> None:
             f"a regression on {p} {'covariate' if p == 1 else 'covariates'} needs about {needed(design):,} people at "
             f"epsilon {design.epsilon:g}, and {there}: add people, raise epsilon, or leave covariates out."
         )
+    if settings.inference == "higrad":
+        Tree(settings.tree, n // len(design.channels))  # refuses fewer people than segments
+
+
+def check_batches(settings: Settings) -> None:
+    """Refuse to ask in batches what has to know everybody beforehand."""
+    if settings.inference == "higrad":
+        raise BadInput("higrad needs all people at once, to deal them to its tree; use fit, or another inference.")
 
 
 def _round_up(number: float) -> int:

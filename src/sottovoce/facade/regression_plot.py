@@ -72,19 +72,22 @@ def _against_tau(figure: "Figure", stream: "Stream", rows: "list[dict[str, Row]]
     names = list(rows[0])
     grid = figure.subplots(math.ceil(len(names) / ACROSS), ACROSS, squeeze=False, sharex=True)
     for axes, name in zip(grid.flat, names, strict=False):
-        known = [(tau, row[name].interval) for tau, row in zip(stream.answers.taus, rows, strict=True)]
-        for tau, interval in known:
+        for tau, row in zip(stream.answers.taus, rows, strict=True):
+            interval = row[name].interval
             if interval is not None:
                 axes.vlines(tau, *interval, color=SOFT, lw=4, alpha=0.55)
         axes.plot(stream.answers.taus, [row[name].value for row in rows], "o-", color=INK, ms=4.5, lw=1.2)
-        if name != INTERCEPT:
+        low, high = axes.get_ylim()
+        if name != INTERCEPT and low < 0 < high:
             axes.axhline(0, color="#999999", lw=0.8)
         axes.set_title(_short(name), fontsize=9.5, loc="left")
         axes.set_xlabel("tau")
         _clear(axes)
     for axes in list(grid.flat)[len(names) :]:
         axes.set_visible(False)
-    figure.suptitle(f"{_title(stream)}: coefficients with {level:.4g} intervals", fontsize=11, x=0.01, ha="left")
+    known = any(row.interval is not None for each in rows for row in each.values())
+    shown = f"coefficients with {level:.4g} intervals" if known else "coefficients, too few people for intervals"
+    figure.suptitle(f"{_title(stream)}: {shown}", fontsize=11, x=0.01, ha="left")
 
 
 def _title(stream: "Stream") -> str:

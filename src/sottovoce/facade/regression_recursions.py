@@ -1,6 +1,6 @@
 """Which recursion a regression runs, and what every one of them offers: one channel, its people, and a fit."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,8 +11,9 @@ from sottovoce.client.rows import Rows
 from sottovoce.design import Design
 from sottovoce.design.omega import omega_at
 from sottovoce.engine.online import Online
-from sottovoce.errors import BadInput
+from sottovoce.engine.plain import Plain
 from sottovoce.estimators.online_study import OnlineStudy
+from sottovoce.estimators.plain_study import PlainStudy, paper_scale
 from sottovoce.facade.regression_settings import Floats, Settings
 from sottovoce.inference.region import Ellipsoid
 from sottovoce.protocol.blocks import RegressionChannel
@@ -65,22 +66,36 @@ class Guess:
     start: Floats
 
 
-def recursions(settings: Settings, design: Design, guess: Guess) -> list[Recursion]:
-    """Return a recursion for each channel of a design."""
+def recursions(settings: Settings, design: Design, guess: Guess, sizes: Sequence[int]) -> list[Recursion]:
+    """Return a recursion for each channel of a design; ``sizes`` are the people that each will ask first."""
     found: list[Recursion] = []
     first = 0
-    for channel in design.channels:
+    for channel, people in zip(design.channels, sizes, strict=True):
         own = slice(first, first + len(channel.taus))
         first = own.stop
-        found.append(_recursion(settings, design, channel, Guess(guess.density[own], guess.size, guess.start[own])))
+        part = Guess(guess.density[own], guess.size, guess.start[own])
+        found.append(_recursion(settings, design, channel, part, people))
     return found
 
 
-def _recursion(settings: Settings, design: Design, channel: RegressionChannel, guess: Guess) -> Recursion:
+def _recursion(settings: Settings, design: Design, channel: RegressionChannel, guess: Guess, people: int) -> Recursion:
+    noise = np.array([omega_at(channel, design.known, level) for level in range(len(channel.taus))])
+    moments = design.known.information
     if settings.inference == "dithered":
-        noise = np.array([omega_at(channel, design.known, level) for level in range(len(channel.taus))])
-        moments = design.known.information
         return Online(
             OnlineStudy(channel, noise, guess.density, guess.size, guess.start, moments, limit=settings.limit)
         )
-    raise BadInput(f"inference {settings.inference!r} is not connected yet; choose 'dithered'.")
+    taus = np.array(channel.taus)
+    study = PlainStudy(
+        channel,
+        noise,
+        guess.start,
+        paper_scale(channel, guess.size, second_moments=design.known.cross),
+        limit=settings.limit,
+        inference=settings.inference,
+        groups=settings.groups or 0,
+        tree=settings.tree,
+        noise=float(np.mean(taus * (1 - taus) / guess.density)),  # the scale of the logistic law of that density
+        moments=moments,
+    )
+    return Plain(study, people if settings.inference == "higrad" else None)

@@ -35,14 +35,16 @@ class Runs:
 
     def ask(self, rows: Rows, progress: Progress | None = None) -> None:
         """Ask every row once, each for one level if the design is split."""
-        self.people += rows.size
+        size, guess = rows.size, None
         if not self.recursions:
             guess, rows = _prepare(self.settings, self.design, self.starts, rows, self._for_pilot)
-            self.recursions = recursions(self.settings, self.design, guess)
         parts = self._divided(rows)
+        if guess is not None:
+            self.recursions = recursions(self.settings, self.design, guess, [part.size for part in parts])
         for recursion, dice, part in zip(self.recursions, self._for_runs, parts, strict=True):
             if part.size:
                 recursion.ask(part, dice, self.settings.shuffle, progress)
+        self.people += size
 
     def fits(self) -> list[tuple[Fit, int]]:
         """Return, for each level, a fit and the number of the level in it."""
@@ -67,7 +69,7 @@ def taken(rows: Rows, which: npt.NDArray[np.intp]) -> Rows:
     return Rows(rows.features()[which], rows.response()[which])
 
 
-def _prepare(settings: Settings, design: Design, starts: Floats | None, rows: Rows, dice: Dice) -> tuple[Guess, Rows]:
+def _prepare(settings: Settings, design: Design, starts: Floats | None, rows: Rows, dice: Dice) -> tuple[Guess, Rows]:  # noqa: ARG001
     """Return the guesses, and the people who are left to ask: a pilot asks the first ones where nobody guessed."""
     levels, d = len(settings.taus), design.known.p + 1
     if settings.density is None or settings.size is None:

@@ -57,19 +57,15 @@ class Stream:
     def go_on(self, X: Any, y: Any, progress: Progress | None, warn: Warn) -> None:  # noqa: N803
         """Ask the rows of a further batch."""
         check_callers(None, progress)
-        found = read(
-            X, y, self.bounds, self.settings.clip, names=self.names, p=self.p, collinear=False, warn=warn
-        )  # fmt: skip
+        regression_gate.check_batches(self.settings)
+        found = read(X, y, self.bounds, self.settings.clip, names=self.names, p=self.p, collinear=False, warn=warn)
         self.runs.ask(found.rows, progress)
         self.clipped += found.clipped
-        self.answers = self._heard()
+        self.answers = Answers(self.settings.taus, tuple(self.runs.fits()), self.bounds)
 
     def features(self, X: Any, warn: Warn) -> Floats:  # noqa: N803
         """Read raw covariates to predict for."""
         return read_features(X, self.names, self.p, warn=warn)
-
-    def _heard(self) -> Answers:
-        return Answers(self.settings.taus, tuple(self.runs.fits()), self.bounds)
 
 
 def begin(
@@ -102,7 +98,9 @@ def begin(
     design = design_of(settings, found.rows.p)
     starts = settings.starts(found.bounds.to_scaled)
     if whole:
-        regression_gate.check(found.rows.size, design)
+        regression_gate.check(found.rows.size, design, settings)
+    else:
+        regression_gate.check_batches(settings)
     # a copy: seeded dice give every fit of an estimator the same numbers, as a seed does in scikit-learn
     dice = SystemDice() if given["randomness"] is None else copy.deepcopy(given["randomness"])
     runs = Runs(settings, design, starts, dice)

@@ -74,10 +74,11 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     --------
     >>> import sottovoce as sv
     >>> source = sv.sim.dice(1).generator()
-    >>> hours = source.uniform(0.0, 10.0, (60_000, 1))
-    >>> pay = 20.0 + 3.0 * hours[:, 0] + source.logistic(0.0, 2.0, 60_000)
-    >>> m = sv.PrivateQuantileRegressor(0.5, 2.0, bounds=(0, 10), density=0.1, size=40, randomness=sv.sim.dice(2))
-    >>> (low, high) = m.fit(hours, pay).confidence_interval()[1]
+    >>> hours = source.uniform(0.0, 10.0, (20_000, 1))
+    >>> pay = 20.0 + 3.0 * hours[:, 0] + source.logistic(0.0, 2.0, 20_000)
+    >>> guesses = {"start": 35, "density": 0.1, "size": 20}
+    >>> m = sv.PrivateQuantileRegressor(0.5, 2.0, bounds=(0, 10), **guesses, randomness=sv.sim.dice(2))
+    >>> low, high = m.fit(hours, pay).confidence_interval()[1]
     >>> bool(low < 3.0 < high), m.private_, round(m.epsilon_, 6)
     (True, False, 2.0)
     """
@@ -135,7 +136,8 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     def _look(self) -> Self:
         """Fill the attributes from what has been heard so far."""
         stream, raw = self._stream, self._stream.answers.raw
-        self.coef_, self.intercept_ = (raw[:, 1:], raw[:, 0]) if self._several else (raw[0, 1:], float(raw[0, 0]))
+        self.coef_: Floats = raw[:, 1:] if self._several else raw[0, 1:]
+        self.intercept_: Any = raw[:, 0] if self._several else float(raw[0, 0])
         self.taus_, self.design_ = stream.settings.taus, stream.design
         self.epsilon_, self.private_ = stream.epsilon, stream.private
         self.n_reports_, self.clipped_, self.warnings_ = stream.people, stream.clipped, stream.answers.warnings

@@ -45,6 +45,26 @@ class Tally(Message, frozen=True):
     ones: tuple[int, ...]
 
 
+class PersonQuery(Message, frozen=True):
+    """What one person is asked in a regression: a block, the slopes it speaks of, and where the quantiles stand.
+
+    With ``slopes`` empty and two ``factors`` they are asked for a bit about that product of covariates instead.
+    """
+
+    person: int
+    block: int
+    slopes: tuple[int, ...]
+    points: tuple[tuple[float, ...], ...]
+    factors: tuple[int, ...] = ()
+
+
+class PersonReport(Message, frozen=True):
+    """One person's letter: all that leaves their record."""
+
+    person: int
+    letter: int
+
+
 M = TypeVar("M", bound=Message)
 
 
