@@ -16,8 +16,9 @@ from sottovoce.client.rows import Rows
 from sottovoce.design import parse
 from sottovoce.design.covariates import covariates
 from sottovoce.design.mixing import Part, mixture
+from sottovoce.engine.lent import lent
 from sottovoce.engine.plain import Plain
-from sottovoce.engine.plain_fused import answer, lent
+from sottovoce.engine.plain_fused import answer
 from sottovoce.estimators.plain_chains import Chains, chains_of
 from sottovoce.estimators.plain_step import State, init, query, step
 from sottovoce.estimators.plain_study import PlainStudy

@@ -1,5 +1,7 @@
 """The fit: points and regions are those of the three inferences, refusals are sentences, warnings are the formula's."""
 
+import re
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -162,3 +164,8 @@ def test_warnings_where_coverage_is_known_to_fall_short() -> None:
     assert "at tau 0.75 and 1,000,000 people" in said[0]
     assert "have not forgotten the start" in said[1]
     assert any("forgotten the start" in text for text in warned(cell(0.5, 2, 2.0, 4, 1, "self-normalised"), 1000))
+
+
+def test_a_bias_beyond_all_measure_is_still_said() -> None:
+    said = warned(cell(0.75, 2, 2.0, 4, 1, "groups"), 10**4)
+    assert any(re.search(r"may cover as little as \d %", text) for text in said)

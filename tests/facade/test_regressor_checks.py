@@ -15,15 +15,15 @@ from sottovoce.facade.regressor import PrivateQuantileRegressor
 
 GUESSES: dict[str, Any] = {"bounds": (-200, 200), "density": 0.4, "size": 1.0}
 # with the operating system's dice no two fits are equal, which is what makes them private
-UNREPEATABLE = {
-    name: "compares two fits, and without seeded dice no two are equal"
-    for name in (
+UNREPEATABLE = dict.fromkeys(
+    (
         "check_fit_idempotent",
         "check_regressor_data_not_an_array",
         "check_regressors_int",
         "check_supervised_y_2d",
-    )
-}
+    ),
+    "compares two fits, and without seeded dice no two are equal",
+)
 SEVERAL = {"check_regressors_train": "expects one prediction a row, and several levels give one each"}
 REGRESSORS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "no privacy": ({"epsilon": math.inf, "randomness": sv.sim.dice(1)}, {}),

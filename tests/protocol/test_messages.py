@@ -7,7 +7,17 @@ import pytest
 
 from sottovoce.errors import BadInput
 from sottovoce.protocol import messages
-from sottovoce.protocol.messages import Message, Query, Reports, Study, Tally, from_bytes, to_bytes
+from sottovoce.protocol.messages import (
+    Message,
+    PersonQuery,
+    PersonReport,
+    Query,
+    Reports,
+    Study,
+    Tally,
+    from_bytes,
+    to_bytes,
+)
 
 GOLDEN: dict[str, tuple[Message, str]] = {
     "study": (
@@ -21,6 +31,12 @@ GOLDEN: dict[str, tuple[Message, str]] = {
     ),
     "reports": (Reports(3, b"\x00\x01\x01"), "82a5726f756e6403a76c657474657273c403000101"),
     "tally": (Tally(3, (10, 12)), "82a5726f756e6403a46f6e6573920a0c"),
+    "person's query": (
+        PersonQuery(7, 1, (2,), ((0.5, -1.0),)),
+        "85a6706572736f6e07a5626c6f636b01a6736c6f7065739102a6706f696e74739192cb3fe0000000000000cbbff00000"
+        "00000000a7666163746f727390",
+    ),
+    "person's report": (PersonReport(7, 70000), "82a6706572736f6e07a66c6574746572ce00011170"),
 }
 
 
@@ -80,7 +96,26 @@ def test_a_float_is_no_count_and_text_is_no_letters() -> None:
         from_bytes(msgspec.msgpack.encode({"round": 1, "letters": "01"}), Reports)
 
 
+def test_a_letter_is_one_whole_number() -> None:
+    for letter in (0.5, "1", [1, 2], None, True):
+        with pytest.raises(BadInput):
+            from_bytes(msgspec.msgpack.encode({"person": 1, "letter": letter}), PersonReport)
+    with pytest.raises(BadInput):
+        from_bytes(to_bytes(PersonReport(1, 0)) + to_bytes(PersonReport(2, 0)), PersonReport)
+
+
+def test_points_of_a_person_are_a_table_of_numbers() -> None:
+    plain = fields(PersonQuery(7, 1, (2,), ((0.5, -1.0),)))
+    for points in ([0.5, -1.0], [[0.5, "x"]], [[[0.5]]], {"0": [0.5]}):
+        with pytest.raises(BadInput):
+            from_bytes(msgspec.msgpack.encode({**plain, "points": points}), PersonQuery)
+    with pytest.raises(BadInput):
+        from_bytes(msgspec.msgpack.encode({**plain, "slopes": [1.5]}), PersonQuery)
+
+
 def test_one_message_is_not_another() -> None:
+    with pytest.raises(BadInput):
+        from_bytes(to_bytes(PersonReport(3, 1)), PersonQuery)
     with pytest.raises(BadInput):
         from_bytes(to_bytes(Reports(3, b"\x01")), Tally)
 

@@ -1,14 +1,14 @@
 """The paper's recursion in one compiled loop: the same functions as message by message, on the same dice."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
-from numba.extending import intrinsic, overload
 
 from sottovoce.client.randomness import Words
 from sottovoce.client.speak import show, speak
+from sottovoce.engine.lent import lent
 from sottovoce.estimators.hear import choose, hear
 from sottovoce.estimators.plain_step import Query, move
 from sottovoce.protocol.block_tables import FORM, OPEN, Tables
@@ -28,33 +28,6 @@ class Room(NamedTuple):
 def make_room(levels: int, d: int) -> Room:
     """Return room for a loop."""
     return Room(np.zeros(max(d - 1, 1), dtype=np.int64), np.zeros(d, dtype=np.int64), np.zeros((levels, d)))
-
-
-def lent(array: Any) -> Any:
-    """Return an argument of a compiled loop without a count of its references.
-
-    Functions inlined into the loop would count them up and down for every person, at a third of the loop's time. Only
-    for arguments: their caller holds them until the loop has ended.
-    """
-    return array
-
-
-@intrinsic
-def _uncounted(typing: Any, array: Any) -> Any:  # noqa: ARG001 - numba's signature
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        view = context.make_array(signature.args[0])(context, builder, arguments[0])
-        view.meminfo = view.meminfo.type(None)
-        return view._getvalue()
-
-    return array(array), build
-
-
-@overload(lent)
-def _lent(array: Any) -> Any:  # noqa: ARG001 - numba's signature
-    def uncounted(array: Any) -> Any:
-        return _uncounted(array)  # type: ignore[call-arg]
-
-    return uncounted
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -9,13 +9,16 @@ import math
 
 import numpy as np
 
+from sottovoce.channels.binary import binary, rate_of
 from sottovoce.channels.open import open_channel
 from sottovoce.design import Design
 from sottovoce.design.omega import omega_at
 from sottovoce.errors import BadInput, Refused
+from sottovoce.estimators.online_guess import searchers
 from sottovoce.facade.regression_settings import Floats, Settings
 from sottovoce.inference.tree import Tree
 
+SPARE = 2.0  # people for each that the search for location and scale is expected to ask
 LEAST = 0.25  # exact scores that all reports together must be worth, for every coefficient
 
 
@@ -52,6 +55,13 @@ def check(n: int, design: Design, settings: Settings) -> None:
             f"a regression on {p} {'covariate' if p == 1 else 'covariates'} needs about {needed(design):,} people at "
             f"epsilon {design.epsilon:g}, and {there}: add people, raise epsilon, or leave covariates out."
         )
+    if settings.searches:
+        first = _round_up(SPARE * searchers(rate_of(binary(design.epsilon))))
+        if n < first:
+            raise Refused(
+                f"the first people tell location and scale, which takes about {first:,} at epsilon "
+                f"{design.epsilon:g}, and there are {n:,}: add people, or give density and size, public guesses."
+            )
     if settings.inference == "higrad":
         Tree(settings.tree, n // len(design.channels))  # refuses fewer people than segments
 

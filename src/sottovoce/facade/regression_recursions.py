@@ -12,6 +12,8 @@ from sottovoce.design import Design
 from sottovoce.design.omega import omega_at
 from sottovoce.engine.online import Online
 from sottovoce.engine.plain import Plain
+from sottovoce.errors import Refused
+from sottovoce.estimators.online_guess import Guess
 from sottovoce.estimators.online_study import OnlineStudy
 from sottovoce.estimators.plain_study import PlainStudy, paper_scale
 from sottovoce.facade.regression_settings import Floats, Settings
@@ -58,12 +60,31 @@ class Recursion(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Guess:
-    """Public guesses in units of scaled covariates: density (levels,), size of the coefficients, start (levels, d)."""
+class Waiting:
+    """What is known while the first people are still being asked for location and scale: nothing."""
 
-    density: Floats
-    size: float
-    start: Floats
+    people: int
+    point: Floats
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Say that there is no estimate yet."""
+        return (self._sentence,)
+
+    @property
+    def _sentence(self) -> str:
+        return (
+            f"{self.people:,} people were asked for location and scale, and that search is not over: "
+            "ask more people, or give density and size, public guesses."
+        )
+
+    def interval(self, index: int, contrast: Floats, level: float) -> tuple[float, float]:  # noqa: ARG002
+        """Refuse."""
+        raise Refused(self._sentence)
+
+    def ellipsoid(self, index: int, level: float) -> Ellipsoid:  # noqa: ARG002
+        """Refuse."""
+        raise Refused(self._sentence)
 
 
 def recursions(settings: Settings, design: Design, guess: Guess, sizes: Sequence[int]) -> list[Recursion]:

@@ -1,7 +1,7 @@
 """A regression under way: whom it asks for which level, and the recursions that hear them; no record stays.
 
-Every recursion has dice of its own, and so has the public draw of levels: each is thrown once a person, in their order,
-so that it does not matter in which batches people arrive.
+Every recursion has dice of its own, and so have the search for guesses and the public draw of levels: each is thrown a
+fixed number of times a person, in their order, so that it does not matter in which batches people arrive.
 """
 
 from dataclasses import dataclass, field
@@ -12,8 +12,10 @@ import numpy.typing as npt
 from sottovoce.client.randomness import Dice
 from sottovoce.client.rows import Rows
 from sottovoce.design import Design
-from sottovoce.errors import BadInput
-from sottovoce.facade.regression_recursions import Fit, Guess, Progress, Recursion, recursions
+from sottovoce.engine.online import CHUNK, Online, Order, order_for, people
+from sottovoce.engine.pilot import Pilot
+from sottovoce.estimators.online_guess import Guess
+from sottovoce.facade.regression_recursions import Fit, Progress, Recursion, Waiting, recursions
 from sottovoce.facade.regression_settings import Floats, Settings
 
 WORD = 2.0**-53
@@ -32,28 +34,54 @@ class Runs:
 
     def __post_init__(self) -> None:
         self._for_pilot, self._for_levels, *self._for_runs = self.dice.split(2 + len(self.design.channels))
+        settings = self.settings
+        self._pilot = Pilot(settings.taus, self.design.known.p, self.design.epsilon) if settings.searches else None
+
+    @property
+    def waiting(self) -> bool:
+        """Tell whether the first people are still being asked for location and scale."""
+        return self._pilot is not None and self._pilot.guess is None
 
     def ask(self, rows: Rows, progress: Progress | None = None) -> None:
         """Ask every row once, each for one level if the design is split."""
-        size, guess = rows.size, None
-        if not self.recursions:
-            guess, rows = _prepare(self.settings, self.design, self.starts, rows, self._for_pilot)
+        self.people += rows.size
+        order = None
+        if self._pilot is not None and self._pilot.guess is None:
+            order = _search(self._pilot, rows, self._for_pilot, self.settings.shuffle, progress)
+            if self._pilot.guess is None:
+                return
+            if self.design.split or self.settings.inference != "dithered":
+                rows, order = _left(rows, order), None
         parts = self._divided(rows)
-        if guess is not None:
-            self.recursions = recursions(self.settings, self.design, guess, [part.size for part in parts])
+        if not self.recursions:
+            self.recursions = recursions(self.settings, self.design, self._guess(), [part.size for part in parts])
         for recursion, dice, part in zip(self.recursions, self._for_runs, parts, strict=True):
-            if part.size:
+            if order is not None and isinstance(recursion, Online):  # goes on in the order of the search, nobody moved
+                recursion.ask(part, dice, order, progress)
+            elif part.size:
                 recursion.ask(part, dice, self.settings.shuffle, progress)
-        self.people += size
 
     def fits(self) -> list[tuple[Fit, int]]:
         """Return, for each level, a fit and the number of the level in it."""
-        fits = [recursion.estimate() for recursion in self.recursions]
+        d = self.design.known.p + 1
+        fits: list[Fit] = [recursion.estimate() for recursion in self.recursions] or [
+            Waiting(self.people, np.full((len(channel.taus), d), np.nan)) for channel in self.design.channels
+        ]
         return [
             (fit, level)
             for fit, channel in zip(fits, self.design.channels, strict=True)
             for level in range(len(channel.taus))
         ]
+
+    def _guess(self) -> Guess:
+        """Return the guesses that were given, and for the rest what the first people told."""
+        settings, found = self.settings, None if self._pilot is None else self._pilot.guess
+        start = np.zeros((len(settings.taus), self.design.known.p + 1)) if found is None else found.start
+        return Guess(
+            settings.density if settings.density is not None else found.density,  # type: ignore[union-attr]
+            settings.size if settings.size is not None else found.size,  # type: ignore[union-attr]
+            start if self.starts is None else self.starts,
+        )
 
     def _divided(self, rows: Rows) -> list[Rows]:
         """Draw for every person, in public, the channel that they are asked through."""
@@ -64,14 +92,25 @@ class Runs:
         return [taken(rows, np.flatnonzero(draws.astype(np.int64) == channel)) for channel in range(channels)]
 
 
-def taken(rows: Rows, which: npt.NDArray[np.intp]) -> Rows:
+def taken(rows: Rows, which: npt.NDArray[np.intp] | npt.NDArray[np.uint64] | slice) -> Rows:
     """Return some of the rows, in the order asked for."""
     return Rows(rows.features()[which], rows.response()[which])
 
 
-def _prepare(settings: Settings, design: Design, starts: Floats | None, rows: Rows, dice: Dice) -> tuple[Guess, Rows]:  # noqa: ARG001
-    """Return the guesses, and the people who are left to ask: a pilot asks the first ones where nobody guessed."""
-    levels, d = len(settings.taus), design.known.p + 1
-    if settings.density is None or settings.size is None:
-        raise BadInput("give density and size, public guesses of the response's density and the coefficients' length.")
-    return Guess(settings.density, settings.size, np.zeros((levels, d)) if starts is None else starts), rows
+def _search(pilot: Pilot, rows: Rows, dice: Dice, shuffle: bool, progress: Progress | None) -> Order:
+    """Ask the first people for location and scale; return in which order the others stand, and where they begin."""
+    key = order_for(dice, shuffle).key
+    asked = 0
+    while asked < rows.size and pilot.guess is None:
+        where = people(rows.size, key, asked, min(CHUNK, rows.size - asked))
+        done = pilot.take(rows, where, dice.words(len(where)).reshape(-1, 1))
+        asked += done
+        if progress is not None:
+            progress(done)
+    return Order(key, asked)
+
+
+def _left(rows: Rows, order: Order) -> Rows:
+    """Return the rows that an order has not come to yet."""
+    key, asked = order
+    return taken(rows, slice(asked, None) if key is None else people(rows.size, key, asked, rows.size - asked))

@@ -37,6 +37,11 @@ class Settings:
     clip: bool
     bounds: Any
 
+    @property
+    def searches(self) -> bool:
+        """Tell whether the first people are asked for location and scale, as nobody guessed them."""
+        return self.density is None or self.size is None
+
     def starts(self, to_scaled: Floats) -> Floats | None:
         """Return the guessed coefficients of scaled covariates, (levels, d); None if nobody guessed.
 

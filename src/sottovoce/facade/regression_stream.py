@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sottovoce.channels.binary import binary
 from sottovoce.client.randomness import SystemDice
 from sottovoce.client.reading.bounds import Bounds
 from sottovoce.client.reading.design_matrix import read, read_features
 from sottovoce.design import Design
+from sottovoce.errors import Lost
 from sottovoce.facade import regression_gate
 from sottovoce.facade.federated import check_callers
 from sottovoce.facade.regression_answers import Answers
@@ -30,7 +32,7 @@ class Stream:
     bounds: Bounds
     named: bool
     runs: Runs
-    private: bool
+    seeded: bool
     clipped: int
     answers: Answers
 
@@ -50,9 +52,15 @@ class Stream:
         return self.runs.people
 
     @property
+    def private(self) -> bool:
+        """Tell whether the run protects its people."""
+        return not self.seeded and math.isfinite(self.epsilon)
+
+    @property
     def epsilon(self) -> float:
-        """Return the realised epsilon of a report, computed from the channels."""
-        return max(channel.epsilon for channel in self.design.channels)
+        """Return the realised epsilon of a report, computed from the channels that people may be asked through."""
+        found = max(channel.epsilon for channel in self.design.channels)
+        return max(found, binary(self.design.epsilon).epsilon) if self.settings.searches else found
 
     def go_on(self, X: Any, y: Any, progress: Progress | None, warn: Warn) -> None:  # noqa: N803
         """Ask the rows of a further batch."""
@@ -105,6 +113,10 @@ def begin(
     dice = SystemDice() if given["randomness"] is None else copy.deepcopy(given["randomness"])
     runs = Runs(settings, design, starts, dice)
     runs.ask(found.rows, progress)
-    private = dice.private and math.isfinite(max(channel.epsilon for channel in design.channels))
+    if whole and runs.waiting:
+        raise Lost(
+            f"the search for location and scale asked all {found.rows.size:,} people and did not end; "
+            "give density and size, public guesses, or more people."
+        )
     answers = Answers(settings.taus, tuple(runs.fits()), found.bounds)
-    return Stream(settings, design, found.bounds, found.named, runs, private, found.clipped, answers)
+    return Stream(settings, design, found.bounds, found.named, runs, not dice.private, found.clipped, answers)

@@ -63,7 +63,7 @@ def to_dict(stream: "Stream", level: float) -> dict[str, Any]:
             "coefficients": [
                 {
                     "name": name,
-                    "estimate": row.value,
+                    "estimate": finite(row.value),
                     "error": row.error,
                     "low": None if row.interval is None else finite(row.interval[0]),
                     "high": None if row.interval is None else finite(row.interval[1]),

@@ -140,8 +140,7 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         self.intercept_: Any = raw[:, 0] if self._several else float(raw[0, 0])
         self.taus_, self.design_ = stream.settings.taus, stream.design
         self.epsilon_, self.private_ = stream.epsilon, stream.private
-        self.n_reports_, self.clipped_, self.warnings_ = stream.people, stream.clipped, stream.answers.warnings
-        self.n_features_in_ = stream.p
+        self.n_reports_, self.clipped_, self.n_features_in_ = stream.people, stream.clipped, stream.p
         if stream.names is not None:
             self.feature_names_in_ = np.array(stream.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
@@ -215,6 +214,11 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
 
         check_is_fitted(self)
         return plot(self._stream, path, confidence(level))
+
+    @property
+    def warnings_(self) -> tuple[str, ...]:
+        """Return sentences to know of; they are worked out when somebody asks, as some take a second."""
+        return self._stream.answers.warnings
 
     @property
     def _several(self) -> bool:
