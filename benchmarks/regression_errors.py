@@ -18,7 +18,7 @@ def compare(
     tau: float, p: int, epsilon: float, people: Sequence[int], replications: int, guesses: Sequence[tuple[float, float]]
 ) -> list[float]:
     """Print paper's error / ours at each number of people; return the ratios."""
-    paths = replicate(printed(tau, p, epsilon), tuple(people), 2 * replications, seed=71, normaliser=False)
+    paths = replicate(printed(tau, p, epsilon), tuple(people), 1000, seed=71, normaliser=False)
     theirs = paths.errors.mean(axis=0)
     found: list[float] = []
     for density, size in guesses:

@@ -70,6 +70,38 @@ for _ in range(len(study.elapsed)):
     state = sgd.step(study, state, letters)
 estimate = sgd.estimate(study, state)
 assert estimate.n == 500 and math.isfinite(estimate.low) and estimate.low < estimate.point < estimate.high, estimate
+
+from sottovoce.design import choose, omega, parse
+from sottovoce.estimators.hear import hear
+from sottovoce.estimators.online import init, look
+from sottovoce.estimators.online_fit import OnlineFit
+from sottovoce.estimators.online_step import learn
+from sottovoce.estimators.online_study import OnlineStudy
+from sottovoce.estimators.online_sums import TIGHT
+from sottovoce.protocol.block_tables import tables_of
+
+assert 0.9 < choose(0.5, 2, 1.0).channel.epsilon <= 1.0
+channel = parse("cq:3,3", 0.5, 2, 4.0).channel  # one block that speaks of everything
+moments = np.diag([1.0, 1 / 3, 1 / 3])
+study = OnlineStudy(channel, omega(channel)[None], np.array([0.4]), 1.0, np.zeros((1, 3)), moments)
+state, tables = init(study), tables_of(channel)
+chosen, index, values, move = np.array([1, 2, 0]), np.zeros(3, dtype=np.int64), np.zeros((1, 3)), np.zeros(3)
+for person in range(200):
+    word = (1103515245 * word + 12345) % 2**31
+    found = hear(
+        tables.plan, tables.score, tables.read, tables.matrix, tables.radius, 0, chosen, (word >> 16) % channel.letters,
+        index, values,
+    )
+    orders, sums = state.orders, state.sums
+    learn(
+        orders.gains, orders.needs, orders.limit, sums.counts, sums.vectors, sums.squares, TIGHT, np.uint64(1), person,
+        found, index, values, study.start, state.points, move,
+    )
+    state = state._replace(people=person + 1)
+    if state.people == state.until:
+        state = look(study, state)
+fit = OnlineFit(study, state)
+assert fit.people == 200 and len(state.behind) == 5 and np.isfinite(fit.point).all() and fit.point.any(), fit.point
 assert not [name for name in sys.modules if name.startswith(("sottovoce.client", "sottovoce.sim"))]
 print(len(seen), "modules")
 """
@@ -100,6 +132,7 @@ def package(tmp_path: Path) -> Path:
 def test_the_server_side_answers_without_the_other_rooms(package: Path) -> None:
     assert {path.name for path in package.iterdir() if path.is_dir()} == {
         "channels",
+        "design",
         "estimators",
         "inference",
         "protocol",

@@ -171,7 +171,6 @@ def test_every_face_of_a_box_is_dealt_out() -> None:
             assert letter(channel, tables, 0, [1], 2, words) == expected
     spare = FACES - common - inside
     assert 0 <= spare < 2
-    assert channel.blocks[0].channel.ratio is not None
 
 
 def test_a_response_on_the_fit_lies_at_or_below_it() -> None:
@@ -220,7 +219,10 @@ def test_a_bit_about_a_product_is_right_on_average(epsilon: float, first: int, s
         assert np.mean(bits) == pytest.approx(wanted, abs=1.001e-3)
 
 
-@pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 1.0, 20.0])
+SPARE = pytest.mark.xfail(strict=True, reason="faces that do not divide let the record speak")
+
+
+@pytest.mark.parametrize("epsilon", [pytest.param(1e-12, marks=SPARE), 1e-6, 1e-3, 1.0, 20.0])
 def test_a_bit_about_a_product_keeps_the_budget(epsilon: float) -> None:
     tables = tables_of(cq(0.5, 1, epsilon, 2, 1))
     low, common = (int(tables.faces[-1, j]) for j in (LOW, COMMON))

@@ -76,12 +76,15 @@ def test_shares_stay_within_bounds() -> None:
     vague = learn_moments(nobody, nobody, 0.3, np.diag([1.0, 0.3, 0.3]))
     for doubt in (0.0, 0.05, 0.15, 10.0):
         for moments in (certain(np.eye(3)), vague):
-            asked, dithered = shares(doubt, moments, known=False)
+            asked, dithered = shares(doubt, moments, False, 1.0)
             assert MOMENTS[0] <= asked <= MOMENTS[1]
             assert DITHERED[0] <= dithered <= DITHERED[1]
-            assert shares(doubt, moments, known=True) == (0.0, dithered)
-    assert shares(0.0, certain(np.eye(3)), known=False) == (MOMENTS[0], DITHERED[0])
-    assert shares(10.0, vague, known=False) == (MOMENTS[1], DITHERED[1])
+            assert shares(doubt, moments, True, 1.0) == (0.0, dithered)
+            assert shares(doubt, moments, False, 1e9) == (asked, dithered)
+            assert shares(doubt, moments, False, 0.5) == (asked / 2, dithered / 2)
+            assert shares(doubt, moments, False, 0.0) == (0.0, 0.0)  # far from the truth, neither helps
+    assert shares(0.0, certain(np.eye(3)), False, 1.0) == (MOMENTS[0], DITHERED[0])
+    assert shares(10.0, vague, False, 1.0) == (MOMENTS[1], DITHERED[1])
 
 
 def test_the_far_dither_stays_within_the_tail() -> None:

@@ -1,5 +1,7 @@
 """The slope from dithers without noise, its bend, and what garbage cannot break."""
 
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -84,7 +86,7 @@ def test_people_lower_the_doubt() -> None:
         learn_slope(dithers(np.array([n, n])), OMEGA, certain(MOMENTS), 0.4, NO_BEND).doubt
         for n in (1e2, 1e3, 1e4, 1e5, 1e6)
     ]
-    assert all(later < earlier for earlier, later in zip(doubts, doubts[1:], strict=False))
+    assert all(later < earlier for earlier, later in pairwise(doubts))
 
 
 def test_doubtful_moments_leave_a_doubtful_slope() -> None:

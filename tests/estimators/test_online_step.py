@@ -92,9 +92,7 @@ def test_every_product_but_the_constant_is_as_likely(d: int) -> None:
     assert special.chdtrc(len(products) - 1, float(np.sum((seen - expected) ** 2) / expected)) > FALSE_ALARM
 
 
-def step(
-    kind: int, word: int, person: int, limit: float = math.inf, sums: Sums | None = None
-) -> tuple[Sums, Floats]:
+def step(kind: int, word: int, person: int, limit: float = math.inf, sums: Sums | None = None) -> tuple[Sums, Floats]:
     """Let one person speak of coordinates 2 and 0 at two levels."""
     d = 3
     sums = no_sums(2, d) if sums is None else sums

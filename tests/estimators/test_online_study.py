@@ -14,9 +14,7 @@ from sottovoce.protocol.blocks import RegressionChannel
 
 def study(channel: RegressionChannel) -> OnlineStudy:
     levels, d = len(channel.taus), channel.p + 1
-    return OnlineStudy(
-        channel, np.array([np.eye(d)] * levels), np.ones(levels), 1.0, np.zeros((levels, d)), np.eye(d)
-    )
+    return OnlineStudy(channel, np.array([np.eye(d)] * levels), np.ones(levels), 1.0, np.zeros((levels, d)), np.eye(d))
 
 
 def test_sizes_follow_from_the_channel() -> None:

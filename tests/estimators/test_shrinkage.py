@@ -9,6 +9,7 @@ from sottovoce.sim.randomness import dice
 
 def test_without_evidence_the_prior_is_believed() -> None:
     assert spread_about(np.zeros(0), np.zeros(0), 0.1) == pytest.approx(0.01)
+    assert spread_about(np.zeros(0), np.zeros(0), 0.1, trust=0.4) == pytest.approx(0.01)
     assert spread_about(np.array([5.0, -7.0]), np.full(2, 1e12), 0.1) == pytest.approx(0.01, rel=1e-6)
 
 
@@ -27,7 +28,13 @@ def test_variance_that_is_known_of_is_not_found_twice() -> None:
 
 
 def test_no_guess_is_believed_without_limit() -> None:
-    assert spread_about(np.zeros(1000), np.full(1000, 1e-3), 0.1) == LEAST
+    assert spread_about(np.zeros(1000), np.full(1000, 1e-3), 0.1) == pytest.approx(LEAST * 0.1**2)
+
+
+def test_a_prior_trusted_less_gives_way_sooner() -> None:
+    away, exact = np.full(2, 1.0), np.full(2, 1e-9)
+    found = [spread_about(away, exact, 0.1, trust=trust) for trust in (4.0, 1.0, 0.25)]
+    assert found == pytest.approx([(t * 0.01 + 2) / (t + 2) for t in (4.0, 1.0, 0.25)], rel=1e-4)
 
 
 @pytest.mark.parametrize("scale", [0.1, 10.0])

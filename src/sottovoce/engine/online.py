@@ -47,18 +47,19 @@ class Online:
             state = self.state
             n = min(len(where) - done, state.until - state.people)
             part = slice(done, done + n)
-            stretch(
-                self._tables,
-                state.orders,
-                state.sums,
-                rows.features(),
-                rows.response(),
-                where[part],
-                words[part],
-                state.people,
-                self.study.start,
-                state.points,
-            )
+            with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
+                stretch(
+                    self._tables,
+                    state.orders,
+                    state.sums,
+                    rows.features(),
+                    rows.response(),
+                    where[part],
+                    words[part],
+                    state.people,
+                    self.study.start,
+                    state.points,
+                )
             self.state = state._replace(people=state.people + n)
             done += n
             if self.state.people == self.state.until:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.estimators.online_gain import gain, pace, reach, shares
-from sottovoce.estimators.online_knowledge import Knowledge, Stretch, learn_all
+from sottovoce.estimators.online_knowledge import Knowledge, Stretch, coefficients_size, learn_all
 from sottovoce.estimators.online_moments import whitener
 from sottovoce.estimators.online_step import Orders
 from sottovoce.estimators.online_study import OnlineStudy
@@ -61,16 +61,19 @@ def orders_after(study: OnlineStudy, people: int, knowledge: Knowledge) -> Order
     levels, d = study.levels, study.d
     gains, needs = np.zeros((2, levels, d, d)), np.zeros((levels, d + 1))
     directions, sizes = np.zeros((levels, d, d)), np.zeros((2, levels))
+    worth = np.zeros(levels)
     doubt, sure = knowledge.worst_doubt(), knowledge.worst_doubt(confident=True)
     for level in range(levels):
         slope = knowledge.slopes[level]
-        left, right, need = gain(slope.matrix, knowledge.omegas[level], study.size)
+        size = coefficients_size(study, knowledge, level)
+        left, right, need = gain(slope.matrix, knowledge.omegas[level], size)
         _, _, at_first = gain(study.density[level] * study.moments, study.omega[level], study.size)
         gains[0, level], gains[1, level], needs[level, :d] = left, right, need
-        needs[level, d] = 1 / pace(people, float(np.mean(at_first)), sure)
+        worth[level] = float(np.mean(at_first))
+        needs[level, d] = 1 / pace(people, worth[level], sure)
         directions[level] = whitener(knowledge.moments.matrix) / np.sqrt(d)
         far = reach(float(study.tails[level])) / slope.density
         sizes[:, level] = far / 2, far
-    moments, dithered = shares(doubt, knowledge.moments, study.known or study.exact)
+    moments, dithered = shares(doubt, knowledge.moments, study.known or study.exact, people / float(worth.max()))
     upto = np.array([moments, moments + dithered / 2, moments + dithered])
     return Orders(gains, needs, directions, sizes, upto, study.limit)

@@ -16,7 +16,7 @@ from scipy.special import ndtri
 from sottovoce.errors import Refused
 from sottovoce.estimators.online import State, know
 from sottovoce.estimators.online_gain import gain
-from sottovoce.estimators.online_knowledge import Knowledge
+from sottovoce.estimators.online_knowledge import Knowledge, coefficients_size
 from sottovoce.estimators.online_moments import whitened, whitener
 from sottovoce.estimators.online_study import OnlineStudy
 from sottovoce.estimators.online_sums import FAR, GRADIENT, LOOKED, NEAR, POINT, SPREAD, TIGHT, Sums
@@ -25,6 +25,7 @@ from sottovoce.inference.region import Ellipsoid, normal_ellipsoid
 Floats = npt.NDArray[np.float64]
 LEAST_ROOM = 0.1  # of 1 - z^2 doubt: an interval three times as long as with a known slope
 PLENTY = 20  # times the people who are worth the guess: from then on the first ones may be left out
+SETTLED, TYPICAL = 10, 130  # times the people who are worth the guess: an interval's need shows, and is, typically
 READY = 0.3  # relative standard deviation of a standard error up to which it is given
 FAR_OFF = 0.3  # of the dithers' square: the points' own, up to which the curvature they see is the dithers'
 VAGUE = 0.15  # whitened variance of the moments, as the bits alone tell them, up to which they count as learnt
@@ -71,29 +72,42 @@ class OnlineFit:
         return np.array([self._point(level) for level in range(self.study.levels)])
 
     def _point(self, level: int) -> Floats:
-        study, root, slope = self.study, self.roots[level], self.knowledge.slopes[level]
-        left, _, need = gain(slope.matrix, self.knowledge.omegas[level], study.size)
-        sums = self.knowledge.window if self.people > PLENTY * need.max() else self.knowledge.whole
-        n = float(sums.counts[: TIGHT + 3].sum())
+        study, knowledge, slope = self.study, self.knowledge, self.knowledge.slopes[level]
+        size = coefficients_size(study, knowledge, level)
+        left, _, need = gain(slope.matrix, knowledge.omegas[level], size)
+        sums = knowledge.window if self.people > PLENTY * need.max() else knowledge.whole
+        n = float(sums.counts[[TIGHT, NEAR, FAR]].sum())
         if n == 0:
             return np.asarray(study.start[level])
-        dithers = self.knowledge.dithers[level]
-        square = (_square(sums, level, root.place - study.start[level], self.knowledge) * sums.counts[TIGHT]) / n
-        square += float(sums.counts[[NEAR, FAR]] @ dithers.square) / 2 / n
+        place = self.roots[level].place - study.start[level]
+        square = _square(sums, level, place, knowledge) * float(sums.counts[TIGHT]) / n
+        square += float(sums.counts[[NEAR, FAR]] @ knowledge.dithers[level].square) / 2 / n
         mean = sums.vectors[:, :, level].sum(axis=0) / n
-        off = mean[POINT] - np.linalg.solve(slope.matrix, mean[GRADIENT] - root.gradient * square)
+        curve = self._shared_curve(level)
+        off = mean[POINT] - np.linalg.solve(slope.matrix, mean[GRADIENT] - curve * square)
         return np.asarray(study.start[level] + left @ (n / (n + need) * np.linalg.solve(left, off)))
+
+    def _shared_curve(self, level: int) -> Floats:
+        """Return the curvature as if it did not depend on the covariates: one number for all coordinates."""
+        way = self.knowledge.moments.matrix[0]
+        precision = np.linalg.solve(self.knowledge.omegas[level], way)
+        return np.asarray(way * float(precision @ self.roots[level].gradient) / float(precision @ way))
 
     def needed(self) -> int:
         """Return about how many people an interval needs; at most as many as there are if it can be given."""
-        knowledge, excess = self.knowledge, 0.0
-        excess = max(excess, (knowledge.worst_doubt() / READY) ** 2)
-        excess = max(excess, max(root.nearness for root in self.roots) / FAR_OFF)
+        knowledge = self.knowledge
         vague = whitened(knowledge.moments.raw, whitener(knowledge.moments.open_minded))
-        excess = max(excess, float(vague.max()) / VAGUE)
+        excess = max(
+            (knowledge.worst_doubt() / READY) ** 2,
+            max(root.nearness for root in self.roots) / FAR_OFF,
+            float(vague.max()) / VAGUE,
+        )
         if excess <= 1:
             return self.people
-        return _rounded_up(1.2 * max(excess, 1.0) * self.people)
+        worth = max(float(np.mean(_worth(self.study, level))) for level in range(self.study.levels))
+        if self.people < SETTLED * worth:  # too early to tell from the people
+            return _rounded_up(max(TYPICAL * worth, 1.2 * self.people))
+        return _rounded_up(1.2 * excess * self.people)
 
     def interval(self, index: int, contrast: Floats, level: float) -> tuple[float, float]:
         """Return the interval of a contrast of one level's coefficients; refuse where too little is known."""
@@ -125,8 +139,13 @@ class OnlineFit:
         if needed > self.people:
             raise Refused(
                 f"{self.people:,} people tell too little for an interval, which needs about {needed:,}; "
-                "ask more people, allow a larger epsilon, or give public second_moments."
+                "ask more people, or allow a larger epsilon."
             )
+
+
+def _worth(study: OnlineStudy, level: int) -> Floats:
+    """Return the people whom the public guess is worth, along each direction."""
+    return gain(study.density[level] * study.moments, study.omega[level], study.size)[2]
 
 
 def _square(sums: Sums, level: int, place: Floats, knowledge: Knowledge) -> float:
@@ -135,7 +154,7 @@ def _square(sums: Sums, level: int, place: Floats, knowledge: Knowledge) -> floa
     spread = spread + np.tril(spread, -1).T
     mean = sums.vectors[TIGHT, POINT, level] / max(float(sums.counts[TIGHT]), 1.0)
     about = spread - np.outer(mean, place) - np.outer(place, mean) + np.outer(place, place)
-    return 0.5 * float(np.trace(knowledge.moments.matrix @ about))
+    return max(0.5 * float(np.trace(knowledge.moments.matrix @ about)), 0.0)
 
 
 def _root(study: OnlineStudy, knowledge: Knowledge, level: int) -> Root:

@@ -39,13 +39,17 @@ def pace(people: int, need: float, doubt: float) -> float:
     return float(PACE * (1 + people / need) ** GROWTH)
 
 
-def shares(doubt: float, moments: Moments, known: bool) -> tuple[float, float]:
-    """Return which part of the people to ask about moments, and which beside the point."""
-    dithered = min(max(WORTH * doubt**2, DITHERED[0]), DITHERED[1])
+def shares(doubt: float, moments: Moments, known: bool, settled: float) -> tuple[float, float]:
+    """Return which part of the people to ask about moments, and which beside the point.
+
+    ``settled`` is how many people were asked, of those who are worth the guess: before them neither helps yet.
+    """
+    part = min(settled, 1.0)
+    dithered = part * min(max(WORTH * doubt**2, DITHERED[0]), DITHERED[1])
     if known:
         return 0.0, dithered
     worst = float(np.max(np.diag(whitened(moments.variances, whitener(moments.matrix)))))
-    return min(max(WORTH_MOMENTS * worst, MOMENTS[0]), MOMENTS[1]), dithered
+    return part * min(max(WORTH_MOMENTS * worst, MOMENTS[0]), MOMENTS[1]), dithered
 
 
 def reach(tail: float) -> float:

@@ -10,10 +10,13 @@ from sottovoce.estimators.online_gain import bend_guess
 from sottovoce.estimators.online_moments import Moments, certain, learn_moments
 from sottovoce.estimators.online_slope import Dithers, Slope, learn_slope
 from sottovoce.estimators.online_study import OnlineStudy
-from sottovoce.estimators.online_sums import PRODUCT, TIGHT, Sums, no_sums
+from sottovoce.estimators.online_sums import FAR, PRODUCT, TIGHT, Sums, no_sums
+from sottovoce.estimators.shrinkage import spread_about
 
 Floats = npt.NDArray[np.float64]
 DROPPED = 0.05  # of the people: the first, whose points were far off, are left out of the root
+CAUTION = 2.4  # times: the guessed square of the size over the one believed in
+TRUST = 0.4  # noiseless coefficients that the guessed size weighs
 PRIOR_PEOPLE = 20  # people a coefficient that the predicted noise of a gradient weighs
 
 
@@ -93,6 +96,23 @@ def learn_all(study: OnlineStudy, stretches: Sequence[Stretch]) -> Knowledge:
         for level, tail in enumerate(study.tails)
     )
     return Knowledge(moments, omegas, slopes, dithers, window, whole)
+
+
+def coefficients_size(study: OnlineStudy, knowledge: Knowledge, level: int) -> float:
+    """Return the length of the coefficients about the start: the guess, corrected by the root as far as that is known.
+
+    Less than half of the guessed square is believed in: too large a guess would let noise through while little is known, and too
+    small a one is soon corrected.
+    """
+    sums, slope, d = knowledge.whole, knowledge.slopes[level], study.d
+    n = float(sums.counts[: FAR + 1].sum())
+    prior = study.size / np.sqrt(CAUTION * d)
+    if n == 0:
+        return float(prior * np.sqrt(d))
+    point, gradient = sums.vectors[:, :, level].sum(axis=0) / n
+    inverse = np.linalg.inv(slope.matrix)
+    variances = np.diag(inverse @ knowledge.omegas[level] @ inverse.T) / n
+    return float(np.sqrt(d * spread_about(point - inverse @ gradient, variances, prior, trust=TRUST)))
 
 
 def _dithers(stretches: Sequence[Stretch], level: int, d: int) -> Dithers:

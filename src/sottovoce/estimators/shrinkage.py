@@ -4,13 +4,15 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-LEAST = 1e-5  # no group of entries is believed to agree with its guess better than this, in variance
+LEAST = 0.01  # of the prior variance: no group of entries is believed to agree with its guess better
 
 
-def spread_about(deviations: Floats, variances: Floats, prior: float, extra: Floats | float = 0.0) -> float:
+def spread_about(
+    deviations: Floats, variances: Floats, prior: float, extra: Floats | float = 0.0, trust: float = 1.0
+) -> float:
     """Return the variance of a group of entries about their guess, beyond their noise and ``extra`` variance.
 
-    ``prior`` is the standard deviation believed in without evidence; it weighs as much as one noiseless entry.
+    ``prior`` is the standard deviation believed in without evidence; it weighs as much as ``trust`` noiseless entries.
 
     Examples
     --------
@@ -19,8 +21,9 @@ def spread_about(deviations: Floats, variances: Floats, prior: float, extra: Flo
     0.01
     """
     weights = prior**4 / (variances + extra + prior**2) ** 2
-    found = (prior**2 + float(np.sum(weights * (deviations**2 - variances - extra)))) / (1 + float(np.sum(weights)))
-    return max(found, LEAST)
+    beyond = float(np.sum(weights * (deviations**2 - variances - extra)))
+    found = (trust * prior**2 + beyond) / (trust + float(np.sum(weights)))
+    return max(found, LEAST * prior**2)
 
 
 def pull(between: Floats | float, variances: Floats) -> Floats:
