@@ -3,9 +3,18 @@
 import argparse
 import os
 
-from benchmarks import answers, speed, staged, walks
+from benchmarks import (
+    answers,
+    regression_default,
+    regression_errors,
+    regression_intervals,
+    regression_speed,
+    speed,
+    staged,
+    walks,
+)
 
-PARTS = ("speed", "walks", "answers", "staged")
+PARTS = ("speed", "walks", "answers", "staged", "regression-speed", "regression-intervals", "regression-errors")
 
 
 def main() -> None:
@@ -22,6 +31,13 @@ def main() -> None:
         answers.run(max(options.replications, 600), options.jobs)
     if "staged" in options.parts:
         staged.run(options.replications, options.jobs)
+    if "regression-speed" in options.parts:
+        regression_speed.run()
+        regression_default.run()
+    if "regression-intervals" in options.parts:
+        regression_intervals.run(max(options.replications // 2, 40))
+    if "regression-errors" in options.parts:
+        regression_errors.run(max(options.replications // 4, 40))
 
 
 if __name__ == "__main__":

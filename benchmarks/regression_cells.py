@@ -41,7 +41,9 @@ def run_cell(setting: Setting, people: Sequence[int], replications: int, seed: i
     def keep(fit: OnlineFit) -> Kept:
         ready = fit.needed() <= fit.people
         axes = np.eye(len(beta))
-        intervals = np.array([fit.interval(0, axis, LEVEL) for axis in axes]) if ready else np.full((len(beta), 2), np.nan)
+        intervals = (
+            np.array([fit.interval(0, axis, LEVEL) for axis in axes]) if ready else np.full((len(beta), 2), np.nan)
+        )
         inside = bool(fit.ellipsoid(0, LEVEL).contains(beta)) if ready else False
         return Kept(float(np.linalg.norm(fit.point[0] - beta)), ready, intervals, inside)
 

@@ -42,7 +42,7 @@ class Slices:
         self._rows = iter(table)
 
     def words(self, n: int) -> Words:
-        row = next(self._rows)
+        row: Words = next(self._rows)
         assert len(row) == n
         return row
 

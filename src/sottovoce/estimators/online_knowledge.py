@@ -99,10 +99,10 @@ def learn_all(study: OnlineStudy, stretches: Sequence[Stretch]) -> Knowledge:
 
 
 def coefficients_size(study: OnlineStudy, knowledge: Knowledge, level: int) -> float:
-    """Return the length of the coefficients about the start: the guess, corrected by the root as far as that is known.
+    """Return the length of the coefficients about the start: the guess, corrected by what is known of the root.
 
-    Less than half of the guessed square is believed in: too large a guess would let noise through while little is known, and too
-    small a one is soon corrected.
+    Less than half of the guessed square is believed in: too large a guess would let noise through while little is
+    known, and too small a one is soon corrected.
     """
     sums, slope, d = knowledge.whole, knowledge.slopes[level], study.d
     n = float(sums.counts[: FAR + 1].sum())

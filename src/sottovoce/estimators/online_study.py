@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +44,7 @@ class OnlineStudy:
         """Tell whether exact scores are sent, without privacy."""
         return any(isinstance(block.channel, Open) for block in self.channel.blocks)
 
-    @property
+    @cached_property
     def bit_rate(self) -> float:
         """Return the probability that a bit about a moment is the record's own."""
         return float(box_channel("bit", self.channel.epsilon, kinds=1, slopes=1, cells=2).truth)
