@@ -13,12 +13,12 @@ import sottovoce
 from sottovoce.cli import app
 
 GOLDEN = Path(__file__).parent / "golden"
-HEAVY = ("numpy", "scipy", "numba", "pyarrow", "narwhals", "matplotlib", "pandas", "polars")
+HEAVY = ("numpy", "scipy", "numba", "pyarrow", "narwhals", "matplotlib", "pandas", "polars", "sklearn")
 PINNED = f"typer=={version('typer')}" in (Path(__file__).parents[2] / "constraints.txt").read_text().splitlines()
 
 
 @pytest.mark.skipif(not PINNED, reason="the words around the words are those of the typer in constraints.txt")
-@pytest.mark.parametrize("command", ["", "quantile", "demo"])
+@pytest.mark.parametrize("command", ["", "quantile", "regress", "demo"])
 def test_help_is_as_kept(command: str) -> None:
     """Write the files anew with WRITE_GOLDEN=1, and read what changed."""
     words = [word for word in (command, "--help") if word]
@@ -32,9 +32,10 @@ def test_help_is_as_kept(command: str) -> None:
     assert done.stdout == kept.read_text()
 
 
-def test_the_module_runs_and_help_loads_nothing_heavy() -> None:
+@pytest.mark.parametrize("command", [[], ["regress"]], ids=["sottovoce", "regress"])
+def test_the_module_runs_and_help_loads_nothing_heavy(command: list[str]) -> None:
     code = (
-        "import sys, runpy; sys.argv = ['sottovoce', '--help']\n"
+        f"import sys, runpy; sys.argv = {['sottovoce', *command, '--help']!r}\n"
         "try: runpy.run_module('sottovoce', run_name='__main__')\n"
         f"finally: print('loaded', sorted(set({HEAVY!r}) & set(sys.modules)))"
     )

@@ -72,8 +72,12 @@ def options_of(command: str) -> set[str]:
     return set(re.findall(r"^  (--[a-z-]+)", done.stdout, re.MULTILINE))
 
 
-def test_the_options_of_the_readme_are_those_of_the_command() -> None:
-    assert set(OPTION.findall(README)) == options_of("quantile")
+def test_the_options_of_the_readme_are_those_of_the_commands() -> None:
+    before, _, rest = README.partition("### The command regress\n")
+    regress, heading, after = re.split(r"^(#{1,3} )", rest, maxsplit=1, flags=re.MULTILINE)
+    elsewhere = set(OPTION.findall(before + heading + after))
+    assert set(OPTION.findall(regress)) == options_of("regress")
+    assert options_of("quantile") <= elsewhere <= options_of("quantile") | options_of("regress")
 
 
 def test_every_public_name_stands_in_the_readme() -> None:

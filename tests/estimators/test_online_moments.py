@@ -4,7 +4,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from sottovoce.estimators.online_moments import certain, learn_moments, whitened, whitener
+from sottovoce.estimators.online_moments import (
+    SMALLEST_ROOT,
+    SMALLEST_SQUARE,
+    certain,
+    learn_moments,
+    whitened,
+    whitener,
+)
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]
@@ -68,7 +75,7 @@ def test_whatever_is_said_the_matrix_is_possible(seed: int) -> None:
     found = learn_moments(asked, ones, rate, np.diag([1.0, *[0.3] * (d - 1)]))
     for matrix in (found.matrix, found.open_minded):
         assert np.array_equal(matrix, matrix.T) or matrix == pytest.approx(matrix.T, abs=1e-14)
-        assert np.linalg.eigvalsh(matrix).min() > 1e-4
+        assert np.linalg.eigvalsh(matrix).min() > 0.9 * SMALLEST_SQUARE * SMALLEST_ROOT
         assert np.isfinite(matrix).all()
     for part in (found.variances, found.confident, found.raw):
         assert np.array_equal(part, part.T)
@@ -79,7 +86,7 @@ def test_whatever_is_said_the_matrix_is_possible(seed: int) -> None:
 def test_unanimous_people_leave_a_matrix_that_can_be_inverted(said: float) -> None:
     asked, _ = bits(1e6, 1.0)
     found = learn_moments(asked, said * asked, 1.0, GUESS)
-    assert np.linalg.eigvalsh(found.matrix).min() > 1e-4
+    assert np.linalg.eigvalsh(found.matrix).min() > 0.9 * SMALLEST_SQUARE * SMALLEST_ROOT
     assert np.isfinite(whitener(found.matrix)).all()
 
 

@@ -10,6 +10,7 @@ import typer
 from sottovoce import __version__
 from sottovoce.cli.demo import demo
 from sottovoce.cli.quantile import quantile
+from sottovoce.cli.regress import regress
 
 app = typer.Typer(
     name="sottovoce",
@@ -20,6 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(quantile)
+app.command()(regress)
 app.command()(demo)
 
 

@@ -1,6 +1,7 @@
 """From the text of options to what the facade takes; whatever cannot be read is refused before a file is opened."""
 
 import re
+from collections.abc import Sequence
 
 from sottovoce.cli.per_site import SiteValues, as_number, per_site
 from sottovoce.errors import BadInput
@@ -61,3 +62,78 @@ def pair(text: str | None) -> tuple[str, str] | None:
     if not comma or not low.strip() or not high.strip() or "," in high:
         raise BadInput(f"--bounds is {text!r}; give the two ends with one comma between them, as in 0,300.")
     return low.strip(), high.strip()
+
+
+def numbers(text: str | None, option: str) -> float | list[float] | None:
+    """Read an option that takes one number, or several with commas between them.
+
+    Examples
+    --------
+    >>> numbers("0.5", "--tau"), numbers("0.25, 0.5", "--tau"), numbers(None, "--start")
+    (0.5, [0.25, 0.5], None)
+    """
+    if text is None:
+        return None
+    found = [
+        as_number(part.strip(), option, "give a number, or several with commas between them")
+        for part in text.split(",")
+    ]
+    return found if "," in text else found[0]
+
+
+def names(text: str, option: str) -> list[str]:
+    """Read the names of columns, with commas between them; a name that has a comma stands in double quotes.
+
+    Examples
+    --------
+    >>> names("miles, hour", "--features"), names('"a,b",c', "--features")
+    (['miles', 'hour'], ['a,b', 'c'])
+    """
+    import csv
+
+    try:
+        found = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    except csv.Error:  # a line break outside quotes
+        found = []
+    if not found or not all(found):
+        raise BadInput(
+            f"{option} is {text!r}, which does not name something between all commas; write it as in miles,hour."
+        )
+    return found
+
+
+def feature_bounds(texts: Sequence[str], features: Sequence[str]) -> dict[str, tuple[float, float]] | None:
+    """Read --bounds of `regress`: NAME=LOW:HIGH for a feature, or LOW:HIGH for all that are not named.
+
+    Examples
+    --------
+    >>> feature_bounds(["miles=0:30", "-1:1"], ["miles", "hour", "day"])
+    {'miles': (0.0, 30.0), 'hour': (-1.0, 1.0), 'day': (-1.0, 1.0)}
+    """
+    if not texts:
+        return None
+    found: dict[str, tuple[float, float]] = {}
+    for part in (part for text in texts for part in names(text, "--bounds")):
+        name, _, ends = part.rpartition("=")
+        low, colon, high = ends.partition(":")
+        if not colon or not low.strip() or not high.strip() or ":" in high:
+            raise BadInput(f"--bounds has a part {part!r} that is not NAME=LOW:HIGH; write it as in miles=0:30.")
+        if name.strip() in found:
+            raise BadInput(f"--bounds names {name.strip() or 'all features'!r} twice; keep one.")
+        advice = "write bounds as in miles=0:30"
+        found[name.strip()] = (
+            as_number(low.strip(), f"the lower end of --bounds {part}", advice),
+            as_number(high.strip(), f"the upper end of --bounds {part}", advice),
+        )
+    unknown = [name for name in found if name and name not in features]
+    if unknown:
+        raise BadInput(
+            f"--bounds names {unknown[0]!r}, which is not among --features {', '.join(features)}; correct it."
+        )
+    absent = [name for name in features if name not in found and "" not in found]
+    if absent:
+        raise BadInput(
+            f"--bounds says nothing of {', '.join(map(repr, absent))}; add --bounds {absent[0]}=LOW:HIGH, "
+            "or LOW:HIGH alone for all features that are not named."
+        )
+    return {name: found[name] if name in found else found[""] for name in features}

@@ -17,6 +17,10 @@ _OPTIONS = {
     "robust=True": "--robust",
     "resolution=": "--resolution",
     "math.inf": "inf",
+    "give bounds=(low, high), the public bounds of each column": "give --bounds NAME=LOW:HIGH, the public bounds",
+    "widen the bounds": "widen --bounds",
+    "clip=True": "--clip",
+    "give density and size": "give --density and --size",
 }
 
 
@@ -59,7 +63,7 @@ def _plain(value: Any) -> Any:
 
 
 @contextmanager
-def progress_bar(records: int, wanted: bool = True) -> Iterator[Callable[[int], None] | None]:
+def progress_bar(records: int, wanted: bool = True, who: str = "records") -> Iterator[Callable[[int], None] | None]:
     """Show on stderr how many records have answered; nothing where stderr is not a terminal."""
     if not (wanted and sys.stderr.isatty()):
         yield None
@@ -67,7 +71,7 @@ def progress_bar(records: int, wanted: bool = True) -> Iterator[Callable[[int], 
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("records answering"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn(f"{who} answering"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("records", total=records)
+        task = bar.add_task(who, total=records)
         yield lambda answered: bar.advance(task, answered)

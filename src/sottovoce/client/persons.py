@@ -9,7 +9,7 @@ from sottovoce.client.rows import Rows
 from sottovoce.client.speak import speak, speak_product
 from sottovoce.errors import BadInput
 from sottovoce.protocol.block_tables import tables_of
-from sottovoce.protocol.blocks import RegressionChannel
+from sottovoce.protocol.blocks import Open, RegressionChannel
 from sottovoce.protocol.messages import PersonQuery, PersonReport, from_bytes, to_bytes
 
 
@@ -66,8 +66,11 @@ class Persons:
         p, levels = self._channel.p, len(self._channel.taus)
         if not 0 <= query.person < self.size or not 0 <= query.block < len(self._channel.blocks):
             raise BadInput(f"person {query.person} or block {query.block} does not exist; correct the query.")
+        if isinstance(self._channel.blocks[query.block].channel, Open):
+            raise BadInput("exact scores are not letters, and are not sent; give a channel with a finite epsilon.")
         if query.factors:
-            known = len(query.factors) == 2 and 0 <= query.factors[0] <= query.factors[1] <= p and query.factors[1] > 0
+            known = not query.slopes and not query.points and len(query.factors) == 2
+            known = known and 0 <= query.factors[0] <= query.factors[1] <= p and query.factors[1] > 0
         else:
             block = self._channel.blocks[query.block]
             known = len(query.slopes) == block.count and all(1 <= slope <= p for slope in query.slopes)

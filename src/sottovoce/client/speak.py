@@ -111,6 +111,8 @@ def speak_product(
     die = words[i, words.shape[1] - 1] >> uint64(2)
     if die < faces[block, COMMON]:
         return int(np.int64(die // faces[block, LOW]))
+    if die - faces[block, COMMON] >= faces[block, INSIDE]:
+        return 0
     product = features[who, second - 1]
     if first > 0:
         product *= features[who, first - 1]

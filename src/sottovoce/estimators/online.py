@@ -74,6 +74,8 @@ def orders_after(study: OnlineStudy, people: int, knowledge: Knowledge) -> Order
         directions[level] = whitener(knowledge.moments.matrix) / np.sqrt(d)
         far = reach(float(study.tails[level])) / slope.density
         sizes[:, level] = far / 2, far
-    moments, dithered = shares(doubt, knowledge.moments, study.known or study.exact, people / float(worth.max()))
+    moments, dithered = shares(
+        doubt, knowledge.moments, study.known or study.exact or d == 1, people / float(worth.max())
+    )
     upto = np.array([moments, moments + dithered / 2, moments + dithered])
     return Orders(gains, needs, directions, sizes, upto, study.limit)

@@ -28,7 +28,7 @@ PLENTY = 20  # times the people who are worth the guess: from then on the first 
 SETTLED, TYPICAL = 10, 130  # times the people who are worth the guess: an interval's need shows, and is, typically
 READY = 0.3  # relative standard deviation of a standard error up to which it is given
 FAR_OFF = 0.3  # of the dithers' square: the points' own, up to which the curvature they see is the dithers'
-VAGUE = 0.15  # whitened variance of the moments, as the bits alone tell them, up to which they count as learnt
+VAGUE = 0.07  # whitened variance of the moments, as the bits alone tell them, up to which they count as learnt
 STEEPNESS = 1.5  # the density's slope, in units of density^2 / min(tau, 1 - tau), thought possible
 
 

@@ -17,9 +17,9 @@ PACE, GROWTH = 4.0, 0.2  # while the slope is not known well, larger steps, grow
 STEADY = 2.0  # pace once it is
 SURE = 0.3  # relative standard deviation of a standard error from which on the slope counts as known
 DITHERED = (0.02, 0.15)  # least and most people asked beside the point
-MOMENTS = (0.002, 0.08)  # and about moments
+MOMENTS = (0.002, 0.1)  # and about moments
 WORTH = 5.0  # doubt^2 x this: the share of dithered people that makes intervals shortest
-WORTH_MOMENTS = 2.0
+WORTH_MOMENTS = 3.0
 STEEP, FAR = 0.55, 0.25  # the far dither moves the distribution function by at most so much, of tau and in all
 
 

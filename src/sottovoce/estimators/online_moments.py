@@ -14,7 +14,7 @@ from sottovoce.estimators.shrinkage import pull, spread_about
 
 Floats = npt.NDArray[np.float64]
 SQUARES, CROSSES = (0.03, 0.1), (0.05, 0.2)  # how far moments lie from the guess: believed, and thought possible
-SMALLEST_SQUARE, SMALLEST_ROOT = 0.02, 0.03  # of a square moment, and of an eigenvalue of the correlations
+SMALLEST_SQUARE, SMALLEST_ROOT = 0.005, 0.01  # of a square moment, and of an eigenvalue of the correlations
 
 
 class Moments(NamedTuple):
@@ -34,7 +34,7 @@ def learn_moments(asked: Floats, ones: Floats, rate: float, guess: Floats) -> Mo
     --------
     >>> import numpy as np
     >>> nobody = np.zeros((2, 2))
-    >>> learn_moments(nobody, nobody, 1.0, np.diag([1.0, 0.3])).matrix.tolist()
+    >>> learn_moments(nobody, nobody, 1.0, np.diag([1.0, 0.3])).matrix.round(6).tolist()
     [[1.0, 0.0], [0.0, 0.3]]
     """
     d = len(guess)
@@ -80,12 +80,16 @@ def _mirrored(upper: Floats) -> Floats:
 
 
 def _possible(matrix: Floats) -> Floats:
-    """Return the nearest matrix, or so, that can be E x x'."""
+    """Return a matrix near the given one that can be E x x': the constant stays one, and no direction is empty."""
     deviation = np.sqrt(np.maximum(np.diag(matrix), SMALLEST_SQUARE))
-    roots, ways = np.linalg.eigh(
-        matrix / np.outer(deviation, deviation) * (1 - np.eye(len(matrix))) + np.eye(len(matrix))
-    )
-    return np.asarray((ways * np.maximum(roots, SMALLEST_ROOT)) @ ways.T * np.outer(deviation, deviation))
+    correlations = matrix / np.outer(deviation, deviation)
+    np.fill_diagonal(correlations, 1.0)
+    roots, ways = np.linalg.eigh(correlations)
+    if roots[0] < SMALLEST_ROOT:
+        correlations = (ways * np.maximum(roots, SMALLEST_ROOT)) @ ways.T
+        unit = np.sqrt(np.diag(correlations))
+        correlations = (1 - SMALLEST_ROOT) * correlations / np.outer(unit, unit) + SMALLEST_ROOT * np.eye(len(unit))
+    return np.asarray(correlations * np.outer(deviation, deviation))
 
 
 def whitener(matrix: Floats) -> Floats:

@@ -20,7 +20,7 @@ DIAGONAL, CROSSES = (0.15, 0.3), (0.06, 0.15)  # spread of the whitened entries:
 DOUBT = 0.5  # relative standard deviation of the guessed density
 LOWEST, HIGHEST = 0.2, 8.0  # the density, in units of its guess
 BEND = (-0.6, 1.5)  # the bend at the far dither
-FLATTEST = 0.15  # eigenvalue of the whitened slope
+FLATTEST = 0.1  # eigenvalue of the whitened slope
 
 
 class Dithers(NamedTuple):

@@ -13,6 +13,7 @@ from numba import njit, uint64
 from sottovoce.estimators.hear import public, uniform
 from sottovoce.estimators.online_sums import FAR, GRADIENT, LOOKED, MOMENT, NEAR, POINT, PRODUCT, SELDOM, SPREAD, TIGHT
 
+KIND, PRODUCT_OF, SIGNS = 1 << 20, 1 << 21, 1 << 22  # public draws beyond those that choose a block
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 
@@ -32,19 +33,21 @@ class Orders(NamedTuple):
 def aim(directions: Floats, sizes: Floats, upto: Floats, word: np.uint64, points: Floats) -> int:
     """Return what a person is asked; if beside ``points[0]``, fill ``points[1]`` with where."""
     _, levels, d = points.shape
-    u = uniform(word, 62)
+    u = uniform(word, KIND)
     if u >= upto[2]:
         return TIGHT
     if u < upto[0]:
         return MOMENT
     kind = NEAR if u < upto[1] else FAR
-    signs = public(word, 63)
+    signs = public(word, SIGNS)
     for level in range(levels):
         for j in range(d):
             off = 0.0
             for k in range(d):
+                if d > 64 and k % 64 == 0:
+                    signs = public(word, SIGNS + k // 64)
                 way = directions[level, j, k]
-                off += way if (signs >> uint64(k)) & uint64(1) else -way
+                off += way if (signs >> uint64(k % 64)) & uint64(1) else -way
             points[1, level, j] = points[0, level, j] + sizes[kind - 1, level] * off
     return kind
 
@@ -52,7 +55,7 @@ def aim(directions: Floats, sizes: Floats, upto: Floats, word: np.uint64, points
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
 def which_product(d: int, word: np.uint64) -> tuple[int, int]:
     """Draw the product of covariates that a person is asked about, the constant alone left out."""
-    rest, first = 1 + int(uniform(word, 61) * (d * (d + 1) // 2 - 1)), 0
+    rest, first = 1 + int(uniform(word, PRODUCT_OF) * (d * (d + 1) // 2 - 1)), 0
     while rest >= d - first:
         rest -= d - first
         first += 1
@@ -81,7 +84,7 @@ def learn(
     _, levels, d = points.shape
     counts[kind] += 1.0
     if kind > 0:
-        signs = public(word, 63)
+        signs = public(word, SIGNS)
         for level in range(levels):
             for j in range(d):
                 vectors[kind, POINT, level, j] += points[0, level, j] - reference[level, j]
@@ -89,7 +92,9 @@ def learn(
                 value, j = values[level, a], index[a]
                 vectors[kind, GRADIENT, level, j] += value
                 for k in range(d):
-                    squares[kind - 1, level, j, k] += value if (signs >> uint64(k)) & uint64(1) else -value
+                    if d > 64 and k % 64 == 0:
+                        signs = public(word, SIGNS + k // 64)
+                    squares[kind - 1, level, j, k] += value if (signs >> uint64(k % 64)) & uint64(1) else -value
         return
     if person % SELDOM == 0:
         counts[LOOKED] += 1.0

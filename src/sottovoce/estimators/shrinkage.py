@@ -17,7 +17,7 @@ def spread_about(
     Examples
     --------
     >>> import numpy as np
-    >>> spread_about(np.array([0.5, -0.5]), np.array([1e9, 1e9]), 0.1)
+    >>> round(spread_about(np.array([0.5, -0.5]), np.array([1e9, 1e9]), 0.1), 6)
     0.01
     """
     weights = prior**4 / (variances + extra + prior**2) ** 2

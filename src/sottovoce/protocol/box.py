@@ -99,9 +99,9 @@ class BoxChannel:
 
     def matrix(self) -> tuple[tuple[int, ...], ...]:
         """Return the weights written out: a row for each face and place of the box, a column for each letter."""
+        if self.letters * self.kinds * self.positions**self.slopes > DENSE**2:
+            raise ValueError(f"a matrix of {self.letters:,} letters is too large to write out")
         places = [*product(range(self.kinds), *[range(self.positions)] * self.slopes)]
-        if self.letters * len(places) > DENSE**2:
-            raise ValueError(f"a matrix of {len(places)} x {self.letters} is too large to write out")
         letters = [self.parts(letter) for letter in range(self.letters)]
         return tuple(tuple(self._weight(place, parts, i) for i, parts in enumerate(letters)) for place in places)
 
