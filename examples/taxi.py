@@ -70,9 +70,8 @@ def load(path: str, seed: int) -> Trips:
     """Read and clean a file as section 5.1 does, and draw the holdout."""
     names = set(parquet.read_schema(path).names)
     found = {what: next((name for name in known if name in names), None) for what, known in COLUMNS.items()}
-    if None in found.values():
-        missing = ", ".join(COLUMNS[what][0] for what, name in found.items() if name is None)
-        raise BadInput(f"{path} has no column {missing}; give a file of yellow-taxi trips.")
+    if missing := [COLUMNS[what][0] for what, name in found.items() if name is None]:
+        raise BadInput(f"{path} has no column {', '.join(missing)}; give a file of yellow-taxi trips.")
     by_month = "month" in names
     table = parquet.read_table(path, columns=[*found.values(), *(["month"] if by_month else [])])
     pickup, dropoff = (table[found[end]].to_numpy().astype("datetime64[s]") for end in ("pickup", "dropoff"))
@@ -117,7 +116,7 @@ def features(pickup: npt.NDArray[Any], passengers: Floats, miles: Floats, start:
 def exact(x: Floats, y: Floats, tau: float) -> Floats:
     """Return the quantile regression of all rows at once: Newton's method on ever less smoothed check losses."""
     design = np.column_stack([np.ones(len(y)), x])
-    beta = np.linalg.lstsq(design, y, rcond=None)[0]
+    beta: Floats = np.linalg.lstsq(design, y, rcond=None)[0].astype(np.float64)
     beta[0] += np.quantile(y - design @ beta, tau)
     scale = float(np.std(y - design @ beta))
 
@@ -133,10 +132,10 @@ def exact(x: Floats, y: Floats, tau: float) -> Floats:
             part, now = 1.0, loss(beta, width)
             while part > 1e-4 and loss(beta - part * step, width) > now:
                 part /= 2
-            beta = beta - part * step
+            beta = np.asarray(beta - part * step)
             if np.abs(part * step).max() < 1e-6 * scale:
                 break
-    return np.asarray(beta)
+    return beta
 
 
 def default(trips: Trips, tau: float, epsilon: float, seed: int) -> tuple[Floats, bool]:
@@ -148,8 +147,8 @@ def cq_found(trips: Trips, tau: float, epsilon: float, seed: int) -> tuple[Float
     """Fit through the paper's channel with the schedule of its simulations, all guesses found by the first people."""
     cell = printed(tau, trips.x.shape[1], epsilon)
     channel = f"cq:{cell.q},{cell.s}" if cell.private else "open"
-    dice = sv.sim.dice(seed)
-    return _fit(trips, sv.PrivateQuantileRegressor(tau, epsilon, channel, BOUNDS, "self-normalised", randomness=dice))
+    m = sv.PrivateQuantileRegressor(tau, epsilon, channel, BOUNDS, "self-normalised", randomness=sv.sim.dice(seed))
+    return _fit(trips, m)
 
 
 def cq_printed(trips: Trips, tau: float, epsilon: float, seed: int) -> tuple[Floats, bool]:
@@ -239,10 +238,9 @@ def main(arguments: list[str] | None = None) -> None:
             for method in METHODS:
                 try:
                     lines.append(cell_of(trips, tau, epsilon, method, reference, seeds))
+                    say(text(lines[-1]))
                 except BadInput as refusal:  # such as a budget for which the paper prints no channel
                     say(f"| {tau:g} | {epsilon:g} | {method} | {refusal} |")
-                    continue
-                say(text(lines[-1]))
     if asked.json:
         facts = {"raw": trips.raw, "training": len(trips.y), "holdout": len(trips.test_y), "seed": asked.seed}
         sys.stdout.write(json.dumps({**facts, "exact": references, "private": lines}) + "\n")

@@ -56,11 +56,11 @@ class Rows:
         object.__setattr__(self, "p", int(features.shape[1]))
 
     def features(self) -> Floats:
-        """Return the read-only covariates themselves; only the kernels of a site, in this room, may call this."""
+        """Return the read-only covariates themselves, for the loops that ask people and never to be shown or sent."""
         return self._features
 
     def response(self) -> Floats:
-        """Return the read-only responses themselves; only the kernels of a site, in this room, may call this."""
+        """Return the read-only responses themselves, for the loops that ask people and never to be shown or sent."""
         return self._response
 
     def __len__(self) -> int:

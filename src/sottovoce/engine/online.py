@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sottovoce.client.order import Key, bits_for, order_key, places
 from sottovoce.client.randomness import Dice
 from sottovoce.client.rows import Rows
-from sottovoce.engine.online_fused import stretch
+from sottovoce.engine.online_fused import make_room, stretch
 from sottovoce.estimators.online import State, init, look
 from sottovoce.estimators.online_fit import OnlineFit
 from sottovoce.estimators.online_study import OnlineStudy
@@ -25,6 +25,7 @@ class Online:
         self.study = study
         self.state: State = init(study)
         self._tables = tables_of(study.channel)
+        self._room = make_room(study.levels, study.d)
 
     @property
     def people(self) -> int:
@@ -59,6 +60,7 @@ class Online:
                     state.people,
                     self.study.start,
                     state.points,
+                    self._room,
                 )
             self.state = state._replace(people=state.people + n)
             done += n

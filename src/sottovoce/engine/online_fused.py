@@ -1,5 +1,7 @@
 """The online regression in one compiled loop: the same functions as message by message, on the same dice."""
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 from numba import njit
@@ -10,9 +12,25 @@ from sottovoce.engine.lent import lent
 from sottovoce.estimators.hear import choose, hear
 from sottovoce.estimators.online_step import Orders, aim, learn, which_product
 from sottovoce.estimators.online_sums import MOMENT, Sums
-from sottovoce.protocol.block_tables import FORM, OPEN, Tables
+from sottovoce.protocol.block_tables import FORM, OPEN, Tables, Whole
 
 Floats = npt.NDArray[np.float64]
+
+
+class Room(NamedTuple):
+    """Arrays for the loop to work in; made outside it, because what is lent is not kept alive."""
+
+    chosen: Whole
+    coordinates: Whole
+    values: Floats
+    move: Floats
+
+
+def make_room(levels: int, d: int) -> Room:
+    """Return room for a loop."""
+    return Room(
+        np.zeros(max(d - 1, 1), dtype=np.int64), np.zeros(d, dtype=np.int64), np.zeros((levels, d)), np.zeros(d)
+    )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -27,6 +45,7 @@ def stretch(
     first: int,
     reference: Floats,
     points: Floats,
+    room: Room,
 ) -> None:
     """Ask the people ``where`` one after another; ``first`` is the number of the first of them."""
     upto, plan, faces, steps = lent(tables[0]), lent(tables[1]), lent(tables[2]), lent(tables[3])
@@ -36,10 +55,9 @@ def stretch(
     counts, vectors, squares, moments = lent(sums[0]), lent(sums[1]), lent(sums[2]), lent(sums[3])
     features, response, where, words = lent(features), lent(response), lent(where), lent(words)
     reference, points = lent(reference), lent(points)
-    _, levels, d = points.shape
+    chosen, index, values, move = lent(room[0]), lent(room[1]), lent(room[2]), lent(room[3])
+    _, _, d = points.shape
     p = d - 1
-    own = np.zeros((2, max(p + 1, 1)), dtype=np.int64), np.zeros((levels, d)), np.zeros(d)
-    chosen, index, values, move = lent(own[0][0]), lent(own[0][1]), lent(own[1]), lent(own[2])
     for i in range(len(where)):
         word, who = words[i, 0], where[i]
         kind = aim(directions, sizes, beside, word, points)

@@ -1,6 +1,7 @@
 """The estimate of an online run, and its intervals.
 
-Point: P0, the root of the regression over all people, shrunk towards the start by as much as the guess is worth.
+Point: the root of the regression over all people (without the first ones, once there are plenty), shrunk towards the
+start by as much as the guess is worth.
 Interval: the root ``mean point - H^-1 (mean gradient - curvature)`` over all but the first people, with the noise of a
 gradient carried through H^-1. What is not known of H widens it as in Fieller's method: by 1 / sqrt(1 - z^2 doubt).
 """

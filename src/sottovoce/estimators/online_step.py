@@ -1,6 +1,6 @@
 """One person of the online regression: where they are asked, and what their decoded gradient does.
 
-A public few are asked beside the point (the dither of the notes): they tell the slope of the mean gradient and do not
+A public few are asked beside the point (dithered): they tell the slope of the mean gradient and do not
 move the point. The rest move it by ``left diag(1 / (need + i / pace)) right``: the information gain.
 """
 

@@ -5,7 +5,7 @@ sum_{s >= t} weight_s exp(-h (S_s - S_t))`` times their noise, with ``S`` the su
 a point in the leaf's estimate. Deep in a segment this is ``weight / h``, the template (25); but the last people of a
 segment live on in all of its children. Leaves then have covariance ``sum_l V_l 1{same node at level l}``, ``V_l`` the
 sum of squared influences over level l, and the mean of the leaves a larger variance than their spread tells. At a
-million people this is most of what the slopes' intervals lack: the notes' simulated coverages .925, .89 and .87 (tau
+million people this is most of what the slopes' intervals lack: simulated coverages .925, .89 and .87 (tau
 .5, trees 4-4, 4-8 and 4-4-4) are .92, .88 and .86 by it, and .85, .72 and .70 (tau .75) are .86, .74 and .71.
 """
 

@@ -1,6 +1,5 @@
 """A private quantile regression on the rows of one file: all is checked, then planned or asked, each row once."""
 
-import copy
 import math
 import os
 from collections.abc import Sequence
@@ -9,20 +8,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sottovoce.client.randomness import Dice, SystemDice
+from sottovoce.client.randomness import Dice
 from sottovoce.client.reading.design_matrix import ReadRows
 from sottovoce.client.reading.regression_files import read_regression_file
 from sottovoce.design import Design
-from sottovoce.errors import BadInput, Lost
+from sottovoce.errors import BadInput
 from sottovoce.facade import regression_gate, regression_plot, regression_summary
 from sottovoce.facade.federated import check_callers
 from sottovoce.facade.panel import confidence
-from sottovoce.facade.regression_answers import Answers
 from sottovoce.facade.regression_design import design_of
 from sottovoce.facade.regression_recursions import Progress
-from sottovoce.facade.regression_runs import Runs
 from sottovoce.facade.regression_settings import Floats, Settings, read_settings
-from sottovoce.facade.regression_stream import Stream
+from sottovoce.facade.regression_stream import Stream, asked
 from sottovoce.facade.result import finite
 
 # The parameters of `PrivateQuantileRegressor`, without the second that importing scikit-learn takes.
@@ -122,20 +119,7 @@ class FileStudy:
     def run(self, progress: Progress | None = None) -> "FileResult":
         """Ask every row once; ``progress`` is called with the number of people who have just answered."""
         check_callers(None, progress)
-        # a copy: seeded dice give every run the same numbers
-        dice = SystemDice() if self.randomness is None else copy.deepcopy(self.randomness)
-        runs = Runs(self.settings, self.design, self.starts, dice)
-        runs.ask(self.found.rows, progress)
-        if runs.waiting:
-            raise Lost(
-                f"the search for location and scale asked all {self.people:,} people and did not end; "
-                "give density and size, public guesses, or more people."
-            )
-        found = self.found
-        answers = Answers(self.settings.taus, tuple(runs.fits()), found.bounds)
-        stream = Stream(
-            self.settings, self.design, found.bounds, found.named, runs, not dice.private, found.clipped, answers
-        )
+        stream = asked(self.settings, self.design, self.starts, self.found, self.randomness, progress, whole=True)
         return FileResult(stream, self.response, self.level)
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sottovoce.channels.binary import binary
-from sottovoce.client.randomness import SystemDice
+from sottovoce.client.randomness import Dice, SystemDice
 from sottovoce.client.reading.bounds import Bounds
-from sottovoce.client.reading.design_matrix import read, read_features
+from sottovoce.client.reading.design_matrix import ReadRows, read, read_features
 from sottovoce.design import Design
 from sottovoce.errors import Lost
 from sottovoce.facade import regression_gate
@@ -109,8 +109,22 @@ def begin(
         regression_gate.check(found.rows.size, design, settings)
     else:
         regression_gate.check_batches(settings)
+    return asked(settings, design, starts, found, given["randomness"], progress, whole=whole)
+
+
+def asked(
+    settings: Settings,
+    design: Design,
+    starts: Floats | None,
+    found: ReadRows,
+    randomness: Dice | None,
+    progress: Progress | None,
+    *,
+    whole: bool,
+) -> Stream:
+    """Ask the first rows of a regression whose input is checked."""
     # a copy: seeded dice give every fit of an estimator the same numbers, as a seed does in scikit-learn
-    dice = SystemDice() if given["randomness"] is None else copy.deepcopy(given["randomness"])
+    dice = SystemDice() if randomness is None else copy.deepcopy(randomness)
     runs = Runs(settings, design, starts, dice)
     runs.ask(found.rows, progress)
     if whole and runs.waiting:

@@ -1,0 +1,56 @@
+"""The promises of the default regression, through the production path, people drawn afresh each time."""
+
+import math
+
+import numpy as np
+import pytest
+from benchmarks.regression_cells import Row, run_cell
+from benchmarks.regression_errors import compare
+from scipy import special
+
+from sottovoce.sim.regression.catalogue import HELD_OUT, design
+from sottovoce.sim.regression.default import Setting
+from sottovoce.sim.regression.designs import paper
+
+pytestmark = pytest.mark.slow
+
+FALSE_ALARM = 1e-6
+
+
+def least(replications: int, coverage: float) -> float:
+    """Return a share of runs that a true coverage falls short of only with the false-alarm rate."""
+    hits = np.arange(replications + 1)
+    below = special.bdtr(hits, replications, coverage)
+    return float(np.searchsorted(below, FALSE_ALARM)) / replications
+
+
+@pytest.mark.parametrize(
+    ("tau", "p", "epsilon", "longest"), [(0.75, 2, 2.0, 1.15), (0.5, 5, 4.0, 1.35), (0.75, 8, 2.0, 1.35)]
+)
+def test_intervals_of_the_named_cells(tau: float, p: int, epsilon: float, longest: float) -> None:
+    replications = 200
+    (row,) = run_cell(Setting(paper(p), tau, epsilon), [1_000_000], replications, seed=11)
+    given = round(row.ready * replications)
+    assert row.ready > 0.8
+    assert row.coverage.min() >= least(given, 0.93)
+    assert row.coverage.mean() == pytest.approx(0.95, abs=0.02)
+    assert row.length.max() <= longest
+
+
+@pytest.mark.parametrize("name", HELD_OUT)
+@pytest.mark.parametrize(("tau", "epsilon"), [(0.75, 4.0), (0.1, 4.0)])
+def test_intervals_of_designs_that_were_not_tuned_on(name: str, tau: float, epsilon: float) -> None:
+    replications = 60
+    row: Row
+    (row,) = run_cell(Setting(design(name), tau, epsilon), [1_000_000], replications, seed=12)
+    given = round(row.ready * replications)
+    if given:
+        assert row.coverage.min() >= least(given, 0.92)
+
+
+def test_the_mean_error_beats_the_papers_schedule_where_it_is_slow() -> None:
+    wrong = ((1.0, 1.0), (2.0, 1.0), (0.5, 1.0), (1.0, 2.0), (1.0, 0.5))
+    people = (1000, 3000, 10_000)
+    assert min(compare(0.75, 8, math.inf, people, 80, wrong)) >= 2.5
+    assert min(compare(0.75, 2, 2.0, people, 80, wrong)) >= 1.7
+    assert min(compare(0.5, 8, 0.5, people, 80, wrong)) >= 1 / 1.05 - 0.03  # the last: three standard errors
