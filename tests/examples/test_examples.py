@@ -4,6 +4,7 @@ import importlib.util
 import json
 import math
 import os
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -13,9 +14,12 @@ import pyarrow.parquet as parquet
 import pytest
 
 import sottovoce as sv
+from sottovoce.client.randomness import SystemDice
 from sottovoce.errors import BadInput
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+PAGE = (ROOT / "docs" / "quantile-regression.md").read_text()
 OFFICIAL = {
     "pickup_datetime": "tpep_pickup_datetime",
     "dropoff_datetime": "tpep_dropoff_datetime",
@@ -24,8 +28,8 @@ OFFICIAL = {
 }
 TRUTH = np.array([2.8, 1.5, -0.1, -0.2, -0.1, 0.0, -0.4, -0.4, 0.1])
 FALSE_ALARM = 5.0  # standard deviations: below 1e-6, two-sided
-# not compiled, a few hundred people take as long as a million
-TRIPS = 20_000 if os.environ.get("NUMBA_DISABLE_JIT", "0") == "0" else 3_000
+COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+TRIPS = 20_000 if COMPILED else 3_000
 
 
 def example(name: str) -> ModuleType:
@@ -149,3 +153,23 @@ def test_the_flights_example_runs(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert picture.read_bytes().startswith(b"\x89PNG")
     hits = [float(line.split()[-1]) for line in said.splitlines()[2:4]]
     assert abs(hits[1] - 0.75) < FALSE_ALARM * math.sqrt(0.75 * 0.25 / TRIPS)
+
+
+@pytest.mark.skipif(not COMPILED, reason="two hundred thousand answers take a minute when they are not compiled")
+def test_the_twelve_lines_of_the_page_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    assert len(block.splitlines()) == 12
+    seeded = sv.sim.dice(3)
+    monkeypatch.setattr(SystemDice, "split", lambda _, n: seeded.split(n))  # what passes once passes always
+    names: dict[str, object] = {}
+    exec(compile(block, "quantile-regression.md", "exec"), names)
+    m = names["m"]
+    assert isinstance(m, sv.PrivateQuantileRegressor)
+    assert "tau = 0.5, 0.75" in capsys.readouterr().out
+    low, high = m.confidence_interval(1 - 1e-6, tau=0.5)[2]
+    assert low < -4 < high
+
+
+def test_the_page_shows_a_small_picture() -> None:
+    assert "(regression-flights.png)" in PAGE
+    assert (ROOT / "docs" / "regression-flights.png").stat().st_size < 150_000
