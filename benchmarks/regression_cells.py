@@ -39,8 +39,8 @@ def run_cell(setting: Setting, people: Sequence[int], replications: int, seed: i
     beta, variance = setting.design.beta, sandwich(setting)
 
     def keep(fit: OnlineFit) -> Kept:
-        ready = fit.needed() <= fit.people
         axes = np.eye(len(beta))
+        ready = fit.needed() <= fit.people
         intervals = (
             np.array([fit.interval(0, axis, LEVEL) for axis in axes]) if ready else np.full((len(beta), 2), np.nan)
         )

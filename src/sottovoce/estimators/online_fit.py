@@ -18,7 +18,6 @@ from sottovoce.errors import Refused
 from sottovoce.estimators.online import State, know
 from sottovoce.estimators.online_gain import gain
 from sottovoce.estimators.online_knowledge import Knowledge, coefficients_size
-from sottovoce.estimators.online_moments import whitened, whitener
 from sottovoce.estimators.online_study import OnlineStudy
 from sottovoce.estimators.online_sums import FAR, GRADIENT, LOOKED, NEAR, POINT, SPREAD, TIGHT, Sums
 from sottovoce.inference.region import Ellipsoid, normal_ellipsoid
@@ -27,9 +26,10 @@ Floats = npt.NDArray[np.float64]
 LEAST_ROOM = 0.1  # of 1 - z^2 doubt: an interval three times as long as with a known slope
 PLENTY = 20  # times the people who are worth the guess: from then on the first ones may be left out
 SETTLED, TYPICAL = 10, 130  # times the people who are worth the guess: an interval's need shows, and is, typically
-READY = 0.3  # relative standard deviation of a standard error up to which it is given
+APART = 1.5  # standard errors between a point and the middle of its interval
+READY = 0.28  # relative standard deviation of a standard error up to which it is given
 FAR_OFF = 0.3  # of the dithers' square: the points' own, up to which the curvature they see is the dithers'
-VAGUE = 0.07  # whitened variance of the moments, as the bits alone tell them, up to which they count as learnt
+VAGUE = 0.07  # relative variance of a standard error, by the moments as the bits alone tell them, likewise
 STEEPNESS = 1.5  # the density's slope, in units of density^2 / min(tau, 1 - tau), thought possible
 
 
@@ -86,7 +86,15 @@ class OnlineFit:
         mean = sums.vectors[:, :, level].sum(axis=0) / n
         curve = self._shared_curve(level)
         off = mean[POINT] - np.linalg.solve(slope.matrix, mean[GRADIENT] - curve * square)
-        return np.asarray(study.start[level] + left @ (n / (n + need) * np.linalg.solve(left, off)))
+        point = study.start[level] + left @ (n / (n + need) * np.linalg.solve(left, off))
+        return self._near_root(level, point)
+
+    def _near_root(self, level: int, point: Floats) -> Floats:
+        """Keep the coefficients whose interval can be given within some standard errors of its middle."""
+        root = self.roots[level]
+        known = np.array([self.needed(level, axis) <= self.people for axis in np.eye(self.study.d)])
+        reach = np.where(known, APART * np.sqrt(np.diag(root.covariance)), np.inf)
+        return np.clip(point, root.place - reach, root.place + reach)
 
     def _shared_curve(self, level: int) -> Floats:
         """Return the curvature as if it did not depend on the covariates: one number for all coordinates."""
@@ -94,25 +102,30 @@ class OnlineFit:
         precision = np.linalg.solve(self.knowledge.omegas[level], way)
         return np.asarray(way * float(precision @ self.roots[level].gradient) / float(precision @ way))
 
-    def needed(self) -> int:
-        """Return about how many people an interval needs; at most as many as there are if it can be given."""
+    def needed(self, index: int = 0, contrast: Floats | None = None) -> int:
+        """Return about how many people an interval of a contrast needs (None: of every coefficient of every level).
+
+        At most as many as there are if the interval can be given.
+        """
+        if contrast is None:
+            every = [(level, axis) for level in range(self.study.levels) for axis in np.eye(self.study.d)]
+            return max(self.needed(level, axis) for level, axis in every)
         knowledge = self.knowledge
-        vague = whitened(knowledge.moments.raw, whitener(knowledge.moments.open_minded))
         excess = max(
-            (knowledge.worst_doubt() / READY) ** 2,
-            max(root.nearness for root in self.roots) / FAR_OFF,
-            float(vague.max()) / VAGUE,
+            knowledge.doubt(index, contrast) / READY**2,
+            self.roots[index].nearness / FAR_OFF,
+            knowledge.vagueness(index, contrast) / VAGUE,
         )
         if excess <= 1:
             return self.people
-        worth = max(float(np.mean(_worth(self.study, level))) for level in range(self.study.levels))
+        worth = float(np.mean(_worth(self.study, index)))
         if self.people < SETTLED * worth:  # too early to tell from the people
             return _rounded_up(max(TYPICAL * worth, 1.2 * self.people))
         return _rounded_up(1.2 * excess * self.people)
 
     def interval(self, index: int, contrast: Floats, level: float) -> tuple[float, float]:
         """Return the interval of a contrast of one level's coefficients; refuse where too little is known."""
-        self._check_ready()
+        self._check_ready(self.needed(index, contrast))
         z = float(ndtri((1 + level) / 2))
         room = 1 - z**2 * self.knowledge.doubt(index, contrast)
         if room < LEAST_ROOM:
@@ -128,15 +141,14 @@ class OnlineFit:
 
     def ellipsoid(self, index: int, level: float) -> Ellipsoid:
         """Return the ellipsoid of one level's coefficients."""
-        self._check_ready()
+        self._check_ready(max(self.needed(index, axis) for axis in np.eye(self.study.d)))
         root, d = self.roots[index], self.study.d
         doubts = [self.knowledge.doubt(index, axis) for axis in np.eye(d)]
         z = float(ndtri((1 + level) / 2))
         room = max(1 - z**2 * float(np.mean(doubts)), LEAST_ROOM)
         return normal_ellipsoid(root.place, root.covariance / room, level)
 
-    def _check_ready(self) -> None:
-        needed = self.needed()
+    def _check_ready(self, needed: int) -> None:
         if needed > self.people:
             raise Refused(
                 f"{self.people:,} people tell too little for an interval, which needs about {needed:,}; "

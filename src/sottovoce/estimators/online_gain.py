@@ -18,8 +18,8 @@ STEADY = 2.0  # pace once it is
 SURE = 0.3  # relative standard deviation of a standard error from which on the slope counts as known
 DITHERED = (0.02, 0.15)  # least and most people asked beside the point
 MOMENTS = (0.002, 0.1)  # and about moments
-WORTH = 5.0  # doubt^2 x this: the share of dithered people that makes intervals shortest
-WORTH_MOMENTS = 3.0
+WORTH = 4.0  # doubt^2 x this: the share of dithered people that makes intervals shortest
+WORTH_MOMENTS = 1.5
 STEEP, FAR = 0.55, 0.25  # the far dither moves the distribution function by at most so much, of tau and in all
 
 
@@ -48,7 +48,7 @@ def shares(doubt: float, moments: Moments, known: bool, settled: float) -> tuple
     dithered = part * min(max(WORTH * doubt**2, DITHERED[0]), DITHERED[1])
     if known:
         return 0.0, dithered
-    worst = float(np.max(np.diag(whitened(moments.variances, whitener(moments.matrix)))))
+    worst = float(np.max(np.diag(whitened(moments.raw, whitener(moments.matrix)))))
     return part * min(max(WORTH_MOMENTS * worst, MOMENTS[0]), MOMENTS[1]), dithered
 
 

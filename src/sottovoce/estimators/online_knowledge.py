@@ -7,14 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.estimators.online_gain import bend_guess
-from sottovoce.estimators.online_moments import Moments, certain, learn_moments
+from sottovoce.estimators.online_moments import Moments, certain, learn_moments, whitened, whitener
 from sottovoce.estimators.online_slope import Dithers, Slope, learn_slope
 from sottovoce.estimators.online_study import OnlineStudy
 from sottovoce.estimators.online_sums import FAR, PRODUCT, TIGHT, Sums, no_sums
 from sottovoce.estimators.shrinkage import spread_about
 
 Floats = npt.NDArray[np.float64]
-DROPPED = 0.05  # of the people: the first, whose points were far off, are left out of the root
+DROPPED = 0.03  # of the people: the first, whose points were far off, are left out of the root
 CAUTION = 2.4  # times: the guessed square of the size over the one believed in
 TRUST = 0.4  # noiseless coefficients that the guessed size weighs
 PRIOR_PEOPLE = 20  # people a coefficient that the predicted noise of a gradient weighs
@@ -47,21 +47,31 @@ class Knowledge(NamedTuple):
         variance is s = u' Omega u, and ds = -2 u' dH w.
         """
         slope, omega = self.slopes[level], self.omegas[level]
-        u = np.linalg.solve(slope.matrix, contrast)
-        w = np.linalg.solve(slope.matrix, omega @ u)
-        back = np.linalg.inv(slope.root)
-        turned = np.outer(back @ u, back @ w)
-        turned = turned + turned.T
-        np.fill_diagonal(turned, np.diag(turned) / 2)
-        variances = slope.confident if confident else slope.variances
-        entries = np.triu(turned**2 * variances) * slope.density**2
-        return float(entries.sum() / (u @ omega @ u) ** 2) + (0.0 if confident else slope.doubt)
+        variances = (slope.confident if confident else slope.variances) * slope.density**2
+        return _carried(slope.matrix, omega, slope.root, variances, contrast) + (0.0 if confident else slope.doubt)
+
+    def vagueness(self, level: int, contrast: Floats) -> float:
+        """Return the same relative variance if the slope followed from the moments, as the bits alone tell them."""
+        root = whitener(self.moments.open_minded)
+        variances = whitened(self.moments.raw, root)
+        return _carried(self.moments.open_minded, self.omegas[level], root, variances, contrast)
 
     def worst_doubt(self, confident: bool = False) -> float:
         """Return the largest relative standard deviation of a coefficient's standard error."""
         d = self.omegas.shape[1]
         axes = np.eye(d)
         return float(np.sqrt(max(self.doubt(level, a, confident) for level in range(len(self.slopes)) for a in axes)))
+
+
+def _carried(slope: Floats, omega: Floats, root: Floats, variances: Floats, contrast: Floats) -> float:
+    """Carry the variances of the whitened slope's entries over to the relative variance of a standard error."""
+    u = np.linalg.solve(slope, contrast)
+    w = np.linalg.solve(slope, omega @ u)
+    back = np.linalg.inv(root)
+    turned = np.outer(back @ u, back @ w)
+    turned = turned + turned.T
+    np.fill_diagonal(turned, np.diag(turned) / 2)
+    return float(np.triu(turned**2 * variances).sum() / (u @ omega @ u) ** 2)
 
 
 def total(stretches: Sequence[Stretch], levels: int, d: int, since: float = -1.0) -> Sums:

@@ -15,6 +15,7 @@ from sottovoce.estimators.shrinkage import pull, spread_about
 Floats = npt.NDArray[np.float64]
 SQUARES, CROSSES = (0.03, 0.1), (0.05, 0.2)  # how far moments lie from the guess: believed, and thought possible
 SMALLEST_SQUARE, SMALLEST_ROOT = 0.005, 0.01  # of a square moment, and of an eigenvalue of the correlations
+LARGEST_ROOT = 0.5  # what noise may lift that eigenvalue to
 
 
 class Moments(NamedTuple):
@@ -61,11 +62,11 @@ def learn_moments(asked: Floats, ones: Floats, rate: float, guess: Floats) -> Mo
         other[i, j] = aim[group] + weight * away
         variances[i, j] = weight * v
     return Moments(
-        _possible(_mirrored(matrix)),
+        _possible(_mirrored(matrix), _mirrored(confident)),
         _mirrored(variances),
         _mirrored(confident),
         _mirrored(raw),
-        _possible(_mirrored(other)),
+        _possible(_mirrored(other), np.zeros((d, d))),
     )
 
 
@@ -79,17 +80,24 @@ def _mirrored(upper: Floats) -> Floats:
     return np.asarray(np.triu(upper) + np.triu(upper, 1).T)
 
 
-def _possible(matrix: Floats) -> Floats:
-    """Return a matrix near the given one that can be E x x': the constant stays one, and no direction is empty."""
+def _possible(matrix: Floats, variances: Floats) -> Floats:
+    """Return a matrix near the given one that can be E x x': the constant stays one, and no direction is empty.
+
+    No eigenvalue of the correlations is believed to be smaller than the noise of the entries, whose ``variances`` are
+    given: what is empty by chance alone would make the steps along it wild.
+    """
     deviation = np.sqrt(np.maximum(np.diag(matrix), SMALLEST_SQUARE))
-    correlations = matrix / np.outer(deviation, deviation)
+    scale = np.outer(deviation, deviation)
+    correlations = matrix / scale
     np.fill_diagonal(correlations, 1.0)
+    noise = float(np.sqrt((variances / scale**2).sum(axis=1).max()))
+    least = min(max(SMALLEST_ROOT, noise), LARGEST_ROOT)
     roots, ways = np.linalg.eigh(correlations)
-    if roots[0] < SMALLEST_ROOT:
-        correlations = (ways * np.maximum(roots, SMALLEST_ROOT)) @ ways.T
+    if roots[0] < least:
+        correlations = (ways * np.maximum(roots, least)) @ ways.T
         unit = np.sqrt(np.diag(correlations))
         correlations = (1 - SMALLEST_ROOT) * correlations / np.outer(unit, unit) + SMALLEST_ROOT * np.eye(len(unit))
-    return np.asarray(correlations * np.outer(deviation, deviation))
+    return np.asarray(correlations * scale)
 
 
 def whitener(matrix: Floats) -> Floats:

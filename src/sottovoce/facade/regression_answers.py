@@ -68,8 +68,17 @@ class Answers:
         return fit.interval(index, self.bounds.to_raw.T @ a, confidence)
 
     def intervals(self, level: int, confidence: float) -> Floats:
-        """Return the intervals of all coefficients, (d, 2), or refuse if there is one that cannot be given."""
-        return np.array([self.interval(level, axis, confidence) for axis in np.eye(len(self.bounds.low) + 1)])
+        """Return the intervals of all coefficients, (d, 2), NaN where one cannot be given; refuse if none can be."""
+        rows, refusal = [], None
+        for axis in np.eye(len(self.bounds.low) + 1):
+            try:
+                rows.append(self.interval(level, axis, confidence))
+            except Refused as reason:
+                refusal = reason
+                rows.append((math.nan, math.nan))
+        if refusal is not None and np.isnan(rows).all():
+            raise refusal
+        return np.array(rows)
 
     def ellipsoid(self, tau: Any, confidence: float) -> Ellipsoid:
         """Return the ellipsoid of the raw coefficients of a level, or refuse."""
