@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from sottovoce.errors import Refused
+from sottovoce.errors import BadInput, Refused
 from sottovoce.estimators.online import State, know
 from sottovoce.estimators.online_gain import gain
 from sottovoce.estimators.online_knowledge import Knowledge, coefficients_size
@@ -26,7 +26,9 @@ Floats = npt.NDArray[np.float64]
 LEAST_ROOM = 0.1  # of 1 - z^2 doubt: an interval three times as long as with a known slope
 PLENTY = 20  # times the people who are worth the guess: from then on the first ones may be left out
 SETTLED, TYPICAL = 10, 130  # times the people who are worth the guess: an interval's need shows, and is, typically
-APART = 1.5  # standard errors between a point and the middle of its interval
+APART = 0.6  # standard errors between a point and the middle of its interval
+THIN, SHAKY = 0.2, 0.18  # min(tau, 1 - tau), and doubt, from which on coverage is known to be lower
+EARLIEST = 1000  # people: fewer are never said to be enough
 READY = 0.28  # relative standard deviation of a standard error up to which it is given
 FAR_OFF = 0.3  # of the dithers' square: the points' own, up to which the curvature they see is the dithers'
 VAGUE = 0.07  # relative variance of a standard error, by the moments as the bits alone tell them, likewise
@@ -50,7 +52,19 @@ class OnlineFit:
 
     study: OnlineStudy
     state: State
-    warnings: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return where these intervals are known to cover less than they say."""
+        near = max(root.nearness for root in self.roots) > FAR_OFF / 2
+        doubtful = self.knowledge.worst_doubt() > SHAKY
+        far = [f"{tau:g}" for tau, tail in zip(self.study.channel.taus, self.study.tails, strict=True) if tail < THIN]
+        if not far or not (near or doubtful):
+            return ()
+        return (
+            f"intervals at tau {', '.join(far)} with {self.people:,} people have covered 87 to 93 % instead of 95 % on "
+            "skewed or heavy-tailed responses; ask more people before relying on them.",
+        )
 
     @property
     def people(self) -> int:
@@ -119,12 +133,14 @@ class OnlineFit:
         if excess <= 1:
             return self.people
         worth = float(np.mean(_worth(self.study, index)))
-        if self.people < SETTLED * worth:  # too early to tell from the people
-            return _rounded_up(max(TYPICAL * worth, 1.2 * self.people))
+        if self.people < SETTLED * worth or not math.isfinite(excess):  # too early to tell from the people
+            return _rounded_up(max(TYPICAL * worth, 1.2 * self.people, EARLIEST))
         return _rounded_up(1.2 * excess * self.people)
 
     def interval(self, index: int, contrast: Floats, level: float) -> tuple[float, float]:
         """Return the interval of a contrast of one level's coefficients; refuse where too little is known."""
+        if not np.any(contrast):
+            raise BadInput("a contrast of zeros has no interval; give a vector with an entry that is not zero.")
         self._check_ready(self.needed(index, contrast))
         z = float(ndtri((1 + level) / 2))
         room = 1 - z**2 * self.knowledge.doubt(index, contrast)
@@ -143,9 +159,13 @@ class OnlineFit:
         """Return the ellipsoid of one level's coefficients."""
         self._check_ready(max(self.needed(index, axis) for axis in np.eye(self.study.d)))
         root, d = self.roots[index], self.study.d
-        doubts = [self.knowledge.doubt(index, axis) for axis in np.eye(d)]
-        z = float(ndtri((1 + level) / 2))
-        room = max(1 - z**2 * float(np.mean(doubts)), LEAST_ROOM)
+        doubt = max(self.knowledge.doubt(index, axis) for axis in np.eye(d))
+        room = 1 - float(ndtri((1 + level) / 2)) ** 2 * doubt
+        if room < LEAST_ROOM:
+            raise Refused(
+                f"an ellipsoid at level {level:g} needs more than the {self.people:,} people asked; "
+                "ask more people, or for a lower level."
+            )
         return normal_ellipsoid(root.place, root.covariance / room, level)
 
     def _check_ready(self, needed: int) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.protocol.blocks import Open, RegressionChannel
-from sottovoce.protocol.box import box_channel
 
 Floats = npt.NDArray[np.float64]
 
@@ -47,7 +46,7 @@ class OnlineStudy:
     @cached_property
     def bit_rate(self) -> float:
         """Return the probability that a bit about a moment is the record's own."""
-        return float(box_channel("bit", self.channel.epsilon, kinds=1, slopes=1, cells=2).truth)
+        return float(self.channel.bit.truth)
 
     @property
     def tails(self) -> Floats:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.protocol.blocks import Block, Floats, RegressionChannel
-from sottovoce.protocol.box import BoxChannel, box_channel
+from sottovoce.protocol.box import BoxChannel
 from sottovoce.protocol.channel import Channel
 
 BOX, MATRIX, OPEN = 0, 1, 2
@@ -47,7 +47,7 @@ def tables_of(channel: RegressionChannel) -> Tables:
         channel.radius,
     )
     tables.upto[-1] = 1.0
-    bit = box_channel("bit", channel.epsilon, kinds=1, slopes=1, cells=2)
+    bit = channel.bit
     tables.faces[n] = (bit.low, bit.low * bit.letters, bit.extra, bit.extra)
     for i, block in enumerate(blocks):
         if block.slopes is not None:

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.protocol.box import BoxChannel
+from sottovoce.protocol.box import BoxChannel, box_channel
 from sottovoce.protocol.channel import Channel
 
 Floats = npt.NDArray[np.float64]
@@ -85,6 +85,11 @@ class RegressionChannel:
     def epsilon(self) -> float:
         """Return the largest epsilon of any block: what one report may tell."""
         return max(block.channel.epsilon for block in self.blocks)
+
+    @property
+    def bit(self) -> BoxChannel:
+        """Return the channel of one bit at the same budget, for people who are asked about moments instead."""
+        return box_channel("bit", self.epsilon, kinds=1, slopes=1, cells=2)
 
     @property
     def ratio(self) -> Fraction | None:
