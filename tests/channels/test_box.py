@@ -49,3 +49,20 @@ def test_a_letter_more_than_a_word_is_refused() -> None:
 def test_boxes_without_any_face_are_refused() -> None:
     with pytest.raises(BadInput, match="give alone > 0"):
         box((0.5,), 2, 1.0, slopes=1, cells=3, width=1, face=False)
+
+
+@pytest.mark.parametrize(("cells", "width"), [(5, 5), (5, 6), (5, 0), (1, 1)])
+def test_a_box_without_a_choice_is_refused(cells: int, width: int) -> None:
+    with pytest.raises(BadInput, match=f"a box of {width} out of {cells} cells tells nothing of a slope; give a width"):
+        box((0.5,), 2, 1.0, slopes=1, cells=cells, width=width)
+
+
+def test_an_alphabet_beyond_measure_is_told_in_short() -> None:
+    with pytest.raises(BadInput, match=r"make 2\.0e\+120 letters, more than the 2\^32"):
+        box((0.5,), 120, 1.0, slopes=120, cells=10, width=4)
+
+
+@pytest.mark.parametrize(("slopes", "alone"), [(0, 0.0), (3, 0.0), (-1, 0.0), (1, 1.0), (1, -0.1)])
+def test_boxes_that_leave_slopes_untold_are_refused(slopes: int, alone: float) -> None:
+    with pytest.raises(BadInput, match="give slopes from 1 to 2, and alone from 0"):
+        box((0.5,), 2, 1.0, slopes=slopes, cells=5, width=2, alone=alone)

@@ -10,8 +10,9 @@ from sottovoce.design.families import Setting, best_cq, box_mixture, cq_optimise
 from sottovoce.design.mixing import Part, best_pair, mixture
 from sottovoce.design.moments import block_moments
 from sottovoce.design.omega import covariance, omega
-from sottovoce.design.shared import factors, shared_box
+from sottovoce.design.shared import shared_box
 from sottovoce.design.subsets import inclusions, systematic
+from sottovoce.errors import BadInput
 from sottovoce.protocol.box import box_channel
 
 
@@ -79,8 +80,24 @@ def test_a_free_law_over_blocks_gains_and_boxes_gain_more() -> None:
 def test_sharing_costs_what_the_notes_found() -> None:
     known, taus = covariates(2), (0.25, 0.75)
     table = boxes((0.25,), 4.0, known)
-    alone = [float(np.trace(covariance(box_mixture(Setting(0.25, 4.0, known), table), known)))] * 2
-    assert factors(shared_box(taus, 4.0, known, alone), known, alone) == pytest.approx([1.13, 1.13], abs=0.01)
+    alone = np.trace(covariance(box_mixture(Setting(0.25, 4.0, known), table), known))
+    shared = shared_box(taus, 4.0, known)
+    factors = [np.trace(covariance(shared, known, level)) / alone for level in range(2)]
+    assert factors == pytest.approx([1.13, 1.13], abs=0.01)
+
+
+def test_a_rare_block_stays_only_where_it_is_needed() -> None:
+    known = covariates(1, 1e-6)
+    face, slope = Part(box_channel("face", 0.5, 2), ()), Part(box_channel("slopes", 0.5, 1, 1, 2), (1,))
+    needed = mixture("both", (0.5,), known, [face, slope])
+    assert 0 < min(block.probability for block in needed.blocks) < 1e-4
+    both = Part(box_channel("box", 0.5, 2, 1, 2), (1,))
+    assert mixture("enough", (0.5,), known, [face, both]).blocks[0].channel is both.channel
+
+
+def test_a_budget_that_no_box_can_express_is_refused_in_a_sentence() -> None:
+    with pytest.raises(BadInput, match=r"epsilon 1e-12 is too small .*; give a larger budget"):
+        boxes((0.5,), 1e-12, covariates(2))
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])

@@ -20,16 +20,18 @@ COVARIANCE = np.array([[0.04, 0.01, 0.0], [0.01, 0.09, 0.02], [0.0, 0.02, 0.01]]
 
 @dataclass
 class Known:
-    """A normal fit; it refuses the second coefficient, and everything above a level."""
+    """A normal fit; it may refuse one slope, everything, or everything above a level."""
 
     people: int = 100
     point: Any = None
     warnings: tuple[str, ...] = ("mind the gap",)
     highest: float = 1.0
     silent: bool = False
+    without: int | None = None
 
     def interval(self, index: int, contrast: Any, level: float) -> tuple[float, float]:
-        if self.silent or level > self.highest:
+        left_out = self.without is not None and contrast[self.without] != 0 and contrast[0] == 0
+        if self.silent or level > self.highest or left_out:
             raise Refused("an interval needs about 9,000 people.")
         middle = float(contrast @ POINT[index])
         half = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(contrast @ COVARIANCE @ contrast)
@@ -49,7 +51,8 @@ def test_coefficients_and_intervals_are_carried_over() -> None:
     assert np.allclose(found.raw, POINT @ turn.T)
     raw = turn @ COVARIANCE @ turn.T
     z = NormalDist().inv_cdf(0.95)
-    ends = found.intervals(1, 0.9)
+    ends, reasons = found.intervals(1, 0.9)
+    assert reasons == {}
     assert np.allclose(ends.mean(axis=1), found.raw[1])
     assert np.allclose(np.ptp(ends, axis=1) / 2, z * np.sqrt(np.diag(raw)))
     region = found.ellipsoid(0.75, 0.9)
@@ -99,6 +102,14 @@ def test_rows_say_why_there_is_no_interval() -> None:
     assert silent.interval is None
     assert silent.reason == "an interval needs about 9,000 people."
     assert answers().warnings == ("mind the gap",)
+
+
+def test_an_interval_that_is_missing_is_nan_with_its_reason() -> None:
+    ends, reasons = answers(without=2).intervals(0, 0.9)
+    assert np.isnan(ends).tolist() == [[False, False], [False, False], [True, True]]
+    assert reasons == {"b": "an interval needs about 9,000 people."}
+    with pytest.raises(Refused, match="9,000"):
+        answers(silent=True).intervals(0, 0.9)
 
 
 def test_a_level_is_found_by_its_number() -> None:

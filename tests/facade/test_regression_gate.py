@@ -63,6 +63,30 @@ def test_a_search_for_guesses_needs_its_own_people() -> None:
         check(10_000, design, settings(**unknown))
 
 
+def test_a_tree_has_people_left_after_the_search_and_the_draw_of_levels() -> None:
+    alone, split = parse("cq:2,1", 0.5, 1, 4.0), parse("cq:2,1", (0.25, 0.75), 1, 4.0)
+    higrad: dict[str, Any] = {"inference": "higrad", "tree": (2, 2)}  # seven segments
+    check(7, alone, settings(**higrad))
+    with pytest.raises(sv.BadInput, match="7 segments needs at least 7 people"):
+        check(6, alone, settings(**higrad))
+    # n / 2 - 6 sqrt(n) / 2 >= 7 from n = (3 + sqrt(9 + 14))^2 = 60.8 on
+    check(61, split, settings(**higrad))
+    with pytest.raises(sv.Refused, match="at each of 2 levels, a person for each, which takes about 61 people"):
+        check(60, split, settings(**higrad))
+    first = next(n for n in range(2, 10_000) if not _refused(n, alone, settings(size=None)))
+    check(first + 7, alone, settings(size=None, **higrad))
+    with pytest.raises(sv.Refused, match=f"after the search .* and there are {first + 6:,}: add people"):
+        check(first + 6, alone, settings(size=None, **higrad))
+
+
+def _refused(n: int, design: Any, given: Settings) -> bool:
+    try:
+        check(n, design, given)
+    except sv.Refused:
+        return True
+    return False
+
+
 def test_batches_are_for_methods_that_need_not_know_everybody() -> None:
     for inference in ("dithered", "groups", "self-normalised"):
         check_batches(settings(inference=inference))

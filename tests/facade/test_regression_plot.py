@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 import sottovoce as sv
+from sottovoce.facade.regression_plot import _against_tau
+from sottovoce.facade.regression_summary import tables
 from sottovoce.facade.regressor import PrivateQuantileRegressor
 
 pytest.importorskip("matplotlib")
@@ -34,19 +36,33 @@ def test_the_file_is_what_its_ending_says(tmp_path: Path, suffix: str) -> None:
 
 
 def test_one_level_shows_every_slope_with_its_interval(tmp_path: Path) -> None:
-    model = fitted(8000)
+    model = fitted(24_000)
     text = drawn(model, tmp_path)
     low, high = model.confidence_interval()[2]
-    for said in ("night", "price in $", f"{model.coef_[1]:.4g} [{low:.4g}, {high:.4g}]", "8,000 people", "0.95"):
+    for said in ("night", "price in $", f"{model.coef_[1]:.4g} [{low:.4g}, {high:.4g}]", "24,000 people", "0.95"):
         assert said in text
     assert "no interval" in drawn(fitted(300, epsilon=1.0), tmp_path)
 
 
 def test_several_levels_are_drawn_against_tau(tmp_path: Path) -> None:
-    text = drawn(fitted(8000, tau=[0.4, 0.5, 0.6]), tmp_path)
+    text = drawn(fitted(24_000, tau=[0.4, 0.5, 0.6]), tmp_path)
     for said in ("intercept", "night", "tau", "coefficients with 0.95 intervals"):
         assert said in text
     assert "too few people for intervals" in drawn(fitted(500, tau=[0.2, 0.8], channel="cq:2,1"), tmp_path)
+
+
+def test_panels_above_a_hidden_one_have_their_levels_written_below() -> None:
+    from matplotlib.figure import Figure
+
+    source = sv.sim.dice(1).generator()
+    options: dict[str, Any] = {"tau": [0.4, 0.6], "epsilon": 8.0, "density": 0.12, "size": 3.0}
+    model = PrivateQuantileRegressor(**options, randomness=sv.sim.dice(2))
+    model.fit(source.uniform(-1, 1, (500, 3)), source.logistic(0.0, 2.0, 500))
+    figure = Figure()
+    _against_tau(figure, model._stream, tables(model._stream, 0.95), 0.95)
+    shown = [axes for axes in figure.axes if axes.get_visible()]
+    assert (len(shown), len(figure.axes)) == (4, 6)
+    assert all(axes.xaxis.get_tick_params()["labelbottom"] for axes in shown)
 
 
 def test_a_path_to_nowhere_is_refused(tmp_path: Path) -> None:

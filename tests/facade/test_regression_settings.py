@@ -1,5 +1,6 @@
 """Parameters are put in order once: levels ascend, and what was given for each level goes with them."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,24 @@ def test_every_inference_has_one_schedule(inference: str) -> None:
     assert settings(inference=inference, schedule=right).inference == inference
     with pytest.raises(BadInput, match="leave schedule out"):
         settings(inference=inference, schedule=wrong)
+
+
+@pytest.mark.parametrize("guess", ["size", "density"])
+@pytest.mark.parametrize("value", [1e-300, 1e-16, 1e16, 1e300])
+def test_guesses_out_of_all_proportion_are_refused(guess: str, value: float) -> None:
+    with pytest.raises(BadInput, match=re.escape(f"{guess} must lie between 1e-15 and 1e+15, not {value:g}")):
+        settings(**{guess: value})
+    settings(**{guess: 1e-15})
+    settings(**{guess: 1e15})
+
+
+def test_size_and_density_have_to_go_together() -> None:
+    settings(size=1e-15, density=1e15)
+    with pytest.raises(BadInput, match="size times density is 1e-13"):
+        settings(size=1e-6, density=[1e-7, 1.0], tau=[0.2, 0.5])
+    for start in (np.inf, [0.0, -np.inf], np.nan):
+        with pytest.raises(BadInput, match="start must be a finite number"):
+            settings(start=start)
 
 
 def test_numbers_of_numpy_are_numbers() -> None:

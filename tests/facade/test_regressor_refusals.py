@@ -66,6 +66,9 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "density": ({"density": -1.0}, "density must be a number above 0"),
     "density of other levels": ({"density": [0.1, 0.2]}, "one for each level"),
     "size": ({"size": 0.0}, "size must be above 0"),
+    "size beyond numbers": ({"size": 1e300}, "size must lie between 1e-15 and 1e+15, not 1e+300"),
+    "density beyond numbers": ({"density": 1e-300}, "density must lie between 1e-15 and 1e+15, not 1e-300"),
+    "start infinite": ({"start": math.inf}, "start must be a finite number"),
     "start": ({"start": [1.0, 2.0]}, "start has the shape (2,) and there are 3 coefficients"),
     "start in words": ({"start": "far"}, "start must be a number"),
     "limit": ({"limit": -1.0}, "limit must be above 0"),
@@ -130,6 +133,86 @@ def test_a_refused_batch_leaves_the_fit_as_it_was() -> None:
             model.partial_fit(*bad)
     assert model.n_reports_ == 400
     assert np.array_equal(model.coef_, before)
+
+
+class Interrupter:
+    """Progress that interrupts at its first call, once."""
+
+    def __init__(self, error: type[BaseException]) -> None:
+        self.error: type[BaseException] | None = error
+
+    def __call__(self, people: int) -> None:
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+@pytest.mark.parametrize("options", [{}, {"tau": [0.25, 0.75], "channel": "cq:2,1"}, {"size": None}])
+def test_an_interrupted_batch_asks_nobody_twice(error: type[BaseException], options: dict[str, Any]) -> None:
+    data = people(9000)
+    fresh = {**GUESSES, "epsilon": 8.0, "randomness": sv.sim.dice(1), **options}
+    for first in ("partial_fit", "fit"):
+        model = PrivateQuantileRegressor(**fresh)
+        with pytest.raises(error):
+            getattr(model, first)(*data, progress=Interrupter(error))
+        assert 0 < model._stream.people < 9000
+        answered = model._stream.people
+        for _ in range(2):
+            with pytest.raises(sv.BadInput, match="interrupted and some of its people may have answered"):
+                model.partial_fit(*data)
+        assert model._stream.people == answered
+        assert not hasattr(model, "coef_")
+        assert model.fit(*data).n_reports_ == 9000
+
+
+def test_an_interruption_after_a_good_batch_keeps_its_answers() -> None:
+    model = PrivateQuantileRegressor(**GUESSES, epsilon=8.0, randomness=sv.sim.dice(1)).partial_fit(*people())
+    before = model.predict(people()[0])
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(*people(), progress=Interrupter(KeyboardInterrupt))
+    with pytest.raises(sv.BadInput, match="begin anew with people who have not"):
+        model.partial_fit(*people())
+    assert np.array_equal(model.predict(people()[0]), before)
+
+
+def test_an_estimate_that_is_interrupted_asks_nobody_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = PrivateQuantileRegressor(**GUESSES, epsilon=8.0, randomness=sv.sim.dice(1))
+
+    def interrupted(_: Any) -> NoReturn:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sottovoce.facade.regression_runs.Runs.fits", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(*people())
+    with pytest.raises(sv.BadInput, match="begin anew"):
+        model.partial_fit(*people())
+
+
+CHANGES: dict[str, Any] = {
+    "tau": 0.4, "epsilon": 7.0, "channel": "cq:2,1", "bounds": (0, 11), "inference": "groups", "clip": True,
+    "density": 0.13, "size": None, "start": 3.0, "second_moments": 0.3, "limit": 9.0, "groups": 4, "tree": (2, 2),
+    "shuffle": False, "randomness": sv.sim.dice(1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_parameter_changed_between_batches_is_refused(name: str) -> None:
+    model = PrivateQuantileRegressor(**GUESSES, epsilon=8.0, randomness=sv.sim.dice(1)).partial_fit(*people())
+    old = model.get_params()[name]
+    model.set_params(**{name: CHANGES[name]})
+    with pytest.raises(sv.BadInput, match=f"^{name} was changed since the first partial_fit; call fit to begin anew"):
+        model.partial_fit(*people())
+    assert model.n_reports_ == 400
+    assert model.set_params(**{name: old}).partial_fit(*people()).n_reports_ == 800
+    assert model.set_params(**{name: CHANGES[name]}).fit(*people(9000)).n_reports_ == 9000
+
+
+def test_the_same_parameters_in_other_words_are_no_change() -> None:
+    model = PrivateQuantileRegressor(**GUESSES, epsilon=8.0, randomness=sv.sim.dice(1)).partial_fit(*people())
+    model.set_params(bounds=[(0, 10), (0.0, 10.0)], tree=[4, 4], epsilon=np.float64(8), schedule="information")
+    assert model.partial_fit(*people()).n_reports_ == 800
 
 
 def test_a_tree_needs_everybody_at_once() -> None:

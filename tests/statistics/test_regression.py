@@ -31,9 +31,10 @@ def test_intervals_of_the_named_cells(tau: float, p: int, epsilon: float, longes
     replications = 200
     (row,) = run_cell(Setting(paper(p), tau, epsilon), [1_000_000], replications, seed=11)
     given = round(row.ready * replications)
-    assert row.ready > 0.8
+    assert row.ready > 0.9
     assert row.coverage.min() >= least(given, 0.93)
-    assert row.coverage.mean() == pytest.approx(0.95, abs=0.02)
+    # the mean over coefficients is what 200 runs can pin down: runs, not coefficients, are independent
+    assert 0.93 <= row.coverage.mean() <= 0.975
     assert row.length.max() <= longest
 
 
@@ -44,8 +45,11 @@ def test_intervals_of_designs_that_were_not_tuned_on(name: str, tau: float, epsi
     row: Row
     (row,) = run_cell(Setting(design(name), tau, epsilon), [1_000_000], replications, seed=12)
     given = round(row.ready * replications)
-    if given:
-        assert row.coverage.min() >= least(given, 0.92)
+    if name == "chain-cauchy":  # six covariates, neighbours alike to .8: a million people are refused
+        assert given <= replications // 4
+        return
+    assert row.ready > 0.5
+    assert row.coverage.min() >= least(given, 0.92)
 
 
 def test_the_mean_error_beats_the_papers_schedule_where_it_is_slow() -> None:

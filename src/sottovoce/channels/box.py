@@ -7,18 +7,36 @@ radius. With ``width`` 1 it is the randomised response of the paper's coordinate
 
 import functools
 from collections.abc import Sequence
+from decimal import Decimal
 
 import numpy as np
 
 from sottovoce.errors import BadInput
 from sottovoce.protocol.blocks import Block, RegressionChannel
-from sottovoce.protocol.box import BoxChannel, box_channel
+from sottovoce.protocol.box import LETTERS, BoxChannel, box_channel
 
 
 def box_block(probability: float, channel: BoxChannel, p: int, gains: Sequence[Sequence[float]]) -> Block:
     """Return a block that speaks of as many slopes as its channel, chosen at random unless it speaks of all."""
     slopes = tuple(range(1, p + 1)) if channel.slopes == p else () if channel.slopes == 0 else None
     return Block(probability, channel, slopes, np.array(gains, dtype=float))
+
+
+def fitting_box(
+    name: str, epsilon: float, kinds: int, slopes: int = 0, cells: int = 1, width: int = 1
+) -> BoxChannel:  # fmt: skip
+    """Return a box channel; refuse boxes that leave no choice, and alphabets that no report can carry."""
+    if slopes > 0 and not 1 <= width < cells:
+        raise BadInput(
+            f"a box of {width} out of {cells} cells tells nothing of a slope; give a width from 1 to less than cells."
+        )
+    letters = kinds * cells**slopes
+    if letters > LETTERS:
+        raise BadInput(
+            f"{slopes} slopes of {cells} cells make {Decimal(letters):.1e} letters, more than the 2^32 a report can "
+            "carry; give fewer slopes a block, or fewer cells."
+        )
+    return box_channel(name, epsilon, kinds, slopes, cells, width)
 
 
 def box(
@@ -52,8 +70,13 @@ def box(
     """
     if not face and (alone <= 0 or len(taus) > 1):
         raise BadInput("boxes without the face need one level and the face alone now and then; give alone > 0.")
+    if not min(p, 1) <= slopes <= p or not 0 <= alone < 1:
+        raise BadInput(
+            f"boxes of {slopes} of {p} slopes, with the face alone {alone!r} of the time, cannot tell every slope; "
+            f"give slopes from {min(p, 1)} to {p}, and alone from 0 to less than 1."
+        )
     kinds = len(taus) + 1
-    main = box_channel("box", epsilon, kinds if face else 1, slopes, cells, width)
+    main = fitting_box("box", epsilon, kinds if face else 1, slopes, cells, width)
     share = 1 - alone
     whole = [[1.0 if face else 0.0] + [p / (slopes * share) if slopes else 0.0] * p] * len(taus)
     blocks = [box_block(share, main, p, whole)]

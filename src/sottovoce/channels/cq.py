@@ -9,10 +9,9 @@ hides the answer; the server inverts it and divides by the inclusion probability
 import functools
 import math
 
-from sottovoce.channels.box import box_block
+from sottovoce.channels.box import box_block, fitting_box
 from sottovoce.errors import BadInput
 from sottovoce.protocol.blocks import RegressionChannel
-from sottovoce.protocol.box import box_channel
 
 
 def cq(tau: float, p: int, epsilon: float, q: int, s: int) -> RegressionChannel:
@@ -43,10 +42,10 @@ def cq(tau: float, p: int, epsilon: float, q: int, s: int) -> RegressionChannel:
         raise BadInput(f"cq can ask for 1 to {p + 1} of the {p + 1} coordinates, not s = {s}; give such an s.")
     share, gain = s / (p + 1), (p + 1) / s
     cells = q if s > 1 else 1
-    with_face = box_channel("face", epsilon, 2, s - 1, cells)
+    with_face = fitting_box("face", epsilon, 2, s - 1, cells)
     blocks = [box_block(share, with_face, p, [[gain] + [gain if s > 1 else 0.0] * p])]
     if s <= p:
-        blocks.append(box_block(1 - share, box_channel("slopes", epsilon, 1, s, q), p, [[0.0] + [gain] * p]))
+        blocks.append(box_block(1 - share, fitting_box("slopes", epsilon, 1, s, q), p, [[0.0] + [gain] * p]))
     return RegressionChannel(f"cq:{q},{s}", (tau,), p, tuple(blocks))
 
 

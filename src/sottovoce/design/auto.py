@@ -15,13 +15,14 @@ from sottovoce.design.covariates import Covariates, covariates
 from sottovoce.design.explain import Alternative, Design, alternative
 from sottovoce.design.families import Setting, best_cq, box_mixture, lp_mixture
 from sottovoce.design.omega import covariance
-from sottovoce.design.shared import factors, shared_box
+from sottovoce.design.shared import shared_box
 from sottovoce.errors import BadInput
 from sottovoce.protocol.blocks import RegressionChannel
 
 Moments = float | Sequence[float] | np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 LARGEST = 24.0  # as for one bit: more cannot be expressed within 1e-8 on a die of 2^62 faces
+SMALLEST = 1e-6  # a million millions of people would not see a quantile through less
 PROGRAM = (0.02, 5.0)  # budgets between which the linear program is solved; beyond them boxes are as good
 
 
@@ -50,9 +51,7 @@ def choose(taus: float | Sequence[float], p: int, epsilon: float, second_moments
     single = [_one(Setting(tau, epsilon, known)) for tau in levels]
     if len(levels) == 1:
         return single[0]
-    alone = [float(np.trace(covariance(design.channel, known))) for design in single]
-    shared = shared_box(levels, epsilon, known, alone)
-    return _together(levels, known, single, shared, float(factors(shared, known, alone).mean()))
+    return _together(levels, known, single, shared_box(levels, epsilon, known))
 
 
 def setting(
@@ -68,6 +67,11 @@ def setting(
         raise BadInput(
             f"epsilon must lie above 0 and at most at {LARGEST:g}, not {epsilon!r}; "
             "give a budget such as 1, or inf for no privacy."
+        )
+    if epsilon < SMALLEST:
+        raise BadInput(
+            f"epsilon {epsilon!r} is too small for any number of people to learn from; "
+            f"give {SMALLEST:g} or more, such as 1."
         )
     return levels, covariates(p, second_moments)
 
@@ -90,16 +94,14 @@ def _one(wanted: Setting) -> Design:
     return Design(found[best][0].name, (found[best][0],), known, wanted.epsilon, others, found[best][1])
 
 
-def _together(
-    levels: tuple[float, ...], known: Covariates, single: list[Design], shared: RegressionChannel, cost: float
-) -> Design:
-    """Return the shared design or the split one, whichever costs a level less."""
+def _together(levels: tuple[float, ...], known: Covariates, single: list[Design], shared: RegressionChannel) -> Design:
+    """Return the shared design or the split one, whichever has the smaller trace over all levels."""
     epsilon = single[0].epsilon
     errors = np.array([design.alternative.errors[0] for design in single]) * math.sqrt(len(levels))
     trace = sum(design.alternative.trace for design in single) * len(levels)
     split = Alternative("split", "each person answers for one level, drawn at random", errors, trace)
     both = (split, alternative(shared, known, "one face between all levels, and boxes of cells"))
-    if cost <= len(levels):
+    if both[1].trace <= trace:
         return Design(shared.name, (shared,), known, epsilon, both, both[1].description)
     channels = tuple(design.channel for design in single)
     return Design("split", channels, known, epsilon, both, split.description)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sottovoce.channels.covariates import rounded
 from sottovoce.design.covariates import Covariates
 from sottovoce.design.moments import face_chances, face_values
+from sottovoce.errors import BadInput
 from sottovoce.protocol.box import FACES, FINEST, LETTERS, BoxChannel, box_channel
 
 Floats = npt.NDArray[np.float64]
@@ -59,6 +60,11 @@ def boxes(taus: tuple[float, ...], epsilon: float, known: Covariates, letters: i
     fits = (count <= letters) & (faces * _ROOM <= FACES / FINEST)
     if not math.isinf(growth):  # rounding the low weight up takes a face from every letter, all from the box's own
         fits &= count / inside * faces * _ROOM <= 1e-8 * math.expm1(epsilon) * FACES
+    if not fits[0]:  # the face alone, which every design needs
+        raise BadInput(
+            f"epsilon {epsilon!r} is too small to tell {len(taus) + 1} sides of the fitted quantiles apart on a die of "
+            "2^62 faces; give a larger budget, or fewer levels."
+        )
     kinds, slopes, cells, width = (shape[fits] for shape in (kinds, slopes, cells, width))
     count, inside = count[fits], inside[fits]
     truth = np.ones(len(kinds)) if math.isinf(growth) else (growth - 1) * inside / (count + (growth - 1) * inside)

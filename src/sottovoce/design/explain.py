@@ -1,6 +1,7 @@
 """A design: the channel that was chosen, what it is predicted to reach, and what else was weighed."""
 
 import math
+import textwrap
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,6 +13,8 @@ from sottovoce.design.omega import covariance
 from sottovoce.protocol.blocks import RegressionChannel
 
 Floats = npt.NDArray[np.float64]
+
+_LINE = 100  # characters of an explanation's lines
 
 
 class Alternative(NamedTuple):
@@ -71,7 +74,11 @@ class Design:
         chosen, scale = self.alternative, 1 / (math.sqrt(n) * density)
         levels = ", ".join(f"{tau:g}" for tau in self.taus)
         head = f"channel {self.name} (tau {levels}; {self.known.p} slopes; epsilon {self.epsilon:g}): {self.why}."
-        lines = [head, f"Predicted standard errors for {n:,} people at density {density:g}:", ""]
+        lines = [
+            *textwrap.wrap(head, _LINE, subsequent_indent="  ", break_on_hyphens=False),
+            f"Predicted standard errors for {n:,} people at density {density:g}:",
+            "",
+        ]
         lines.append(f"{'':2}{'channel':<16}{'intercept':>11}{'slopes':>23}{'people':>9}")
         for other in sorted(self.alternatives, key=lambda a: a.trace):
             errors = np.sqrt((other.errors**2).mean(axis=0)) * scale

@@ -20,6 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 _SMALLER = 5e-4  # a smaller alphabet is worth this much of the information
 _SOLVES = 3  # of the linear program, each for the weight that the last mixture asks for
+_NEVER = 1e-6  # of the most important slope: every slope is asked for now and then, however clear it is
 _SETTLED = 0.1  # a weight that moves less than this (in its logarithm) is not solved for again
 
 
@@ -110,11 +111,12 @@ def box_parts(setting: Setting, channel: BoxChannel | Channel) -> list[Part]:
     if setting.known.alike:
         return [Part(channel, None)]
     important = np.sqrt(setting.known.costs[1:])
+    important = np.maximum(important, _NEVER * important.max())
     return [Part(channel, subset) for subset, _ in systematic(inclusions(important, size))]
 
 
 def _mixed(name: str, setting: Setting, chosen: list[BoxChannel | Channel], pair: Pair) -> RegressionChannel:
-    if pair.share > 1 - 1e-6 or pair.share < 1e-6:
+    if pair.share in (0.0, 1.0):
         chosen = [chosen[0] if pair.share > 0.5 else chosen[1]]
     parts = [part for channel in chosen for part in box_parts(setting, channel)]
     return mixture(name, (setting.tau,), setting.known, parts)

@@ -19,7 +19,8 @@ from sottovoce.protocol.channel import Channel
 Floats = npt.NDArray[np.float64]
 
 _ROUNDS = 4000
-_SELDOM = 1e-4  # a block asked less often than this is left out
+_SELDOM = 1e-4  # a block asked less often than this is left out where the others tell as much
+_LOSS = 1e-4  # as much: the trace grows by no more than this, relatively
 
 
 class Part(NamedTuple):
@@ -135,5 +136,17 @@ def _shares(told: Floats, costs: Floats, start: Floats) -> Floats:
         if np.abs(fresh - shares).max() < 1e-12:
             break
         shares = fresh
-    shares = np.where(shares < _SELDOM, 0.0, shares)
+    return _without_seldom(shares, told, costs)
+
+
+def _without_seldom(shares: Floats, told: Floats, costs: Floats) -> Floats:
+    """Return the probabilities without rare blocks, save those that alone speak of a coordinate or tell most of it."""
+    for t in np.argsort(shares):
+        fewer = np.where(np.arange(len(shares)) == t, 0.0, shares)
+        total = fewer @ told
+        if shares[t] >= _SELDOM or not (total > 0).all():
+            continue
+        fewer, total = fewer / fewer.sum(), total / fewer.sum()
+        if (costs / total).sum() <= (costs / (shares @ told)).sum() * (1 + _LOSS):
+            shares = fewer
     return np.asarray(shares / shares.sum())

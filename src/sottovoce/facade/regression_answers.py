@@ -17,6 +17,7 @@ from sottovoce.facade.regression_settings import Floats
 from sottovoce.inference.region import Ellipsoid, vector
 
 ONE_SIGMA = math.erf(math.sqrt(0.5))  # the level of an interval of one standard error to each side
+INTERCEPT = "intercept"
 SMALLEST = 1e-9  # p-values below it are not told apart
 
 
@@ -27,6 +28,11 @@ class Answers:
     taus: tuple[float, ...]
     fits: tuple[tuple[Fit, int], ...]
     bounds: Bounds
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the coefficients."""
+        return (INTERCEPT, *self.bounds.names)
 
     @property
     def scaled(self) -> Floats:
@@ -67,18 +73,19 @@ class Answers:
         fit, index = self.fits[level]
         return fit.interval(index, self.bounds.to_raw.T @ a, confidence)
 
-    def intervals(self, level: int, confidence: float) -> Floats:
-        """Return the intervals of all coefficients, (d, 2), NaN where one cannot be given; refuse if none can be."""
-        rows, refusal = [], None
-        for axis in np.eye(len(self.bounds.low) + 1):
+    def intervals(self, level: int, confidence: float) -> tuple[Floats, dict[str, str]]:
+        """Return the intervals of all coefficients, (d, 2), and why some are NaN, by name; refuse if none is given."""
+        rows: list[tuple[float, float]] = []
+        reasons: dict[str, str] = {}
+        for name, axis in zip(self.names, np.eye(len(self.names)), strict=True):
             try:
                 rows.append(self.interval(level, axis, confidence))
-            except Refused as reason:
-                refusal = reason
+            except Refused as refusal:
+                reasons[name] = str(refusal)
                 rows.append((math.nan, math.nan))
-        if refusal is not None and np.isnan(rows).all():
-            raise refusal
-        return np.array(rows)
+        if len(reasons) == len(rows):
+            raise Refused(reasons[self.names[-1]])
+        return np.array(rows), reasons
 
     def ellipsoid(self, tau: Any, confidence: float) -> Ellipsoid:
         """Return the ellipsoid of the raw coefficients of a level, or refuse."""

@@ -19,7 +19,7 @@ from sottovoce.facade.panel import confidence
 from sottovoce.facade.regression_design import design_of
 from sottovoce.facade.regression_recursions import Progress
 from sottovoce.facade.regression_settings import Floats, Settings, read_settings
-from sottovoce.facade.regression_stream import Stream, asked
+from sottovoce.facade.regression_stream import Stream, opened
 from sottovoce.facade.result import finite
 
 # The parameters of `PrivateQuantileRegressor`, without the second that importing scikit-learn takes.
@@ -119,7 +119,8 @@ class FileStudy:
     def run(self, progress: Progress | None = None) -> "FileResult":
         """Ask every row once; ``progress`` is called with the number of people who have just answered."""
         check_callers(None, progress)
-        stream = asked(self.settings, self.design, self.starts, self.found, self.randomness, progress, whole=True)
+        stream = opened(self.settings, self.design, self.starts, self.found, self.randomness)
+        stream.ask(self.found, progress, whole=True)
         return FileResult(stream, self.response, self.level)
 
 

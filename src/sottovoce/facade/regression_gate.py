@@ -19,6 +19,7 @@ from sottovoce.facade.regression_settings import Floats, Settings
 from sottovoce.inference.tree import Tree
 
 SPARE = 2.0  # people for each that the search for location and scale is expected to ask
+SURE = 6.0  # standard deviations that a level's part of the people may fall short of its mean
 LEAST = 0.25  # exact scores that all reports together must be worth, for every coefficient
 
 
@@ -55,15 +56,28 @@ def check(n: int, design: Design, settings: Settings) -> None:
             f"a regression on {p} {'covariate' if p == 1 else 'covariates'} needs about {needed(design):,} people at "
             f"epsilon {design.epsilon:g}, and {there}: add people, raise epsilon, or leave covariates out."
         )
-    if settings.searches:
-        first = _round_up(SPARE * searchers(rate_of(binary(design.epsilon))))
-        if n < first:
-            raise Refused(
-                f"the first people tell location and scale, which takes about {first:,} at epsilon "
-                f"{design.epsilon:g}, and there are {n:,}: add people, or give density and size, public guesses."
-            )
+    first = _round_up(SPARE * searchers(rate_of(binary(design.epsilon)))) if settings.searches else 0
+    if n < first:
+        raise Refused(
+            f"the first people tell location and scale, which takes about {first:,} at epsilon "
+            f"{design.epsilon:g}, and there are {n:,}: add people, or give density and size, public guesses."
+        )
     if settings.inference == "higrad":
-        Tree(settings.tree, n // len(design.channels))  # refuses fewer people than segments
+        _check_tree(n, first, len(design.channels), Tree(settings.tree, n))  # a tree refuses fewer than its segments
+
+
+def _check_tree(n: int, first: int, levels: int, tree: Tree) -> None:
+    """Refuse a tree whose segments might stay empty after the search and the draw of levels."""
+    # each level is left at least left / levels - SURE sqrt(left (levels - 1)) / levels people; solved for sqrt(left)
+    half = SURE * math.sqrt(levels - 1) / 2
+    least = first + (half + math.sqrt(half**2 + levels * tree.nodes)) ** 2
+    if n < least - 1e-6:
+        each = f", at each of {levels} levels," if levels > 1 else ""
+        after = " after the search for location and scale" if first else ""
+        raise Refused(
+            f"a tree of {tree.nodes:,} segments needs{each} a person for each{after}, which takes about "
+            f"{_round_up(least):,} people, and there are {n:,}: add people, or give a tree with fewer branches."
+        )
 
 
 def check_batches(settings: Settings) -> None:

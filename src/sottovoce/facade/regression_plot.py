@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from sottovoce.errors import BadInput
 from sottovoce.facade.plot import INK, SOFT, check_path
-from sottovoce.facade.regression_summary import INTERCEPT, tables
+from sottovoce.facade.regression_answers import INTERCEPT
+from sottovoce.facade.regression_summary import tables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,6 +83,7 @@ def _against_tau(figure: "Figure", stream: "Stream", rows: "list[dict[str, Row]]
             axes.axhline(0, color="#999999", lw=0.8)
         axes.set_title(_short(name), fontsize=9.5, loc="left")
         axes.set_xlabel("tau")
+        axes.tick_params(labelbottom=True)  # shared axes are labelled at the bottom alone, where a panel may be hidden
         _clear(axes)
     for axes in list(grid.flat)[len(names) :]:
         axes.set_visible(False)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from sottovoce.inference.region import Ellipsoid
 from sottovoce.protocol.blocks import RegressionChannel
 
 Progress = Callable[[int], None]
+Found = TypeVar("Found")
 
 
 class Fit(Protocol):
@@ -85,6 +86,44 @@ class Waiting:
     def ellipsoid(self, index: int, level: float) -> Ellipsoid:  # noqa: ARG002
         """Refuse."""
         raise Refused(self._sentence)
+
+
+@dataclass(frozen=True, eq=False)
+class OneLevel:
+    """The fit of a level that a part of the people answered for; its refusals say that they count this part alone."""
+
+    fit: Fit
+    levels: int
+
+    @property
+    def people(self) -> int:
+        """Return how many people were asked for this level."""
+        return self.fit.people
+
+    @property
+    def point(self) -> Floats:
+        """Return the coefficients."""
+        return self.fit.point
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what the user should know of the fit."""
+        return self.fit.warnings
+
+    def interval(self, index: int, contrast: Floats, level: float) -> tuple[float, float]:
+        """Return the interval of a contrast, or refuse."""
+        return self._told(lambda: self.fit.interval(index, contrast, level))
+
+    def ellipsoid(self, index: int, level: float) -> Ellipsoid:
+        """Return the ellipsoid of the coefficients, or refuse."""
+        return self._told(lambda: self.fit.ellipsoid(index, level))
+
+    def _told(self, ask: Callable[[], Found]) -> Found:
+        try:
+            return ask()
+        except Refused as why:
+            sentence = str(why).removesuffix(".")
+            raise Refused(f"{sentence}; counted are the people of this level, one in {self.levels} of all.") from None
 
 
 def recursions(settings: Settings, design: Design, guess: Guess, sizes: Sequence[int]) -> list[Recursion]:

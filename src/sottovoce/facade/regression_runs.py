@@ -15,7 +15,7 @@ from sottovoce.design import Design
 from sottovoce.engine.online import CHUNK, Online, Order, order_for, people
 from sottovoce.engine.pilot import Pilot
 from sottovoce.estimators.online_guess import Guess
-from sottovoce.facade.regression_recursions import Fit, Progress, Recursion, Waiting, recursions
+from sottovoce.facade.regression_recursions import Fit, OneLevel, Progress, Recursion, Waiting, recursions
 from sottovoce.facade.regression_settings import Floats, Settings
 
 WORD = 2.0**-53
@@ -30,12 +30,17 @@ class Runs:
     starts: Floats | None
     dice: Dice
     recursions: list[Recursion] = field(default_factory=list)
-    people: int = 0
 
     def __post_init__(self) -> None:
         self._for_pilot, self._for_levels, *self._for_runs = self.dice.split(2 + len(self.design.channels))
         settings = self.settings
         self._pilot = Pilot(settings.taus, self.design.known.p, self.design.epsilon) if settings.searches else None
+
+    @property
+    def people(self) -> int:
+        """Return how many people have answered."""
+        searched = 0 if self._pilot is None else self._pilot.people
+        return searched + sum(recursion.people for recursion in self.recursions)
 
     @property
     def waiting(self) -> bool:
@@ -44,7 +49,6 @@ class Runs:
 
     def ask(self, rows: Rows, progress: Progress | None = None) -> None:
         """Ask every row once, each for one level if the design is split."""
-        self.people += rows.size
         order = None
         if self._pilot is not None and self._pilot.guess is None:
             order = _search(self._pilot, rows, self._for_pilot, self.settings.shuffle, progress)
@@ -67,6 +71,8 @@ class Runs:
         fits: list[Fit] = [recursion.estimate() for recursion in self.recursions] or [
             Waiting(self.people, np.full((len(channel.taus), d), np.nan)) for channel in self.design.channels
         ]
+        if self.recursions and self.design.split:
+            fits = [OneLevel(fit, len(fits)) for fit in fits]
         return [
             (fit, level)
             for fit, channel in zip(fits, self.design.channels, strict=True)

@@ -14,6 +14,8 @@ from sottovoce.protocol.blocks import RegressionChannel
 
 Floats = npt.NDArray[np.float64]
 
+SMALLEST, LARGEST = 1e-15, 1e15  # of guesses; fourth powers of them are computed with
+FLATTEST = 1e-12  # of size times density, which is about 1: a step of less moves no point any more
 SCHEDULES = {"dithered": "information", "self-normalised": "paper", "groups": "paper", "higrad": "paper"}
 
 
@@ -84,15 +86,21 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
     epsilon = number(given["epsilon"], "epsilon")
     if not epsilon > 0:
         raise BadInput(f"epsilon must be above 0, not {epsilon:g}; give a budget such as 1, or inf for no privacy.")
-    size, limit, start = given["size"], given["limit"], _numbers(given["start"], "start")
+    limit, start, density = given["limit"], _numbers(given["start"], "start"), _densities(given["density"], order)
+    size = None if given["size"] is None else _in_range(_positive(given["size"], "size"), "size")
+    if size is not None and density is not None and size * density.min() < FLATTEST:
+        raise BadInput(
+            f"size times density is {size * density.min():.3g} and never far below 1, as the density is about one over "
+            "the spread of the response; correct one of them, or leave both out."
+        )
     return Settings(
         tuple(taus[i] for i in order),
         several,
         epsilon,
         channel,
         inference,
-        _densities(given["density"], order),
-        None if size is None else _positive(size, "size"),
+        density,
+        size,
         start[order] if start is not None and start.ndim == 2 and len(start) == len(order) else start,
         _numbers(given["second_moments"], "second_moments"),
         math.inf if limit is None else _positive(limit, "limit", finite=False),
@@ -119,6 +127,8 @@ def _densities(density: Any, order: npt.NDArray[np.intp]) -> Floats | None:
         return None
     if found.shape not in ((), order.shape) or not np.all(found > 0):
         raise BadInput("density must be a number above 0, or one for each level; give a public guess, or leave it out.")
+    for each in (found.min(), found.max()):
+        _in_range(float(each), "density")
     return np.broadcast_to(found, order.shape)[order]
 
 
@@ -140,6 +150,14 @@ def _positive(value: Any, where: str, *, finite: bool = True) -> float:
     if not found > 0 or (finite and math.isinf(found)):
         raise BadInput(f"{where} must be above 0, not {value!r}; give a public guess, or leave it out.")
     return found
+
+
+def _in_range(guess: float, where: str) -> float:
+    if not SMALLEST <= guess <= LARGEST:
+        raise BadInput(
+            f"{where} must lie between {SMALLEST:g} and {LARGEST:g}, not {guess:g}; give the response in another unit."
+        )
+    return guess
 
 
 def _whole(value: Any, where: str, least: int) -> int:

@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sottovoce.channels.binary import binary
@@ -11,10 +11,11 @@ from sottovoce.client.randomness import Dice, SystemDice
 from sottovoce.client.reading.bounds import Bounds
 from sottovoce.client.reading.design_matrix import ReadRows, read, read_features
 from sottovoce.design import Design
-from sottovoce.errors import Lost
+from sottovoce.errors import BadInput, Lost
 from sottovoce.facade import regression_gate
 from sottovoce.facade.federated import check_callers
 from sottovoce.facade.regression_answers import Answers
+from sottovoce.facade.regression_changes import check_unchanged
 from sottovoce.facade.regression_design import design_of
 from sottovoce.facade.regression_recursions import Progress
 from sottovoce.facade.regression_runs import Runs
@@ -32,9 +33,10 @@ class Stream:
     bounds: Bounds
     named: bool
     runs: Runs
-    seeded: bool
-    clipped: int
-    answers: Answers
+    randomness: Dice | None
+    clipped: int = 0
+    broken: bool = False
+    answers: Answers = field(init=False)
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -54,7 +56,7 @@ class Stream:
     @property
     def private(self) -> bool:
         """Tell whether the run protects its people."""
-        return not self.seeded and math.isfinite(self.epsilon)
+        return self.runs.dice.private and math.isfinite(self.epsilon)
 
     @property
     def epsilon(self) -> float:
@@ -62,14 +64,35 @@ class Stream:
         found = max(channel.epsilon for channel in self.design.channels)
         return max(found, binary(self.design.epsilon).epsilon) if self.settings.searches else found
 
-    def go_on(self, X: Any, y: Any, progress: Progress | None, warn: Warn) -> None:  # noqa: N803
-        """Ask the rows of a further batch."""
-        check_callers(None, progress)
+    def read(self, given: Mapping[str, Any], X: Any, y: Any, progress: Progress | None, warn: Warn) -> ReadRows:  # noqa: N803
+        """Check a further batch, and that the parameters are those that the stream began with."""
+        check_callers(given["randomness"], progress)
+        self._check_whole()
+        check_unchanged(self.settings, self.bounds, self.randomness, given)
         regression_gate.check_batches(self.settings)
-        found = read(X, y, self.bounds, self.settings.clip, names=self.names, p=self.p, collinear=False, warn=warn)
+        return read(X, y, self.bounds, self.settings.clip, names=self.names, p=self.p, collinear=False, warn=warn)
+
+    def ask(self, found: ReadRows, progress: Progress | None, *, whole: bool) -> None:
+        """Ask every row once; if the search for guesses is then not over, the ``whole`` data were lost."""
+        self._check_whole()
+        self.broken = True  # until the answers are there: whoever is interrupted must not ask the same people again
         self.runs.ask(found.rows, progress)
         self.clipped += found.clipped
-        self.answers = Answers(self.settings.taus, tuple(self.runs.fits()), self.bounds)
+        answers = Answers(self.settings.taus, tuple(self.runs.fits()), self.bounds)
+        answers.scaled.sum()  # computed now, while an interruption is still noticed
+        self.answers, self.broken = answers, False
+        if whole and self.runs.waiting:
+            raise Lost(
+                f"the search for location and scale asked all {found.rows.size:,} people and did not end; "
+                "give density and size, public guesses, or more people."
+            )
+
+    def _check_whole(self) -> None:
+        if self.broken:
+            raise BadInput(
+                "the last batch was interrupted and some of its people may have answered: begin anew with people "
+                "who have not."
+            )
 
     def features(self, X: Any, warn: Warn) -> Floats:  # noqa: N803
         """Read raw covariates to predict for."""
@@ -84,8 +107,8 @@ def begin(
     warn: Warn,
     *,
     whole: bool,
-) -> Stream:
-    """Check everything, then ask the first rows; if they are the ``whole`` data, they must be able to tell enough.
+) -> tuple[Stream, ReadRows]:
+    """Check everything; return a stream that has asked nobody yet, and its first rows.
 
     Parameters
     ----------
@@ -94,7 +117,7 @@ def begin(
     X, y
         The raw rows.
     progress
-        Called with the number of people who have just answered.
+        What will be called with the number of people who have just answered.
     warn
         Told of what is read all the same.
     whole
@@ -109,28 +132,13 @@ def begin(
         regression_gate.check(found.rows.size, design, settings)
     else:
         regression_gate.check_batches(settings)
-    return asked(settings, design, starts, found, given["randomness"], progress, whole=whole)
+    return opened(settings, design, starts, found, given["randomness"]), found
 
 
-def asked(
-    settings: Settings,
-    design: Design,
-    starts: Floats | None,
-    found: ReadRows,
-    randomness: Dice | None,
-    progress: Progress | None,
-    *,
-    whole: bool,
+def opened(
+    settings: Settings, design: Design, starts: Floats | None, found: ReadRows, randomness: Dice | None
 ) -> Stream:
-    """Ask the first rows of a regression whose input is checked."""
+    """Return the stream of a regression whose input is checked; nobody is asked yet."""
     # a copy: seeded dice give every fit of an estimator the same numbers, as a seed does in scikit-learn
     dice = SystemDice() if randomness is None else copy.deepcopy(randomness)
-    runs = Runs(settings, design, starts, dice)
-    runs.ask(found.rows, progress)
-    if whole and runs.waiting:
-        raise Lost(
-            f"the search for location and scale asked all {found.rows.size:,} people and did not end; "
-            "give density and size, public guesses, or more people."
-        )
-    answers = Answers(settings.taus, tuple(runs.fits()), found.bounds)
-    return Stream(settings, design, found.bounds, found.named, runs, not dice.private, found.clipped, answers)
+    return Stream(settings, design, found.bounds, found.named, Runs(settings, design, starts, dice), randomness)

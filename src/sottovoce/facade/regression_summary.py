@@ -17,7 +17,6 @@ METHODS = {
     "groups": "divide-and-conquer groups",
     "higrad": "HiGrad tree",
 }
-INTERCEPT = "intercept"
 
 
 def summary(stream: "Stream", level: float) -> str:
@@ -38,17 +37,18 @@ def summary(stream: "Stream", level: float) -> str:
     tail = (1 - level) / 2
     header = _line("", "coef", "std err", f"[{tail:.4g}", f"{1 - tail:.4g}]")
     lines += ["-" * WIDTH, header]
-    reasons: list[str] = []
+    reasons: dict[str, list[str]] = {}
     for tau, rows in zip(taus, tables(stream, level), strict=True):
         lines.append(f" tau = {tau:.6g} ".center(WIDTH, "-") if len(taus) > 1 else "-" * WIDTH)
         for name, row in rows.items():
             ends = ("-", "-") if row.interval is None else tuple(_number(end) for end in row.interval)
             lines.append(_line(name, _number(row.value), "-" if row.error is None else _number(row.error), *ends))
-            if row.reason is not None and row.reason not in reasons:
-                reasons.append(row.reason)
+            if row.reason is not None:
+                reasons.setdefault(row.reason, []).append(_where(name, tau, several=len(taus) > 1))
     lines.append("-" * WIDTH)
-    for reason in reasons:
-        lines += _wrapped("No interval", f"not enough information: {reason}")
+    for reason, missing in reasons.items():
+        whom = "" if len(missing) == len(taus) * len(stream.answers.names) else f" for {', '.join(missing)}"
+        lines += _wrapped("No interval", f"not enough information{whom}: {reason}")
     for warning in stream.answers.warnings:
         lines += _wrapped("Warning", warning)
     lines += _wrapped("Promise", promise(stream))
@@ -92,8 +92,23 @@ def to_dict(stream: "Stream", level: float) -> dict[str, Any]:
 def tables(stream: "Stream", level: float) -> list[dict[str, Row]]:
     """Return the rows of each level by name, the intercept first."""
     answers = stream.answers
-    names = (INTERCEPT, *answers.bounds.names)
-    return [{name: answers.row(at, j, level) for j, name in enumerate(names)} for at in range(len(answers.taus))]
+    return [
+        {name: answers.row(at, j, level) for j, name in enumerate(answers.names)} for at in range(len(answers.taus))
+    ]
+
+
+def sentence_of_missing(refused: list[tuple[float, dict[str, str]]]) -> str:
+    """Name the coefficients without an interval, those with the same reason together; empty if there are none."""
+    missing: dict[str, list[str]] = {}
+    for tau, reasons in refused:
+        for name, reason in reasons.items():
+            missing.setdefault(reason, []).append(_where(name, tau, several=len(refused) > 1))
+    return " ".join(f"no interval for {', '.join(names)}: {reason}" for reason, names in missing.items())
+
+
+def _where(name: str, tau: float, *, several: bool) -> str:
+    """Name a coefficient, with its level if there are several."""
+    return f"{name!r} at tau {tau:.6g}" if several else repr(name)
 
 
 def channel_words(stream: "Stream") -> str:

@@ -15,6 +15,7 @@ from sottovoce.facade.panel import confidence, number
 from sottovoce.facade.regression_recursions import Progress
 from sottovoce.facade.regression_settings import Floats
 from sottovoce.facade.regression_stream import begin
+from sottovoce.facade.regression_summary import sentence_of_missing
 from sottovoce.facade.result import Test
 from sottovoce.inference.region import Ellipsoid
 
@@ -122,15 +123,21 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
 
     def fit(self, X: Any, y: Any, *, progress: Progress | None = None) -> Self:  # noqa: N803
         """Ask every row of X and y once, forgetting any fit before; all input is checked before anything is spent."""
-        self._stream = begin(self.get_params(deep=False), X, y, progress, _warn, whole=True)
+        stream, rows = begin(self.get_params(deep=False), X, y, progress, _warn, whole=True)
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        self._stream = stream  # kept if the asking is interrupted, so that nobody is asked again unawares
+        stream.ask(rows, progress, whole=True)
         return self._look()
 
     def partial_fit(self, X: Any, y: Any, *, progress: Progress | None = None) -> Self:  # noqa: N803
         """Ask the rows of a further batch; with ``shuffle=False`` batches give the numbers of one fit to all rows."""
+        given = self.get_params(deep=False)
         if hasattr(self, "_stream"):
-            self._stream.go_on(X, y, progress, _warn)
+            rows = self._stream.read(given, X, y, progress, _warn)
         else:
-            self._stream = begin(self.get_params(deep=False), X, y, progress, _warn, whole=False)
+            self._stream, rows = begin(given, X, y, progress, _warn, whole=False)
+        self._stream.ask(rows, progress, whole=False)
         return self._look()
 
     def _look(self) -> Self:
@@ -143,8 +150,6 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         self.n_reports_, self.clipped_, self.n_features_in_ = stream.people, stream.clipped, stream.p
         if stream.names is not None:
             self.feature_names_in_ = np.array(stream.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
         return self
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
@@ -165,6 +170,8 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     def confidence_interval(self, level: float = 0.95, contrast: Any = None, tau: Any = None) -> Floats:
         """Return the intervals of intercept and slopes, (p + 1, 2), or of a contrast of them, (2,).
 
+        Where people tell enough of some coefficients only, the others are NaN, and one warning names them and why.
+
         Parameters
         ----------
         level
@@ -177,10 +184,14 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         check_is_fitted(self)
         wanted, answers = confidence(level), self._stream.answers
         levels = range(len(self.taus_)) if tau is None else [answers.level_of(tau)]
-        found = [
-            answers.intervals(at, wanted) if contrast is None else np.array(answers.interval(at, contrast, wanted))
-            for at in levels
-        ]
+        if contrast is None:
+            told = [answers.intervals(at, wanted) for at in levels]
+            reasons = [(self.taus_[at], why) for at, (_, why) in zip(levels, told, strict=True)]
+            if missing := sentence_of_missing(reasons):
+                warnings.warn(missing, UserWarning, stacklevel=2)
+            found = [ends for ends, _ in told]
+        else:
+            found = [np.array(answers.interval(at, contrast, wanted)) for at in levels]
         return np.array(found) if tau is None and self._several else found[0]
 
     def ellipsoid(self, level: float = 0.95, tau: Any = None) -> Ellipsoid:
