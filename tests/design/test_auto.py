@@ -122,7 +122,7 @@ def test_the_explanation_of_many_levels_is_wrapped() -> None:
     text = choose([k / 20 for k in range(1, 20)], 1, 8.0).explain()
     assert max(map(len, text.splitlines())) <= 100
     head = " ".join(text.split("Predicted")[0].split())
-    assert head.startswith("channel shared box (tau 0.05, 0.1,")
+    assert head.startswith("channel split (tau 0.05, 0.1,")
     assert head.endswith("0.95; 1 slopes; epsilon 8): one face between all levels, and boxes of cells.")
 
 

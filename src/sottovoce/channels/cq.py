@@ -13,6 +13,8 @@ from sottovoce.channels.box import box_block, fitting_box
 from sottovoce.errors import BadInput
 from sottovoce.protocol.blocks import RegressionChannel
 
+FINEST_GRID = 1 << 16  # steps; a finer one gains nothing and its moments would fill the memory
+
 
 def cq(tau: float, p: int, epsilon: float, q: int, s: int) -> RegressionChannel:
     """Return the paper's CQ_X(q, s).
@@ -38,6 +40,8 @@ def cq(tau: float, p: int, epsilon: float, q: int, s: int) -> RegressionChannel:
     """
     if q < 2:
         raise BadInput(f"cq needs at least 2 steps to round to, not q = {q}; give q of 2 or more.")
+    if q > FINEST_GRID:
+        raise BadInput(f"cq rounds to at most {FINEST_GRID:,} steps, not q = {q}; give a smaller q.")
     if not 1 <= s <= p + 1:
         raise BadInput(f"cq can ask for 1 to {p + 1} of the {p + 1} coordinates, not s = {s}; give such an s.")
     share, gain = s / (p + 1), (p + 1) / s

@@ -6,6 +6,7 @@ coefficients. No record is looked at, so nothing is spent.
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,6 +24,7 @@ Moments = float | Sequence[float] | np.ndarray[tuple[int, ...], np.dtype[np.floa
 
 LARGEST = 24.0  # as for one bit: more cannot be expressed within 1e-8 on a die of 2^62 faces
 SMALLEST = 1e-6  # a million millions of people would not see a quantile through less
+CLOSE = 0.0999  # levels nearer to each other do not share a report
 PROGRAM = (0.02, 5.0)  # budgets between which the linear program is solved; beyond them boxes are as good
 
 
@@ -101,7 +103,9 @@ def _together(levels: tuple[float, ...], known: Covariates, single: list[Design]
     trace = sum(design.alternative.trace for design in single) * len(levels)
     split = Alternative("split", "each person answers for one level, drawn at random", errors, trace)
     both = (split, alternative(shared, known, "one face between all levels, and boxes of cells"))
-    if both[1].trace <= trace:
+    # the fitted quantiles of close levels cross again and again, which one face between them cannot tell
+    apart = min(high - low for low, high in pairwise(levels))
+    if both[1].trace <= trace and apart >= CLOSE:
         return Design(shared.name, (shared,), known, epsilon, both, both[1].description)
     channels = tuple(design.channel for design in single)
     return Design("split", channels, known, epsilon, both, split.description)

@@ -69,6 +69,9 @@ class Design:
         """Return the prediction for what was chosen."""
         return next(a for a in self.alternatives if a.name == self.name)
 
+    def __str__(self) -> str:
+        return self.explain()
+
     def explain(self, n: int = 1_000_000, density: float = 1.0) -> str:
         """Return a short table: predicted standard errors for ``n`` people, and people needed, against the rest."""
         chosen, scale = self.alternative, 1 / (math.sqrt(n) * density)

@@ -23,7 +23,7 @@ class Pilot:
         self._log: list[Counts] = []
         self.guess: Guess | None = None
         self.people = 0
-        self._search = search(rate_of(binary(epsilon)))
+        self._search = search(rate_of(binary(epsilon)), float(np.mean(taus)))
         self._ask = next(self._search)
         self._begin()
 

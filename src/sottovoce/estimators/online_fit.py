@@ -106,7 +106,7 @@ class OnlineFit:
     def _near_root(self, level: int, point: Floats) -> Floats:
         """Keep the coefficients whose interval can be given within some standard errors of its middle."""
         root = self.roots[level]
-        known = np.array([self.needed(level, axis) <= self.people for axis in np.eye(self.study.d)])
+        known = self._excess(level, np.eye(self.study.d)) <= 1
         reach = np.where(known, APART * np.sqrt(np.diag(root.covariance)), np.inf)
         return np.clip(point, root.place - reach, root.place + reach)
 
@@ -121,15 +121,20 @@ class OnlineFit:
 
         At most as many as there are if the interval can be given.
         """
-        if contrast is None:
-            every = [(level, axis) for level in range(self.study.levels) for axis in np.eye(self.study.d)]
-            return max(self.needed(level, axis) for level, axis in every)
-        knowledge = self.knowledge
-        excess = max(
-            knowledge.doubt(index, contrast) / READY**2,
-            self.roots[index].nearness / FAR_OFF,
-            knowledge.vagueness(index, contrast) / VAGUE,
+        if contrast is not None:
+            return self._people_for(index, float(self._excess(index, contrast[:, None])[0]))
+        axes = np.eye(self.study.d)
+        return max(
+            self._people_for(level, float(self._excess(level, axes).max())) for level in range(self.study.levels)
         )
+
+    def _excess(self, index: int, contrasts: Floats) -> Floats:
+        """Return how far the columns of ``contrasts`` are from being told well enough; at most one: they are."""
+        doubts = self.knowledge.doubts(index, contrasts) / READY**2
+        vague = self.knowledge.vaguenesses(index, contrasts) / VAGUE
+        return np.maximum(np.maximum(doubts, vague), self.roots[index].nearness / FAR_OFF)
+
+    def _people_for(self, index: int, excess: float) -> int:
         if excess <= 1:
             return self.people
         worth = float(np.mean(_worth(self.study, index)))
@@ -157,9 +162,9 @@ class OnlineFit:
 
     def ellipsoid(self, index: int, level: float) -> Ellipsoid:
         """Return the ellipsoid of one level's coefficients."""
-        self._check_ready(max(self.needed(index, axis) for axis in np.eye(self.study.d)))
-        root, d = self.roots[index], self.study.d
-        doubt = max(self.knowledge.doubt(index, axis) for axis in np.eye(d))
+        axes, root = np.eye(self.study.d), self.roots[index]
+        self._check_ready(self._people_for(index, float(self._excess(index, axes).max())))
+        doubt = float(self.knowledge.doubts(index, axes).max())
         room = 1 - float(ndtri((1 + level) / 2)) ** 2 * doubt
         if room < LEAST_ROOM:
             raise Refused(
@@ -214,8 +219,8 @@ def _root(study: OnlineStudy, knowledge: Knowledge, level: int) -> Root:
                 seen += people * half * beyond
                 weight += people * half**2
         noise = np.diag(omega) / max(weight, 1e-300)
-        left = possible * noise / (possible + noise)
-        curve = possible / (possible + noise) * seen / max(weight, 1e-300) if nearness < FAR_OFF else np.zeros(study.d)
+        left = possible / (1 + possible / noise)
+        curve = seen / max(weight, 1e-300) / (1 + noise / possible) if nearness < FAR_OFF else np.zeros(study.d)
         place = point - inverse @ (gradient - curve * square)
     covariance = inverse @ (omega / n + np.diag(left) * square**2) @ inverse.T
     return Root(study.start[level] + place, covariance, curve, nearness, square)

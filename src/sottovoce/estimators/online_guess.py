@@ -33,11 +33,11 @@ class Guess(NamedTuple):
     start: Floats  # (levels, d)
 
 
-def search(rate: float) -> Generator[Ask, Counts, Found]:
-    """Return the search; ``rate`` is the response rate of one bit."""
+def search(rate: float, tau: float = 0.5) -> Generator[Ask, Counts, Found]:
+    """Return the search; ``rate`` is the response rate of one bit, ``tau`` says on which side of an atom to look."""
     people = np.array([math.ceil(SEARCH / rate**2)])
     talker = Talker(Crowd(np.array([1.0]), np.array([rate]), people))
-    return find(talker, None, None, care=CARE, rough=False)
+    return find(talker, None, None, care=CARE, rough=False, tau=tau)
 
 
 def searchers(rate: float) -> int:

@@ -43,35 +43,44 @@ class Knowledge(NamedTuple):
     def doubt(self, level: int, contrast: Floats, confident: bool = False) -> float:
         """Return the relative variance of the standard error of a contrast, from what is not known of the slope.
 
-        ``confident`` believes the guesses, and takes the density for known. With u = H^-1 a and w = H^-1 Omega u the
-        variance is s = u' Omega u, and ds = -2 u' dH w.
+        ``confident`` believes the guesses, and takes the density for known.
         """
+        return float(self.doubts(level, contrast[:, None], confident)[0])
+
+    def doubts(self, level: int, contrasts: Floats, confident: bool = False) -> Floats:
+        """Return the doubt of each column of ``contrasts``."""
         slope, omega = self.slopes[level], self.omegas[level]
         variances = (slope.confident if confident else slope.variances) * slope.density**2
-        return _carried(slope.matrix, omega, slope.root, variances, contrast) + (0.0 if confident else slope.doubt)
+        carried = _carried(slope.matrix, omega, slope.root, variances, contrasts)
+        return carried + (0.0 if confident else slope.doubt)
 
-    def vagueness(self, level: int, contrast: Floats) -> float:
-        """Return the same relative variance if the slope followed from the moments, as the bits alone tell them."""
+    def vaguenesses(self, level: int, contrasts: Floats) -> Floats:
+        """Return the same relative variances if the slope followed from the moments, as the bits alone tell them."""
         root = whitener(self.moments.open_minded)
         variances = whitened(self.moments.raw, root)
-        return _carried(self.moments.open_minded, self.omegas[level], root, variances, contrast)
+        return _carried(self.moments.open_minded, self.omegas[level], root, variances, contrasts)
 
     def worst_doubt(self, confident: bool = False) -> float:
         """Return the largest relative standard deviation of a coefficient's standard error."""
-        d = self.omegas.shape[1]
-        axes = np.eye(d)
-        return float(np.sqrt(max(self.doubt(level, a, confident) for level in range(len(self.slopes)) for a in axes)))
+        axes = np.eye(self.omegas.shape[1])
+        return float(np.sqrt(max(self.doubts(level, axes, confident).max() for level in range(len(self.slopes)))))
 
 
-def _carried(slope: Floats, omega: Floats, root: Floats, variances: Floats, contrast: Floats) -> float:
-    """Carry the variances of the whitened slope's entries over to the relative variance of a standard error."""
-    u = np.linalg.solve(slope, contrast)
+def _carried(slope: Floats, omega: Floats, root: Floats, variances: Floats, contrasts: Floats) -> Floats:
+    """Carry the variances of the whitened slope's entries over to the relative variance of standard errors.
+
+    With u = H^-1 a and w = H^-1 Omega u the variance of a contrast is s = u' Omega u, and ds = -2 u' dH w; dH is
+    symmetric, so an entry off the diagonal counts with u_j w_k + u_k w_j.
+    """
+    u = np.linalg.solve(slope, contrasts)
     w = np.linalg.solve(slope, omega @ u)
     back = np.linalg.inv(root)
-    turned = np.outer(back @ u, back @ w)
-    turned = turned + turned.T
-    np.fill_diagonal(turned, np.diag(turned) / 2)
-    return float(np.triu(turned**2 * variances).sum() / (u @ omega @ u) ** 2)
+    left, right = back @ u, back @ w
+    both = left * right
+    apart = variances - np.diag(np.diag(variances))
+    entries = np.einsum("ja,jk,ka->a", left**2, apart, right**2) + np.einsum("ja,jk,ka->a", both, apart, both)
+    entries += np.diag(variances) @ both**2
+    return np.asarray(entries / np.einsum("ja,jk,ka->a", u, omega, u) ** 2)
 
 
 def total(stretches: Sequence[Stretch], levels: int, d: int, since: float = -1.0) -> Sums:

@@ -61,8 +61,12 @@ class Stream:
     @property
     def epsilon(self) -> float:
         """Return the realised epsilon of a report, computed from the channels that people may be asked through."""
-        found = max(channel.epsilon for channel in self.design.channels)
-        return max(found, binary(self.design.epsilon).epsilon) if self.settings.searches else found
+        found = [channel.epsilon for channel in self.design.channels]
+        if self.settings.inference == "dithered" and math.isfinite(self.design.epsilon):
+            found += [channel.bit.epsilon for channel in self.design.channels]
+        if self.settings.searches:
+            found.append(binary(self.design.epsilon).epsilon)
+        return max(found)
 
     def read(self, given: Mapping[str, Any], X: Any, y: Any, progress: Progress | None, warn: Warn) -> ReadRows:  # noqa: N803
         """Check a further batch, and that the parameters are those that the stream began with."""
