@@ -16,6 +16,7 @@ import argparse
 import json
 import math
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -166,11 +167,12 @@ def cq_printed(trips: Trips, tau: float, epsilon: float, seed: int) -> tuple[Flo
 
 def _fit(trips: Trips, m: sv.PrivateQuantileRegressor) -> tuple[Floats, bool]:
     m.fit(trips.x, trips.y)
+    found = np.concatenate(([m.intercept_], m.coef_))
     try:
-        m.confidence_interval()
+        with warnings.catch_warnings(action="ignore"):  # which coefficients have none is not asked here
+            return found, bool(np.isfinite(m.confidence_interval()).all())
     except Refused:
-        return np.concatenate(([m.intercept_], m.coef_)), False
-    return np.concatenate(([m.intercept_], m.coef_)), True
+        return found, False
 
 
 METHODS: dict[str, Callable[[Trips, float, float, int], tuple[Floats, bool]]] = {

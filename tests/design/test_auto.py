@@ -123,7 +123,7 @@ def test_the_explanation_of_many_levels_is_wrapped() -> None:
     assert max(map(len, text.splitlines())) <= 100
     head = " ".join(text.split("Predicted")[0].split())
     assert head.startswith("channel split (tau 0.05, 0.1,")
-    assert head.endswith("0.95; 1 slopes; epsilon 8): one face between all levels, and boxes of cells.")
+    assert head.endswith("0.95; 1 slopes; epsilon 8): each person answers for one level, drawn at random.")
 
 
 def test_the_explanation_names_every_alternative_and_the_price() -> None:
