@@ -5,6 +5,7 @@ import inspect
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,6 +60,19 @@ def test_the_python_of_the_readme_runs(block: str, capsys: pytest.CaptureFixture
     assert isinstance(sites, dict)
     low, high = result.interval_at(1 - FALSE_ALARM)
     assert low < np.quantile(np.concatenate(list(sites.values())), 0.9) < high
+
+
+@pytest.mark.skipif(UNCOMPILED, reason="half a million answers take minutes when they are not compiled")
+@pytest.mark.usefixtures("loaded_dice")
+def test_the_regression_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = blocks(README, "py")
+    names: dict[str, Any] = {}
+    exec(compile(block, "README.md", "exec"), names)
+    said = capsys.readouterr().out
+    assert "Private quantile regression" in said
+    assert "Predicted standard errors for 300,000 people" in said
+    low, high = names["m"].confidence_interval(0.999, contrast=[0, 1, 0])
+    assert low < 1.6 < high
 
 
 def test_there_is_python_of_about_twelve_lines() -> None:

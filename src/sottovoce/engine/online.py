@@ -9,7 +9,8 @@ import numpy.typing as npt
 from sottovoce.client.order import Key, bits_for, order_key, places
 from sottovoce.client.randomness import Dice
 from sottovoce.client.rows import Rows
-from sottovoce.engine.online_fused import make_room, stretch
+from sottovoce.engine.online_fused import stretch
+from sottovoce.engine.room import make_room
 from sottovoce.estimators.online import State, init, look
 from sottovoce.estimators.online_fit import OnlineFit
 from sottovoce.estimators.online_study import OnlineStudy

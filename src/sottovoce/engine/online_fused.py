@@ -1,6 +1,5 @@
 """The online regression in one compiled loop: the same functions as message by message, on the same dice."""
 
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,28 +8,13 @@ from numba import njit
 from sottovoce.client.randomness import Words
 from sottovoce.client.speak import show, speak, speak_product
 from sottovoce.engine.lent import lent
+from sottovoce.engine.room import Room
 from sottovoce.estimators.hear import choose, hear
 from sottovoce.estimators.online_step import Orders, aim, learn, which_product
 from sottovoce.estimators.online_sums import MOMENT, Sums
-from sottovoce.protocol.block_tables import FORM, OPEN, Tables, Whole
+from sottovoce.protocol.block_tables import FORM, OPEN, Tables
 
 Floats = npt.NDArray[np.float64]
-
-
-class Room(NamedTuple):
-    """Arrays for the loop to work in; made outside it, because what is lent is not kept alive."""
-
-    chosen: Whole
-    coordinates: Whole
-    values: Floats
-    move: Floats
-
-
-def make_room(levels: int, d: int) -> Room:
-    """Return room for a loop."""
-    return Room(
-        np.zeros(max(d - 1, 1), dtype=np.int64), np.zeros(d, dtype=np.int64), np.zeros((levels, d)), np.zeros(d)
-    )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

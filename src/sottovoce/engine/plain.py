@@ -8,7 +8,8 @@ import numpy.typing as npt
 from sottovoce.client.randomness import Dice, Words
 from sottovoce.client.rows import Rows
 from sottovoce.engine.online import walk
-from sottovoce.engine.plain_fused import make_room, stretch
+from sottovoce.engine.plain_fused import stretch
+from sottovoce.engine.room import make_room
 from sottovoce.errors import BadInput
 from sottovoce.estimators.plain_chains import chains_of
 from sottovoce.estimators.plain_fit import PlainFit

@@ -1,6 +1,5 @@
 """The paper's recursion in one compiled loop: the same functions as message by message, on the same dice."""
 
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,25 +8,13 @@ from numba import njit
 from sottovoce.client.randomness import Words
 from sottovoce.client.speak import show, speak
 from sottovoce.engine.lent import lent
+from sottovoce.engine.room import Room
 from sottovoce.estimators.hear import choose, hear
 from sottovoce.estimators.plain_step import Query, move
 from sottovoce.protocol.block_tables import FORM, OPEN, Tables
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
-
-
-class Room(NamedTuple):
-    """Arrays for the loop to work in."""
-
-    chosen: Whole
-    coordinates: Whole
-    values: Floats
-
-
-def make_room(levels: int, d: int) -> Room:
-    """Return room for a loop."""
-    return Room(np.zeros(max(d - 1, 1), dtype=np.int64), np.zeros(d, dtype=np.int64), np.zeros((levels, d)))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
