@@ -3,7 +3,6 @@
 import math
 import os
 from collections.abc import Callable
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -14,12 +13,11 @@ from scipy import special
 from sottovoce.channels.box import box
 from sottovoce.channels.cq import cq
 from sottovoce.channels.lp import lp_pair
-from sottovoce.client.speak import face_of, rounded, show, speak, speak_product
-from sottovoce.protocol.block_tables import COMMON, INSIDE, LOW, Tables, tables_of
+from sottovoce.client.speak import face_of, rounded, show, speak
+from sottovoce.protocol.block_tables import INSIDE, Tables, tables_of
 from sottovoce.protocol.blocks import Block, RegressionChannel
 from sottovoce.protocol.box import FACES, BoxChannel, box_channel
 from sottovoce.protocol.channel import Channel
-from sottovoce.protocol.exact import within
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]
@@ -227,38 +225,6 @@ def test_the_exact_score(who: int) -> None:
     for level, tau in enumerate(taus):
         assert values[level] == pytest.approx(x * (float(RESPONSE[who] <= x @ POINTS[1, level]) - tau))
     assert index.tolist() == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, math.inf])
-@pytest.mark.parametrize(("first", "second"), [(0, 1), (0, 3), (1, 1), (1, 3), (2, 3)])
-def test_a_bit_about_a_product_is_right_on_average(epsilon: float, first: int, second: int) -> None:
-    tables = tables_of(box((0.5,), 3, epsilon, slopes=1, cells=3, width=1))
-    low, common = (int(tables.faces[-1, j]) for j in (LOW, COMMON))
-    block = len(tables.faces) - 1
-    x = np.array([1.0, *FEATURES[0]])
-    even = [((2 * k + 1) << 63) // 1000 for k in range(1000)]
-    blind = {0: 0.0, low - 1: 0.0, low: 1.0, common - 1: 1.0} if low else {}
-    for die, expected in {**blind, common: (x[first] * x[second] + 1) / 2, FACES - 1: None}.items():
-        bits = []
-        for e in even[:: 1 if die >= common else 100]:
-            words = np.array([[0, e, die << 2]], dtype=np.uint64)
-            bits.append(speak_product(tables.faces, block, FEATURES, 0, first, second, words, 0))
-        wanted = (x[first] * x[second] + 1) / 2 if expected is None else expected
-        assert np.mean(bits) == pytest.approx(wanted, abs=1.001e-3)
-
-
-@pytest.mark.parametrize("epsilon", [1e-12, 1e-6, 1e-3, 1.0, 20.0])
-def test_a_bit_about_a_product_keeps_the_budget(epsilon: float) -> None:
-    tables = tables_of(cq(0.5, 1, epsilon, 2, 1))
-    low, common, inside = (int(tables.faces[-1, j]) for j in (LOW, COMMON, INSIDE))
-    assert common == 2 * low
-    assert within(Fraction(low + inside, low), epsilon)
-    features = np.array([[1.0], [-1.0]])
-    top = np.array([[0, 0, (FACES - 1) << 2]], dtype=np.uint64)  # the last face: spare, if any is
-    assert (FACES - common > inside) == (epsilon == 1e-12)  # the one budget here that leaves faces to spare
-    if epsilon == 1e-12:
-        block = len(tables.faces) - 1
-        assert [speak_product(tables.faces, block, features, who, 0, 1, top, 0) for who in (0, 1)] == [0, 0]
 
 
 def test_words_before_the_die_only_round() -> None:

@@ -1,6 +1,5 @@
 """The online regression in one compiled loop: the same functions as message by message, on the same dice."""
 
-
 import numpy as np
 import numpy.typing as npt
 from numba import njit

@@ -1,6 +1,5 @@
 """The paper's recursion in one compiled loop: the same functions as message by message, on the same dice."""
 
-
 import numpy as np
 import numpy.typing as npt
 from numba import njit

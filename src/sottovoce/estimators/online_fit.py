@@ -18,8 +18,9 @@ from sottovoce.errors import BadInput, Refused
 from sottovoce.estimators.online import State, know
 from sottovoce.estimators.online_gain import gain
 from sottovoce.estimators.online_knowledge import Knowledge, coefficients_size
+from sottovoce.estimators.online_root import FAR_OFF, Root, find_root, square_about
 from sottovoce.estimators.online_study import OnlineStudy
-from sottovoce.estimators.online_sums import FAR, GRADIENT, LOOKED, NEAR, POINT, SPREAD, TIGHT, Sums
+from sottovoce.estimators.online_sums import FAR, GRADIENT, NEAR, POINT, TIGHT
 from sottovoce.inference.region import Ellipsoid, normal_ellipsoid
 
 Floats = npt.NDArray[np.float64]
@@ -30,20 +31,7 @@ APART = 0.6  # standard errors between a point and the middle of its interval
 THIN, SHAKY = 0.2, 0.18  # min(tau, 1 - tau), and doubt, from which on coverage is known to be lower
 EARLIEST = 1000  # people: fewer are never said to be enough
 READY = 0.28  # relative standard deviation of a standard error up to which it is given
-FAR_OFF = 0.3  # of the dithers' square: the points' own, up to which the curvature they see is the dithers'
 VAGUE = 0.07  # relative variance of a standard error, by the moments as the bits alone tell them, likewise
-STEEPNESS = 1.5  # the density's slope, in units of density^2 / min(tau, 1 - tau), thought possible
-
-
-@dataclass(frozen=True)
-class Root:
-    """Where the mean gradient of one level is zero, with the covariance of that place."""
-
-    place: Floats
-    covariance: Floats
-    gradient: Floats  # what curvature adds to the mean gradient, per unit of square
-    nearness: float  # square of the points over square of the dithers
-    square: float  # of the points
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +67,7 @@ class OnlineFit:
     @cached_property
     def roots(self) -> tuple[Root, ...]:
         """Return the root of every level."""
-        return tuple(_root(self.study, self.knowledge, level) for level in range(self.study.levels))
+        return tuple(find_root(self.study, self.knowledge, level) for level in range(self.study.levels))
 
     @cached_property
     def point(self) -> Floats:
@@ -95,7 +83,7 @@ class OnlineFit:
         if n == 0:
             return np.asarray(study.start[level])
         place = self.roots[level].place - study.start[level]
-        square = _square(sums, level, place, knowledge) * float(sums.counts[TIGHT]) / n
+        square = square_about(sums, level, place, knowledge) * float(sums.counts[TIGHT]) / n
         square += float(sums.counts[[NEAR, FAR]] @ knowledge.dithers[level].square) / 2 / n
         mean = sums.vectors[:, :, level].sum(axis=0) / n
         curve = self._shared_curve(level)
@@ -184,46 +172,6 @@ class OnlineFit:
 def _worth(study: OnlineStudy, level: int) -> Floats:
     """Return the people whom the public guess is worth, along each direction."""
     return gain(study.density[level] * study.moments, study.omega[level], study.size)[2]
-
-
-def _square(sums: Sums, level: int, place: Floats, knowledge: Knowledge) -> float:
-    """Return half the mean square of x'(point - place) over the tight people; places are counted from the start."""
-    spread = sums.squares[SPREAD, level] / max(float(sums.counts[LOOKED]), 1.0)
-    spread = spread + np.tril(spread, -1).T
-    mean = sums.vectors[TIGHT, POINT, level] / max(float(sums.counts[TIGHT]), 1.0)
-    about = spread - np.outer(mean, place) - np.outer(place, mean) + np.outer(place, place)
-    return max(0.5 * float(np.trace(knowledge.moments.matrix @ about)), 0.0)
-
-
-def _root(study: OnlineStudy, knowledge: Knowledge, level: int) -> Root:
-    """Return the root of the regression, the curvature that the dithers saw taken out."""
-    sums, slope, omega = knowledge.window, knowledge.slopes[level], knowledge.omegas[level]
-    n = max(float(sums.counts[TIGHT]), 1.0)
-    point, gradient = sums.vectors[TIGHT, :, level] / n
-    inverse = np.linalg.inv(slope.matrix)
-    place, curve, left = point - inverse @ gradient, np.zeros(study.d), np.zeros(study.d)
-    dithers = knowledge.dithers[level]
-    far = float(dithers.people @ dithers.square) / 2 / max(float(dithers.people.sum()), 1.0)
-    steep = STEEPNESS * slope.density**2 / float(study.tails[level])
-    possible = steep**2 * np.diag(knowledge.moments.matrix)
-    square = nearness = 0.0
-    for _ in range(3):
-        square = _square(sums, level, place, knowledge)
-        nearness = square / far if far > 0 else math.inf
-        seen, weight = np.zeros(study.d), 0.0
-        for size in range(2):
-            people, half = float(dithers.people[size]), float(dithers.square[size]) / 2
-            if people > 0:
-                theirs = knowledge.whole.vectors[1 + size, :, level] / people
-                beyond = theirs[GRADIENT] - gradient - slope.matrix @ (theirs[POINT] - point)
-                seen += people * half * beyond
-                weight += people * half**2
-        noise = np.diag(omega) / max(weight, 1e-300)
-        left = possible / (1 + possible / noise)
-        curve = seen / max(weight, 1e-300) / (1 + noise / possible) if nearness < FAR_OFF else np.zeros(study.d)
-        place = point - inverse @ (gradient - curve * square)
-    covariance = inverse @ (omega / n + np.diag(left) * square**2) @ inverse.T
-    return Root(study.start[level] + place, covariance, curve, nearness, square)
 
 
 def _rounded_up(people: float) -> int:
