@@ -5,6 +5,7 @@ import os
 
 from benchmarks import (
     answers,
+    integration_table_b2,
     regression_default,
     regression_errors,
     regression_intervals,
@@ -14,7 +15,16 @@ from benchmarks import (
     walks,
 )
 
-PARTS = ("speed", "walks", "answers", "staged", "regression-speed", "regression-intervals", "regression-errors")
+PARTS = (
+    "speed",
+    "walks",
+    "answers",
+    "staged",
+    "regression-speed",
+    "regression-intervals",
+    "regression-errors",
+    "integration-table-b2",
+)
 
 
 def main() -> None:
@@ -38,6 +48,8 @@ def main() -> None:
         regression_intervals.run(max(options.replications // 2, 40))
     if "regression-errors" in options.parts:
         regression_errors.run(max(options.replications // 4, 40))
+    if "integration-table-b2" in options.parts:
+        integration_table_b2.run(max(options.replications, 2000))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ _HOMES = {
     "federated_quantiles": "sottovoce.facade.levels",
     "quantile_difference": "sottovoce.facade.difference",
     "compare": "sottovoce.facade.difference",
+    "integrated_quantile": "sottovoce.facade.integrated",
+    "SiteSummary": "sottovoce.facade.site_summary",
     "PrivateQuantileRegressor": "sottovoce.facade.regressor",
     "read_frame": "sottovoce.facade.tables",
     "read_files": "sottovoce.facade.tables",
@@ -27,8 +29,10 @@ if TYPE_CHECKING:
     from sottovoce.facade.difference import compare as compare
     from sottovoce.facade.difference import quantile_difference as quantile_difference
     from sottovoce.facade.federated import federated_quantile as federated_quantile
+    from sottovoce.facade.integrated import integrated_quantile as integrated_quantile
     from sottovoce.facade.levels import federated_quantiles as federated_quantiles
     from sottovoce.facade.regressor import PrivateQuantileRegressor as PrivateQuantileRegressor
+    from sottovoce.facade.site_summary import SiteSummary as SiteSummary
     from sottovoce.facade.tables import read_files as read_files
     from sottovoce.facade.tables import read_frame as read_frame
     from sottovoce.inference.asymptotic import asymptotic_variance as asymptotic_variance

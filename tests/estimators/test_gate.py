@@ -7,7 +7,7 @@ import pytest
 
 from sottovoce.errors import BadInput, Refused
 from sottovoce.estimators.asking import Crowd
-from sottovoce.estimators.gate import check, support
+from sottovoce.estimators.gate import PAIRS, SCARCE, STAGES, Limits, check, support
 
 
 def pooled(sizes: list[int], rate: float) -> Crowd:
@@ -15,17 +15,29 @@ def pooled(sizes: list[int], rate: float) -> Crowd:
     return Crowd(counts / counts.sum(), np.full(len(sizes), rate), counts)
 
 
+@pytest.mark.parametrize(("limits", "needed"), [(STAGES, 156.25), (PAIRS, 11.1111)], ids=["stages", "pairs"])
 @pytest.mark.parametrize("rate", [0.25, 0.462, 0.9])
 @pytest.mark.parametrize("tau", [0.1, 0.5, 0.8])
-def test_the_closed_form_divides_refused_from_accepted(rate: float, tau: float) -> None:
-    # pooled shares and one rate: N = 1 / (4 * .04^2 r^2 t0^2) = 156.25 / (r^2 t0^2)
-    needed = 156.25 / (rate * min(tau, 1 - tau)) ** 2
+def test_the_closed_form_divides_refused_from_accepted(rate: float, tau: float, limits: Limits, needed: float) -> None:
+    # pooled shares and one rate: N = 1 / (4 * .04^2 r^2 t0^2) = 156.25 / (r^2 t0^2), with .15 11.11 / (r^2 t0^2)
+    needed /= (rate * min(tau, 1 - tau)) ** 2
     with pytest.raises(Refused):
-        check(pooled([math.floor(needed * 0.999)], rate), tau, ("a",))
-    measured = check(pooled([math.ceil(needed * 1.001)], rate), tau, ("a",))
-    assert measured.ratio == pytest.approx(0.04, rel=1e-3)
-    assert measured.scarce
-    assert not check(pooled([math.ceil(needed * (0.04 / 0.03) ** 2 * 1.001)], rate), tau, ("a",)).scarce
+        check(pooled([math.floor(needed * 0.999)], rate), tau, ("a",), limits)
+    measured = check(pooled([math.ceil(needed * 1.001)], rate), tau, ("a",), limits)
+    assert measured.ratio == pytest.approx(limits.refuse, rel=5e-3)
+    assert measured.ratio < limits.refuse
+
+
+def test_without_limits_those_of_the_stages_hold() -> None:
+    between = pooled([1000], 0.5)
+    assert STAGES.refuse < support(between, 0.5).ratio < PAIRS.refuse
+    with pytest.raises(Refused):
+        check(between, 0.5, ("a",))
+    assert check(between, 0.5, ("a",), PAIRS).ratio == support(between, 0.5).ratio
+
+
+def test_pairs_begin_before_the_stages_warn_and_end_long_after() -> None:
+    assert SCARCE < STAGES.warn < STAGES.refuse < PAIRS.warn < PAIRS.refuse
 
 
 def test_how_the_records_lie_over_sites_does_not_matter_when_pooled() -> None:

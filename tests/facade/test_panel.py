@@ -8,6 +8,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.client.site import Site
+from sottovoce.estimators.gate import PAIRS, STAGES, Limits
 from sottovoce.facade.panel import prepare
 from sottovoce.sim.randomness import dice
 
@@ -144,12 +145,28 @@ def test_ties_are_hinted_at_unless_the_resolution_is_given() -> None:
     assert prepare([NORTH], 0.5, 1.0).hints == ()
 
 
-def test_a_barely_supported_level_is_warned_of_with_the_records_that_would_do() -> None:
-    rate = math.tanh(0.5)
-    records = int(200 / (rate * 0.5) ** 2)  # refused below 156.25, warned of below 277.8
-    (warning,) = prepare([np.linspace(0.0, 1.0, records)], 0.5, 1.0).warnings
+@pytest.mark.parametrize(
+    ("limits", "factor", "longer", "needed"),
+    [  # stages refuse below 156.25 and warn below 277.8, pairs below 11.1 and 100, all over (r t0)^2
+        (STAGES, 200, "half as long again", "5,300 records"),
+        (PAIRS, 50, "twice as long", "1,900 records"),
+    ],
+    ids=["stages", "pairs"],
+)
+def test_a_barely_supported_level_is_warned_of_with_the_records_that_would_do(
+    limits: Limits, factor: float, longer: str, needed: str
+) -> None:
+    records = int(factor / (math.tanh(0.5) * 0.5) ** 2)
+    (warning,) = prepare([np.linspace(0.0, 1.0, records)], 0.5, 1.0, limits=limits).warnings
     assert "barely supported" in warning
-    assert "5,300 records" in warning
+    assert f"may be {longer} as with ample data" in warning
+    assert needed in warning
+
+
+def test_limits_and_bounds_do_not_get_in_each_others_way() -> None:
+    panel = prepare([np.linspace(0.0, 1.0, 1_000)], 0.5, 1.0, bounds=(0.0, 2.0), limits=PAIRS)
+    assert panel.bounds == (0.0, 2.0)
+    assert STAGES.refuse < panel.support.ratio < PAIRS.refuse
 
 
 def test_thinned_records_are_judged_by_what_is_left() -> None:

@@ -1,20 +1,33 @@
 """The gate: can these records, at these budgets, support this quantile at all?
 
 ``s = sqrt(sum p^2 / (4 r^2 N))`` is the error of the estimated distribution function if every record answered at the
-quantile. Where ``s`` exceeds 4 % of the tail ``min(tau, 1 - tau)`` intervals stop covering, so the question is refused
-before anything is spent; from 3 % on it is answered with a warning.
+quantile. Beyond some part of the tail ``min(tau, 1 - tau)`` intervals stop covering or say nothing, so the question is
+refused before anything is spent; a little earlier it is answered with a warning. Three-point stages and walks go up to
+4 %, the pairs for scarce records (`estimators.scarce`), which the default turns to from 2 % on, up to 15 %.
 """
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from sottovoce.errors import Refused
 from sottovoce.estimators.asking import Crowd
 
-REFUSE, WARN = 0.04, 0.03
+SCARCE = 0.02
 MOST = 1e15
+
+
+class Limits(NamedTuple):
+    """From which ratio on a design warns, and how long intervals get there; from which ratio on it refuses."""
+
+    warn: float
+    refuse: float
+    longer: str
+
+
+STAGES, PAIRS = Limits(0.03, 0.04, "half as long again"), Limits(0.05, 0.15, "twice as long")
 
 
 @dataclass(frozen=True)
@@ -23,11 +36,6 @@ class Support:
 
     ratio: float
     drivers: tuple[float, ...]
-
-    @property
-    def scarce(self) -> bool:
-        """Tell whether the level is in the warning zone."""
-        return self.ratio > WARN
 
     def records_for(self, records: int, ratio: float) -> int:
         """Return how many records, divided over the sites as now, would bring the noise down to a ratio."""
@@ -41,18 +49,19 @@ def support(crowd: Crowd, tau: float) -> Support:
     return Support(math.sqrt(total) / min(tau, 1 - tau), tuple(float(part) for part in parts / total))
 
 
-def check(crowd: Crowd, tau: float, names: tuple[str, ...]) -> Support:
+def check(crowd: Crowd, tau: float, names: tuple[str, ...], limits: Limits = STAGES) -> Support:
     """Return the support of a level, or refuse with the number of records it would need."""
     measured = support(crowd, tau)
-    if measured.ratio > REFUSE:
+    if measured.ratio > limits.refuse:
         records = int(crowd.sizes.sum())
         worst = int(np.argmax(measured.drivers))
         blame = ""
         if len(names) > 1 and measured.drivers[worst] > 2 / len(names):
             blame = f" (site {names[worst]!r} causes {measured.drivers[worst]:.0%} of the noise)"
+        needed = measured.records_for(records, limits.refuse)
         raise Refused(
-            f"the {tau:g} quantile needs about {measured.records_for(records, REFUSE):,} records at these budgets and "
-            f"shares, and there are {records:,}{blame}: add records, raise epsilon, or ask a level nearer 0.5."
+            f"the {tau:g} quantile needs about {needed:,} records at these budgets and shares, "
+            f"and there are {records:,}{blame}: add records, raise epsilon, or ask a level nearer 0.5."
         )
     return measured
 

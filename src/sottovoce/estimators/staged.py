@@ -1,10 +1,13 @@
-"""The default method: search, pilot, then stages of frozen queries that double in size.
+"""The default method: search, pilot, then stages of frozen queries that double in size; pairs where records are scarce.
 
 Every query is answered by the same fraction of each site's records. After a search for location and scale, a pilot of
 three points and stages of three points close in on the quantile; where the distribution function is seen to bend as it
 does between two modes, or with ``robust``, stages have five points. The interval inverts the test that weighs the
 stages by their design (`inference.inversion`); what a stage shows may raise the allowance for its own curvature, which
 lengthens the interval, and never lowers it.
+
+Where the noise exceeds 2 % of the tail (`estimators.gate`), and ``robust`` is not asked for, the records left after the
+search are asked in pairs instead (`estimators.scarce`).
 """
 
 import math
@@ -17,9 +20,11 @@ import numpy as np
 from sottovoce.errors import Lost
 from sottovoce.estimators.asking import Ask, Counts, Crowd, Floats, Heard, Talker, present_shares
 from sottovoce.estimators.bending import Bends, dips_between_shoulders, steeper_pilot, steeper_shoulders
+from sottovoce.estimators.gate import SCARCE, support
 from sottovoce.estimators.guide import Guide
 from sottovoce.estimators.layout import BENT, five, three
 from sottovoce.estimators.pilot import find_pilot
+from sottovoce.estimators.scarce import Fitted, talk_pairs
 from sottovoce.estimators.search import Found, find
 from sottovoce.inference.inversion import Stage, root
 from sottovoce.inference.lens import back, through
@@ -40,6 +45,11 @@ class StagedStudy:
     bounds: tuple[float, float] | None = None
     scale: float | None = None
     robust: bool = False
+
+    @property
+    def scarce(self) -> bool:
+        """Tell whether the records are asked in pairs."""
+        return not self.robust and support(self.crowd, self.tau).ratio > SCARCE
 
 
 class Milestone(NamedTuple):
@@ -73,7 +83,7 @@ class Kept(NamedTuple):
     bend: float
 
 
-def talk(study: StagedStudy, found: Found | None = None) -> Generator[Ask, Counts, Local]:
+def talk(study: StagedStudy, found: Found | None = None) -> Generator[Ask, Counts, Local | Fitted]:
     """Run the whole conversation: search, pilot, stages; start again, with more care, where it got lost.
 
     ``found`` is a location and scale that another conversation has found already.
@@ -87,7 +97,11 @@ def talk(study: StagedStudy, found: Found | None = None) -> Generator[Ask, Count
         guide = Guide(found.centre, found.scale, study.tau)
         for heard in found.heard:
             guide.hear(heard)
-        for _ in range(3):
+        if study.scarce:
+            fitted = yield from talk_pairs(talker, study.tau, guide)
+            if fitted is not None:
+                return fitted
+        for _ in range(0 if study.scarce else 3):
             pilot = yield from find_pilot(talker, study.tau, guide)
             if pilot is None:
                 break

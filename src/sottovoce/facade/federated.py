@@ -8,10 +8,12 @@ from sottovoce.client.randomness import Dice, SystemDice
 from sottovoce.client.site import Site
 from sottovoce.engine.conversation import converse
 from sottovoce.errors import BadInput
+from sottovoce.estimators.gate import PAIRS, STAGES
+from sottovoce.estimators.scarce import Fitted
 from sottovoce.estimators.staged import Local, StagedStudy, talk
 from sottovoce.facade.panel import Panel, confidence, prepare
 from sottovoce.facade.result import QuantileResult
-from sottovoce.facade.solutions import Solution, StagedSolution
+from sottovoce.facade.solutions import Solution, staged_solution
 from sottovoce.facade.walking import Recursion, prepare_recursion, run_recursion
 from sottovoce.protocol.messages import Study
 
@@ -157,7 +159,15 @@ def plan_study(
     if walks and robust:
         raise BadInput("robust=True belongs to method 'staged'; leave it out.")
     panel = prepare(
-        sites, tau, epsilon, shares=shares, bounds=bounds, scale=scale, resolution=resolution, missing=missing
+        sites,
+        tau,
+        epsilon,
+        shares=shares,
+        bounds=bounds,
+        scale=scale,
+        resolution=resolution,
+        missing=missing,
+        limits=STAGES if walks or robust else PAIRS,
     )
     recursion = prepare_recursion(panel, method, schedule, participation, graph, norm) if walks else None
     return PlannedStudy(panel, recursion, level, method, robust)
@@ -176,7 +186,7 @@ def run_study(study: PlannedStudy, randomness: Dice | None = None, progress: Pro
     else:
         staged = StagedStudy(panel.tau, panel.crowd, panel.bounds, panel.scale, study.robust)
         local, rounds = converse(talk(staged), doors, progress)
-        solution, reports = StagedSolution(local), sum(door.spent for door in doors)
+        solution, reports = staged_solution(local), sum(door.spent for door in doors)
         warnings += staged_warnings(local, study.robust)
     return QuantileResult(
         panel=panel,
@@ -211,8 +221,8 @@ def open_sites(panel: Panel, randomness: Dice | None) -> list[Site]:
     ]
 
 
-def staged_warnings(local: Local, robust: bool) -> tuple[str, ...]:
+def staged_warnings(local: Local | Fitted, robust: bool) -> tuple[str, ...]:
     """Return what the stages noticed."""
-    if local.dips and not robust:
+    if isinstance(local, Local) and local.dips and not robust:
         return ("the density seems to dip at the quantile, as between two modes: compare with robust=True",)
     return ()

@@ -11,14 +11,15 @@ from sottovoce.client.randomness import Dice
 from sottovoce.engine.conversation import converse
 from sottovoce.errors import BadInput
 from sottovoce.estimators.asking import Ask, Counts, Crowd, Talker
-from sottovoce.estimators.gate import WARN, support
+from sottovoce.estimators.gate import PAIRS, STAGES, support
+from sottovoce.estimators.scarce import Fitted
 from sottovoce.estimators.search import find
 from sottovoce.estimators.staged import Local, StagedStudy, talk
 from sottovoce.estimators.together import together
 from sottovoce.facade.federated import Progress, check_callers, open_sites, staged_warnings
 from sottovoce.facade.panel import Panel, confidence, number, prepare
 from sottovoce.facade.result import QuantileResult, finite
-from sottovoce.facade.solutions import Interval, StagedSolution
+from sottovoce.facade.solutions import Interval, staged_solution
 
 FEWEST = 20  # records of a site for each level
 
@@ -126,13 +127,30 @@ def federated_quantiles(
     """
     levels = _levels(taus)
     confidence(level)
+    limits = STAGES if robust else PAIRS
     panel = prepare(
-        sites, 0.5, epsilon, shares=shares, bounds=bounds, scale=scale, resolution=resolution, missing=missing
+        sites,
+        0.5,
+        epsilon,
+        shares=shares,
+        bounds=bounds,
+        scale=scale,
+        resolution=resolution,
+        missing=missing,
+        limits=limits,
     )
     parts = _parts(split, levels, panel.crowd)
     panels = [
         prepare(
-            panel.table, tau, epsilon, shares=shares, bounds=bounds, scale=scale, resolution=resolution, thinned=part
+            panel.table,
+            tau,
+            epsilon,
+            shares=shares,
+            bounds=bounds,
+            scale=scale,
+            resolution=resolution,
+            thinned=part,
+            limits=limits,
         )
         for tau, part in zip(levels, parts, strict=True)
     ]
@@ -150,7 +168,7 @@ def federated_quantiles(
     results = tuple(
         QuantileResult(
             panel=replace(own, warnings=()),
-            solution=StagedSolution(local),
+            solution=staged_solution(local),
             level=level,
             method="staged",
             rounds=rounds,
@@ -163,7 +181,7 @@ def federated_quantiles(
     return QuantilesResult(results, level, tuple(parts))
 
 
-def _talk(panels: list[Panel], parts: list[float], robust: bool) -> Generator[Ask, Counts, list[Local]]:
+def _talk(panels: list[Panel], parts: list[float], robust: bool) -> Generator[Ask, Counts, list[Local | Fitted]]:
     """Search once for all levels, then run one conversation a level on its own part of the records."""
     whole = panels[0].crowd
     talker = Talker(whole)
@@ -202,7 +220,7 @@ def _parts(split: Sequence[float] | None, levels: list[float], crowd: Crowd) -> 
             )
         return parts
     equal = 1 / len(levels)
-    if max(support(crowd, tau).ratio / equal**0.5 for tau in levels) <= WARN:
+    if max(support(crowd, tau).ratio / equal**0.5 for tau in levels) <= STAGES.warn:
         return [equal] * len(levels)
     needs = [min(tau, 1 - tau) ** -2 for tau in levels]
     return [need / sum(needs) for need in needs]

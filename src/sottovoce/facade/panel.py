@@ -12,7 +12,7 @@ from sottovoce.client.reading.table import SiteTable, label_text, read_sites
 from sottovoce.client.ties import look_rounded
 from sottovoce.errors import BadInput
 from sottovoce.estimators.asking import Crowd, Floats
-from sottovoce.estimators.gate import Support, check
+from sottovoce.estimators.gate import STAGES, Limits, Support, check
 from sottovoce.protocol.channel import Channel
 
 
@@ -55,25 +55,26 @@ def prepare(
     resolution: Any = None,
     missing: str = "refuse",
     thinned: float = 1.0,
+    limits: Limits = STAGES,
 ) -> Panel:
-    """Check all input; ``thinned`` is the part of the records that will answer for this level."""
+    """Check all input; ``thinned`` is the part of the records that answers for this level, ``limits`` its design's."""
     table = sites if isinstance(sites, SiteTable) else read_sites(sites, missing=missing)
-    taus = np.array([_level(value, where) for value, where in _per_site(tau, table.names, "tau")])
-    channels = tuple(_channel(value, where) for value, where in _per_site(epsilon, table.names, "epsilon"))
+    taus = np.array([_level(value, where) for value, where in per_site(tau, table.names, "tau")])
+    channels = tuple(_channel(value, where) for value, where in per_site(epsilon, table.names, "epsilon"))
     weights, shares_name = _shares(shares, table)
     sizes = np.array([records.size for records in table.records], dtype=np.int64)
     crowd = Crowd(weights, np.array([rate_of(channel) for channel in channels]), sizes)
     step = _step(resolution, table)
-    limits = _bounds(bounds, table)
+    within = _bounds(bounds, table)
     width = _scale(scale, table)
     level = float(np.sum(weights * taus))
     effective = Crowd(weights, crowd.rates, np.maximum((sizes * thinned).astype(np.int64), 1))
-    measured = check(effective, level, table.names)
+    measured = check(effective, level, table.names, limits)
     warnings = []
-    if measured.scarce:
-        needed = measured.records_for(int(effective.sizes.sum()), 0.03)
+    if measured.ratio > limits.warn:
+        needed = measured.records_for(int(effective.sizes.sum()), limits.warn)
         warnings.append(
-            f"the {level:g} quantile is barely supported: the interval may be half as long again as with ample data; "
+            f"the {level:g} quantile is barely supported: the interval may be {limits.longer} as with ample data; "
             f"{needed:,} records would leave this zone"
         )
     hints = []
@@ -82,11 +83,11 @@ def prepare(
             "many records are tied, and ties spoil the interval: give resolution=, the step they are rounded to"
         )
     return Panel(
-        table, level, taus, channels, crowd, measured, shares_name, step, limits, width, tuple(warnings), tuple(hints)
+        table, level, taus, channels, crowd, measured, shares_name, step, within, width, tuple(warnings), tuple(hints)
     )
 
 
-def _per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, str]]:
+def per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, str]]:
     """Pair one value for all sites, or one a site, with the words that say where it came from."""
     if not isinstance(value, Mapping):
         return [(value, what)] * len(names)
@@ -154,7 +155,7 @@ def _shares(shares: Any, table: SiteTable) -> tuple[Floats, str]:
             f"shares must be 'pooled', 'equal' or a mapping from site to share, not a {type(shares).__name__}; "
             "choose one."
         )
-    weights = np.array([number(value, where) for value, where in _per_site(shares, table.names, "shares")])
+    weights = np.array([number(value, where) for value, where in per_site(shares, table.names, "shares")])
     if not np.all((weights > 0) & np.isfinite(weights)):
         worst = table.names[int(np.argmin(np.where(np.isfinite(weights), weights, -np.inf)))]
         raise BadInput(

@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scipy.special import stdtrit
+from scipy.special import stdtr, stdtrit
 
-from sottovoce.inference.normal import two_sided
+from sottovoce.inference import normal
 
 
 class Measured(NamedTuple):
@@ -40,7 +40,20 @@ def t_value(level: float, df: float) -> float:
     >>> round(t_value(0.95, 9), 4), round(t_value(0.95, math.inf), 4)
     (2.2622, 1.96)
     """
-    return two_sided(level) if df > 1e7 else float(stdtrit(df, (1 + level) / 2))
+    return normal.two_sided(level) if df > 1e7 else float(stdtrit(df, (1 + level) / 2))
+
+
+def p_value(t: float, df: float, alternative: str) -> float:
+    """Return the p-value of a statistic with Student's law that grows with the estimate.
+
+    >>> round(p_value(t_value(0.95, 9), 9, "two-sided"), 6)
+    0.05
+    """
+    if df > 1e7:
+        return normal.p_value(t, alternative)
+    if alternative == "two-sided":
+        return min(1.0, 2 * float(stdtr(df, -abs(t))))
+    return float(stdtr(df, -t if alternative == "greater" else t))
 
 
 def welch(weights: Sequence[float], sites: Sequence[Measured]) -> float:

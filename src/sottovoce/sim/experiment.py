@@ -16,9 +16,10 @@ import numpy as np
 from sottovoce.errors import Lost
 from sottovoce.estimators.asking import Crowd
 from sottovoce.estimators.gate import support
+from sottovoce.estimators.scarce import Fitted
 from sottovoce.estimators.staged import Local, StagedStudy, talk
+from sottovoce.facade.solutions import staged_solution
 from sottovoce.inference.asymptotic import standard_error
-from sottovoce.inference.inversion import invert
 from sottovoce.inference.normal import two_sided
 from sottovoce.sim.families import Floats, Generator
 from sottovoce.sim.populations import Mixture
@@ -88,7 +89,7 @@ class Score:
     replications: int
 
 
-def converse_fresh(cell: StagedCell, generator: Generator) -> tuple[Local, int]:
+def converse_fresh(cell: StagedCell, generator: Generator) -> tuple[Local | Fitted, int]:
     """Run one conversation with fresh records; return its outcome and the number of rounds."""
     crowd = cell.crowd
     conversation = talk(StagedStudy(cell.tau, crowd, cell.bounds, None, cell.robust))
@@ -113,9 +114,10 @@ def score(cell: StagedCell, replications: int, seed: int, level: float = 0.95) -
             local, rounds = converse_fresh(cell, generator)
         except Lost:
             continue
-        found = invert(local.stages, local.centre, local.reach, z)
+        found = staged_solution(local)
+        low, high = found.interval(level)
         searched = local.milestones[0].reports / local.milestones[-1].reports
-        rows.append((found.point, found.low, found.high, rounds, searched))
+        rows.append((found.point, low, high, rounds, searched))
     points, lows, highs, rounds_, searched_ = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
     truth, oracle = cell.truth, cell.oracle
     errors: Floats = np.abs(points - truth) / oracle

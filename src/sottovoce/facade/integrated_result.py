@@ -1,0 +1,233 @@
+"""What sources and a target give together: estimate, interval, weights, and the price of every assumption."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sottovoce.client.unit import Unit
+from sottovoce.facade.integration_combine import Combination, combine, refuted
+from sottovoce.facade.integration_measure import KnownSite
+from sottovoce.facade.integration_settings import Settings
+from sottovoce.facade.promise import promise
+from sottovoce.facade.result import finite
+from sottovoce.facade.solutions import Interval
+from sottovoce.inference import paper_weights
+
+if TYPE_CHECKING:
+    from sottovoce.facade.sensitivity import Sensitivity
+
+
+@dataclass(frozen=True)
+class IntegratedResult:
+    """One site's quantile, helped by others; print it, or `summary()`, for a table."""
+
+    settings: Settings = field(repr=False)
+    known: tuple[KnownSite, ...]
+    absent: tuple[str, ...]
+    unit: Unit = field(repr=False)
+    resolution: float
+    private: bool
+    per_person: bool = field(repr=False)
+    measured_warnings: tuple[str, ...] = field(repr=False)
+
+    @property
+    def tau(self) -> float:
+        """Return the level of the quantile."""
+        return self.settings.tau
+
+    @property
+    def level(self) -> float:
+        """Return the confidence level."""
+        return self.settings.level
+
+    @property
+    def method(self) -> str:
+        """Return how the sites were combined."""
+        return self.settings.method
+
+    @property
+    def target(self) -> KnownSite:
+        """Return what the target knows by itself."""
+        return self.known[0]
+
+    @property
+    def sources(self) -> tuple[KnownSite, ...]:
+        """Return the sources that help; those left out are named in the warnings."""
+        return tuple(site for site in self.known[1:] if site.usable)
+
+    @property
+    def estimate(self) -> float:
+        """Return the estimate, inside the interval, rounded to the public resolution if there is one."""
+        return self.rounded(self.combination.estimate)
+
+    @property
+    def interval(self) -> Interval:
+        """Return the interval at the level asked for."""
+        return Interval(self.rounded(self.combination.low), self.rounded(self.combination.high))
+
+    @property
+    def target_interval(self) -> Interval:
+        """Return the target's own interval, without any help."""
+        return Interval(self.rounded(self.target.low), self.rounded(self.target.high))
+
+    @property
+    def length_ratio(self) -> float:
+        """Return the length of the interval over that of the target's own."""
+        found, own = self.combination, self.target
+        return (found.high - found.low) / (own.high - own.low) if math.isfinite(own.high - own.low) else math.nan
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """Return how much each site counts in the estimate; they sum to one."""
+        used = dict(zip((site.name for site in (self.target, *self.sources)), self.combination.weights, strict=True))
+        return {name: used.get(name, 0.0) for name in (*(site.name for site in self.known), *self.absent)}
+
+    @property
+    def uniformly_valid(self) -> bool:
+        """Tell whether the interval covers whatever the sources' shifts; "known-bound" does if its bound holds."""
+        return self.method not in paper_weights.REASONS
+
+    @property
+    def reason(self) -> str | None:
+        """Return why the interval is not uniformly valid, or on what its validity rests."""
+        if self.method == "known-bound":
+            return (
+                "Valid if every source differs from the target by at most its bound, chosen before the data were seen."
+            )
+        return paper_weights.REASONS.get(self.method)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what is worth knowing before the interval is used."""
+        found = list(self.measured_warnings)
+        found += [
+            f"source {site.name!r} is left out: its own error is not known well enough"
+            for site in self.known[1:]
+            if not site.usable
+        ]
+        if self.method in paper_weights.REASONS:
+            found.append(paper_weights.REASONS[self.method])
+        if self.settings.bound is not None:
+            found += refuted(self.settings.bound, self.target, self.sources)
+        return tuple(found)
+
+    @property
+    def epsilon(self) -> Mapping[str, float]:
+        """Return the realised epsilon of each site that has records."""
+        return {site.name: site.epsilon for site in self.known if site.epsilon is not None}
+
+    @property
+    def reports(self) -> int:
+        """Return how many records answered."""
+        return sum(site.reports for site in self.known)
+
+    @property
+    def rounds(self) -> int:
+        """Return the rounds of the site that took most: sites are asked side by side."""
+        return max(site.rounds for site in self.known)
+
+    @property
+    def estimand(self) -> str:
+        """Return in words what is estimated."""
+        unit = "persons" if self.per_person else "records"
+        whose = self.target.name if self.target.name != "target" else "the target"
+        return f"the value below which {self.tau:.6g} of the {unit} of {whose} lie; sources help, and do not change it"
+
+    @property
+    def promise(self) -> str:
+        """Return the privacy promise of this run, in words."""
+        if not self.epsilon:
+            return "No record was read: every site gave a summary."
+        return promise(self.epsilon, self.private, self.per_person)
+
+    def sensitivity(self, bounds: Sequence[float] | None = None) -> "Sensitivity":
+        """Return the interval as a function of the assumed bound on the sources' differences.
+
+        Parameters
+        ----------
+        bounds
+            The bounds to show; by default from 0 to where less than 1 % is gained.
+        """
+        from sottovoce.facade.sensitivity import sensitivity
+
+        return sensitivity(self, bounds)
+
+    def format(self, value: float) -> str:
+        """Return a value in the unit of the records."""
+        if not math.isfinite(value):
+            return "-inf" if value < 0 else "inf"
+        return self.unit.format(value)
+
+    def rounded(self, value: float) -> float:
+        """Round to the public resolution."""
+        step = self.resolution
+        return float(f"{round(value / step) * step:.16g}") if step > 0 and math.isfinite(value) else value
+
+    def summary(self) -> str:
+        """Return a table that a statistician reads at a glance."""
+        from sottovoce.facade.integrated_summary import summary
+
+        return summary(self)
+
+    def plot(self, path: str | Path) -> Path:
+        """Draw each site's interval beside the combined one, and the sensitivity curve."""
+        from sottovoce.facade.integrated_plot import plot
+
+        return plot(self, path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, ready for strict JSON: what is infinite is None."""
+        low, high = self.interval
+        own = self.target_interval
+        return {
+            "estimand": self.estimand,
+            "tau": self.tau,
+            "method": self.method,
+            "estimate": self.estimate,
+            "interval": {"low": finite(low), "high": finite(high), "level": self.level},
+            "target_interval": {"low": finite(own.low), "high": finite(own.high), "level": self.level},
+            "length_ratio": finite(self.length_ratio),
+            "uniformly_valid": self.uniformly_valid,
+            "reason": self.reason,
+            "bound": dict(self.settings.bound) if self.settings.bound is not None else None,
+            "unit": self.unit.kind,
+            "text": {"estimate": self.format(self.estimate), "low": self.format(low), "high": self.format(high)},
+            "weights": dict(self.weights),
+            "sites": [self._site(site) for site in self.known],
+            "left_out": [site.name for site in self.known[1:] if not site.usable] + list(self.absent),
+            "private": self.private,
+            "epsilon": {name: finite(epsilon) for name, epsilon in self.epsilon.items()},
+            "reports": self.reports,
+            "rounds": self.rounds,
+            "resolution": self.resolution or None,
+            "warnings": list(self.warnings),
+            "promise": self.promise,
+        }
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    @cached_property
+    def combination(self) -> Combination:
+        """Combine what the sites know."""
+        return combine(self.settings, self.target, self.sources)
+
+    def _site(self, site: KnownSite) -> dict[str, Any]:
+        """Return one site as plain values."""
+        return {
+            "name": site.name,
+            "role": "target" if site is self.target else "source",
+            "kind": site.kind,
+            "estimate": self.rounded(site.measured.estimate),
+            "low": finite(self.rounded(site.low)),
+            "high": finite(self.rounded(site.high)),
+            "error": finite(site.measured.error),
+            "df": finite(site.measured.df),
+            "epsilon": None if site.epsilon is None else finite(site.epsilon),
+            "records": site.records,
+            "reports": site.reports,
+            "weight": self.weights[site.name],
+        }

@@ -1,0 +1,71 @@
+"""From what the sites know to one estimate and interval, by the method that was asked for."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from sottovoce.facade.integration_measure import KnownSite
+from sottovoce.facade.integration_settings import Settings
+from sottovoce.inference import conservative, known_bound, paper_weights, valid
+from sottovoce.inference.measured import t_value, welch
+
+
+class Combination(NamedTuple):
+    """What a method makes of the sites: weights are those of the target and the sources that were used."""
+
+    estimate: float
+    low: float
+    high: float
+    weights: tuple[float, ...]
+
+
+def combine(settings: Settings, target: KnownSite, sources: Sequence[KnownSite]) -> Combination:
+    """Combine a target with its usable sources."""
+    own, level, measured = (target.low, target.high), settings.level, [site.measured for site in sources]
+    if not 0 < target.measured.error < math.inf:
+        return Combination(target.measured.estimate, *own, (1.0, *[0.0] * len(sources)))
+    if settings.method == "valid":
+        trusted = all(site.trusted for site in sources)
+        return Combination(*valid.combine(target.measured, own, measured, level, trusted))
+    if settings.method in paper_weights.METHODS:
+        return _paper(settings, target, sources)
+    if settings.bound is not None:
+        limits = [settings.bound[site.name] for site in sources]
+        bounded = known_bound.combine(target.measured, measured, limits, level, common(target, sources))
+        found = Combination(bounded.estimate, bounded.low, bounded.high, bounded.weights)
+    else:
+        cautious = conservative.combine(target.measured, measured, level)
+        found = Combination(cautious.estimate, cautious.low, cautious.high, cautious.weights)
+    # without help, the target's own interval edge by edge
+    return found if found.weights[0] < 1 else Combination(target.measured.estimate, *own, found.weights)
+
+
+def _paper(settings: Settings, target: KnownSite, sources: Sequence[KnownSite]) -> Combination:
+    """Combine as the paper does."""
+    weighed = paper_weights.combine(
+        settings.method,
+        target.measured,
+        [site.measured for site in sources],
+        settings.level,
+        records=float(sum(site.records or 0 for site in (target, *sources))),
+        variance=settings.variance,
+        quantile=settings.quantile,
+        caution=settings.caution,
+    )
+    return Combination(weighed.estimate, weighed.low, weighed.high, weighed.weights)
+
+
+def common(target: KnownSite, sources: Sequence[KnownSite]) -> list[bool]:
+    """Tell which sources share the private design with the target, and so its small bias."""
+    return [target.kind == "private" and site.kind == "private" for site in sources]
+
+
+def refuted(bounds: Mapping[str, float], target: KnownSite, sources: Sequence[KnownSite]) -> list[str]:
+    """Say which bounds the data contradict, at 99.9 % over all sources together."""
+    found = []
+    for site in sources:
+        both = [target.measured, site.measured]
+        reach = t_value(1 - 0.001 / len(sources), welch([1.0, 1.0], both)) * math.hypot(*(each.error for each in both))
+        if abs(site.measured.estimate - target.measured.estimate) - bounds[site.name] > reach:
+            found.append(f"the bound of source {site.name!r} is contradicted by the data: do not use this interval")
+    return found

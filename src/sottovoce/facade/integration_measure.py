@@ -1,0 +1,170 @@
+"""Ask each site alone, and write down what it knows of its own quantile: estimate, error, degrees of freedom."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sottovoce.client.order_statistics import dithered, rank_interval, rank_summary
+from sottovoce.client.randomness import Dice, SystemDice
+from sottovoce.engine.chains import run_chains
+from sottovoce.errors import BadInput, Lost
+from sottovoce.estimators.chains import ChainStudy
+from sottovoce.facade.federated import open_sites, run_study
+from sottovoce.facade.integration_sites import PlannedSite, PlannedSites
+from sottovoce.facade.solutions import FittedSolution, Solution
+from sottovoce.inference.measured import Measured
+from sottovoce.inference.normal import two_sided
+
+LEAST_DF = 4.0  # a source whose error is known worse than this is left out
+
+
+@dataclass(frozen=True)
+class KnownSite:
+    """What is known of a site: its three numbers, its own interval at the level asked, and what that cost."""
+
+    name: str
+    kind: str
+    measured: Measured
+    low: float
+    high: float
+    epsilon: float | None
+    records: int | None
+    reports: int = 0
+    rounds: int = 0
+    private: bool = True
+    trusted: bool = True
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def usable(self) -> bool:
+        """Tell whether a source may help: its estimate is a number and its error is known well enough."""
+        error, df = self.measured.error, self.measured.df
+        return math.isfinite(self.measured.estimate) and (not self.trusted or (0 < error < math.inf and df >= LEAST_DF))
+
+
+@dataclass(frozen=True)
+class Chains:
+    """How the paper's chains are run at private sites (3.6): how many, and the constant and power of the step."""
+
+    number: int = 10
+    constant: float = 1.0
+    power: float = 0.6
+
+
+def measure_sites(
+    plan: PlannedSites,
+    level: float,
+    chains: Chains | None,
+    randomness: Dice | None,
+    progress: Callable[[int], None] | None,
+) -> tuple[list[KnownSite], tuple[str, ...]]:
+    """Measure all sites, those without a budget first; a source whose search is lost is left out with a warning."""
+    dice = SystemDice() if randomness is None else randomness
+    parts = dice.split(len(plan.sites))
+    known: dict[str, KnownSite] = {}
+    warnings: list[str] = []
+    order = sorted(range(len(plan.sites)), key=lambda i: (plan.sites[i].kind == "private", i))
+    for i in order:
+        site, own = plan.sites[i], parts[i]
+        try:
+            known[site.name] = _measure(site, i == 0, level, chains, own, progress)
+        except Lost as error:
+            if i == 0:
+                raise
+            warnings.append(f"source {site.name!r} is left out: {str(error).rstrip('.')}")
+    for name, found in known.items():
+        warnings += [f"site {name!r}: {text}" if len(known) > 1 else text for text in found.warnings]
+    return [known[site.name] for site in plan.sites if site.name in known], tuple(warnings)
+
+
+def _measure(
+    site: PlannedSite,
+    is_target: bool,
+    level: float,
+    chains: Chains | None,
+    dice: Any,
+    progress: Callable[[int], None] | None,
+) -> KnownSite:
+    """Measure one site by what it has."""
+    if site.summary is not None:
+        measured = site.summary.measured()
+        low, high = measured.interval(level) if site.summary.trusted else (-math.inf, math.inf)
+        return KnownSite(
+            site.name, "summary", measured, low, high, None, site.size, private=True, trusted=site.summary.trusted
+        )
+    assert site.study is not None
+    if site.kind == "open":
+        return _open(site, is_target, level, dice, progress)
+    if chains is not None:
+        return _chained(site, level, chains, dice, progress)
+    result = run_study(site.study, dice, progress)
+    low, high = result.solution.interval(level)
+    return KnownSite(
+        site.name,
+        "private",
+        measured_of(result.solution, level),
+        low,
+        high,
+        result.epsilon[site.name],
+        site.size,
+        result.reports,
+        result.rounds,
+        result.private,
+        warnings=result.warnings,
+    )
+
+
+def measured_of(solution: Solution, level: float) -> Measured:
+    """Return what a finished study knows; of an inverted test, the error that its interval has with a normal law."""
+    if isinstance(solution, FittedSolution):
+        return solution.fitted.measured
+    low, high = solution.interval(level)
+    return Measured(solution.point, (high - low) / (2 * two_sided(level)))
+
+
+def _open(
+    site: PlannedSite, is_target: bool, level: float, dice: Any, progress: Callable[[int], None] | None
+) -> KnownSite:
+    """Read off order statistics, of dithered records where the study has a resolution."""
+    assert site.study is not None
+    panel = site.study.panel
+    records = dithered(panel.table.records[0], panel.resolution, dice)
+    summary = rank_summary(records, panel.tau)
+    who = "the target" if is_target else f"source {site.name!r}"
+    if not summary.error > 0:
+        raise BadInput(
+            f"{who} has no variance: its records around the {panel.tau:g} quantile are all equal; leave it out, or "
+            "give resolution=, the step they are rounded to."
+        )
+    low, high = rank_interval(records, panel.tau, level)
+    size = panel.table.records[0].size
+    if progress is not None:
+        progress(size)
+    return KnownSite(
+        site.name, "open", Measured(*summary), low, high, math.inf, size, size, 1, False, warnings=panel.warnings
+    )
+
+
+def _chained(
+    site: PlannedSite, level: float, chains: Chains, dice: Any, progress: Callable[[int], None] | None
+) -> KnownSite:
+    """Run the paper's parallel chains at a private site."""
+    assert site.study is not None
+    panel = site.study.panel
+    [door] = open_sites(panel, dice)
+    study = ChainStudy(panel.tau, panel.channels[0], chains.number, chains.constant, chains.power)
+    found = run_chains(door, study, bounds=panel.bounds, scale=panel.scale, progress=progress)
+    low, high = found.measured.interval(level)
+    return KnownSite(
+        site.name,
+        "private",
+        found.measured,
+        low,
+        high,
+        panel.channels[0].epsilon,
+        site.size,
+        found.reports,
+        found.rounds,
+        door.private and not panel.table.seeded,
+    )

@@ -1,0 +1,113 @@
+"""How a target and its sources are combined: checked before anything is asked."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sottovoce.client.reading.table import label_text
+from sottovoce.client.unit import Unit
+from sottovoce.errors import BadInput
+from sottovoce.estimators.chains import SHORTEST
+from sottovoce.facade.integration_measure import Chains
+from sottovoce.facade.integration_sites import PlannedSites
+from sottovoce.facade.panel import confidence, number
+from sottovoce.inference import kabaila_giri, paper_weights
+from sottovoce.inference.paper_weights import METHODS as PAPER
+
+METHODS = ("valid", "conservative", "known-bound", *PAPER)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How sites are combined: checked, and nothing asked yet."""
+
+    method: str
+    level: float
+    tau: float
+    bound: Mapping[str, float] | None
+    variance: str
+    quantile: str
+    caution: float
+    chains: Chains | None
+
+
+def check_settings(
+    method: Any, level: Any, tau: Any, variance: Any, quantile: Any, caution: Any, sites: Any, chains: Any
+) -> Settings:
+    """Check how sites are combined."""
+    for what, value, known in (
+        ("method", method, METHODS),
+        ("variance", variance, paper_weights.VARIANCES),
+        ("quantile", quantile, paper_weights.QUANTILES),
+        ("sites", "staged" if sites is None else sites, ("staged", "chains")),
+    ):
+        if not isinstance(value, str) or value not in known:
+            raise BadInput(f"{what} {value!r} is unknown; choose one of {', '.join(map(repr, known))}.")
+    asked = confidence(level)
+    if method == "valid":
+        kabaila_giri.table(asked)
+    walks = method in PAPER if sites is None else sites == "chains"
+    if walks and method not in PAPER:
+        raise BadInput(f"chains belong to the paper's methods, not to {method!r}; leave sites out.")
+    if method not in PAPER and (variance, quantile, caution) != ("printed", "z", 1.96):
+        raise BadInput("variance, quantile and caution belong to the paper's methods; leave them out.")
+    margin = number(caution, "caution")
+    if not 0 <= margin < math.inf:
+        raise BadInput(f"caution must be a number of errors, 0 or more, not {caution!r}; the paper's is 1.96.")
+    if isinstance(chains, bool) or not isinstance(chains, int) or chains < 2:
+        raise BadInput(f"chains must be a whole number of at least 2, not {chains!r}; the paper's is 10.")
+    level_asked = number(tau, "tau") if not isinstance(tau, Mapping) else math.nan
+    return Settings(method, asked, level_asked, None, variance, quantile, margin, Chains(chains) if walks else None)
+
+
+def with_bound(settings: Settings, bound: Any, plan: PlannedSites) -> Settings:
+    """Add the bound of each source, where the method needs one."""
+    if settings.method != "known-bound":
+        if bound is not None:
+            raise BadInput(f"bound belongs to method 'known-bound', not to {settings.method!r}; choose one.")
+        return settings
+    if bound is None:
+        raise BadInput("method 'known-bound' needs bound=, the largest difference between a source and the target.")
+    names = [site.name for site in plan.sources]
+    if not isinstance(bound, Mapping):
+        shared = width_of(bound, "bound", plan.unit)
+        limits = dict.fromkeys(names, shared)
+    else:
+        given = {label_text(name): value for name, value in bound.items()}
+        unknown, absent = [n for n in given if n not in names], [n for n in names if n not in given]
+        if unknown or absent:
+            text = f"names {unknown[0]!r}, which is no source" if unknown else f"says nothing of source {absent[0]!r}"
+            raise BadInput(f"bound {text}; give one for each source, or one number for all.")
+        limits = {name: width_of(given[name], f"bound of source {name!r}", plan.unit) for name in names}
+    return replace(settings, bound=limits)
+
+
+def width_of(value: Any, where: str, unit: Unit) -> float:
+    """Return a width in the unit of the records, or refuse one below zero."""
+    if isinstance(value, str) and unit.kind != "number":
+        width = Unit("duration").parse(value, where=where) / (86400 if unit.kind == "date" else 1)
+    else:
+        width = number(value, where)
+    if not width >= 0:
+        raise BadInput(f"{where} is {value!r}; give the largest difference you allow, 0 or more.")
+    return width
+
+
+def check_sites(settings: Settings, plan: PlannedSites) -> None:
+    """Refuse sites that lack what the method needs, before anything is spent."""
+    for site in plan.sites:
+        if settings.method != "valid" and site.summary is not None and not site.summary.trusted:
+            raise BadInput(
+                f"source {site.name!r} has no standard error to be trusted, and method {settings.method!r} needs one; "
+                "leave it out, or use method 'valid'."
+            )
+        if settings.method == "decay" and site.size is None:
+            raise BadInput(f"method 'decay' needs the number of records of {site.name!r}; give n= in its summary.")
+        if settings.chains is not None and site.kind == "private":
+            needed = settings.chains.number * SHORTEST
+            if (site.size or 0) < needed:
+                raise BadInput(
+                    f"site {site.name!r} has {site.size:,} records, and {settings.chains.number} chains need "
+                    f"{needed:,}; add records, or run fewer chains."
+                )

@@ -1,0 +1,230 @@
+"""Who takes part when sources help a target: sites with records, private or not, and sites that give a summary.
+
+Everything is checked here, before any record answers: names, budgets, sizes, and that the target is not among its
+sources.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sottovoce.client.order_statistics import records_needed
+from sottovoce.client.reading.table import SiteTable, label_text, read_sites
+from sottovoce.client.unit import NUMBER, Unit
+from sottovoce.errors import BadInput, Refused
+from sottovoce.facade.federated import PlannedStudy, plan_study
+from sottovoce.facade.panel import number, per_site
+from sottovoce.facade.site_summary import SiteSummary, summary_from
+
+TARGET = "target"
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedSite:
+    """A site before it is measured: ``study`` where it has records, ``summary`` where it gives numbers."""
+
+    name: str
+    study: PlannedStudy | None = None
+    summary: SiteSummary | None = None
+
+    @property
+    def kind(self) -> str:
+        """Return "private", "open" (records without a budget), or "summary"."""
+        if self.study is None:
+            return "summary"
+        return "private" if math.isfinite(self.study.panel.channels[0].epsilon) else "open"
+
+    @property
+    def size(self) -> int | None:
+        """Return the number of records, where it is known."""
+        if self.study is not None:
+            return int(self.study.panel.crowd.sizes[0])
+        return self.summary.n if self.summary is not None else None
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedSites:
+    """All sites, the target first, and the unit of their records."""
+
+    sites: tuple[PlannedSite, ...]
+    unit: Unit
+    seeded: bool
+    per_person: bool
+
+    @property
+    def target(self) -> PlannedSite:
+        """Return the site whose quantile is wanted."""
+        return self.sites[0]
+
+    @property
+    def sources(self) -> tuple[PlannedSite, ...]:
+        """Return the sites that may help."""
+        return self.sites[1:]
+
+
+def plan_sites(
+    target: Any, sources: Any, tau: Any, epsilon: Any, level: float, missing: str, **known: Any
+) -> PlannedSites:
+    """Check who takes part; ``known`` are bounds, scale and resolution, the same for all sites."""
+    name, own, others = _named(target, sources)
+    if name in others:
+        raise BadInput(
+            f"the target {name!r} is among the sources too; a site cannot help itself: take it out of the sources."
+        )
+    given = {name: own, **others}
+    summaries = {site: summary_from(value, _where(site, name)) for site, value in given.items() if _is_summary(value)}
+    table = _read({site: value for site, value in given.items() if site not in summaries}, missing)
+    if table is not None:
+        _check_apart(table, name)
+    studies = {} if table is None else _studies(table, name, tau, epsilon, level, summaries, known)
+    if table is None:
+        _check_tau(tau)
+    planned = tuple(PlannedSite(site, studies.get(site), summaries.get(site)) for site in given)
+    if planned[0].summary is not None and not planned[0].summary.trusted:
+        raise BadInput(f"the target {name!r} has no standard error to be trusted; only a source can do without.")
+    return PlannedSites(
+        planned,
+        NUMBER if table is None else table.unit,
+        table is not None and table.seeded,
+        table is not None and table.per_person,
+    )
+
+
+def _named(target: Any, sources: Any) -> tuple[str, Any, dict[str, Any]]:
+    """Return the target's name, the target, and the sources by name."""
+    others = _by_name(sources)
+    if isinstance(target, str):
+        if target not in others:
+            raise BadInput(f"the target {target!r} is not one of the sites {_some(others)}; name one of them.")
+        return target, others.pop(target), others
+    if isinstance(target, SiteTable):
+        if len(target.names) != 1:
+            raise BadInput(f"the target must be one site, not {len(target.names)}; name one of them.")
+        return target.names[0], target, others
+    if isinstance(target, Mapping) and not _is_summary(target):
+        if len(target) != 1:
+            raise BadInput(f"the target must be one site, not a mapping of {len(target)}; give {{name: records}}.")
+        [(name, own)] = target.items()
+        return label_text(name), own, others
+    return TARGET, target, others
+
+
+def _by_name(sources: Any) -> dict[str, Any]:
+    """Return the sources by name."""
+    if sources is None:
+        return {}
+    if isinstance(sources, SiteTable):
+        return {name: _part(sources, i) for i, name in enumerate(sources.names)}
+    if isinstance(sources, Mapping) and not _is_summary(sources):
+        found = {label_text(name): value for name, value in sources.items()}
+        if len(found) < len(sources):
+            raise BadInput("two sources have the same name; give each its own.")
+        return found
+    if isinstance(sources, Sequence) and not isinstance(sources, str | bytes):
+        if sources and all(isinstance(value, int | float) for value in sources):
+            raise BadInput(
+                "sources is one column of numbers; give a mapping from name to records, or a list of columns."
+            )
+        return {f"source {i}": value for i, value in enumerate(sources, 1)}
+    raise BadInput(
+        f"sources must be a mapping from name to records or summary, or a list of them, not a "
+        f"{type(sources).__name__}; give {{}} for none."
+    )
+
+
+def _is_summary(value: Any) -> bool:
+    """Tell numbers about a site from its records."""
+    return isinstance(value, SiteSummary) or (isinstance(value, Mapping) and "estimate" in value)
+
+
+def _read(given: Mapping[str, Any], missing: str) -> SiteTable | None:
+    """Read all sites that have records, in one unit."""
+    if not given:
+        return None
+    tables = [value for value in given.values() if isinstance(value, SiteTable)]
+    if not tables:
+        return read_sites(given, missing=missing)
+    rest = {name: value for name, value in given.items() if not isinstance(value, SiteTable)}
+    if rest:
+        tables.append(read_sites(rest, missing=missing))
+    units = {table.unit.kind for table in tables}
+    if len(units) > 1:
+        raise BadInput(f"the sites measure different things, {' and '.join(sorted(units))}; give records of one kind.")
+    held = {
+        name: (records, table) for table in tables for name, records in zip(table.names, table.records, strict=True)
+    }
+    return replace(
+        tables[0],
+        names=tuple(given),
+        records=tuple(held[name][0] for name in given),
+        dropped={name: held[name][1].dropped.get(name, 0) for name in given},
+        seeded=any(table.seeded for table in tables),
+        per_person=all(table.per_person for table in tables),
+    )
+
+
+def _part(table: SiteTable, i: int) -> SiteTable:
+    """Return one site of a table."""
+    name = table.names[i]
+    return replace(table, names=(name,), records=(table.records[i],), dropped={name: table.dropped.get(name, 0)})
+
+
+def _check_apart(table: SiteTable, target: str) -> None:
+    """Refuse records that two sites share: they would not be independent."""
+    for i, one in enumerate(table.records):
+        for j in range(i):
+            if one.overlaps(table.records[j]):
+                pair = (table.names[j], table.names[i])
+                if target in pair:
+                    other = pair[0] if pair[1] == target else pair[1]
+                    raise BadInput(f"the target's records are among the sources, at {other!r}; take them out there.")
+                raise BadInput(f"the sources {pair[0]!r} and {pair[1]!r} share records; give each record to one site.")
+
+
+def _studies(
+    table: SiteTable, target: str, tau: Any, epsilon: Any, level: float, summaries: Mapping[str, Any], known: Any
+) -> dict[str, PlannedStudy]:
+    """Plan one study for each site that has records, or say which site cannot be asked."""
+    if isinstance(epsilon, Mapping):  # a budget for a site without records is nothing to complain of
+        epsilon = {name: value for name, value in epsilon.items() if label_text(name) not in summaries}
+    if isinstance(tau, Mapping):
+        raise BadInput("tau must be one level: the sources help with the target's own quantile; give one number.")
+    budgets = dict(zip(table.names, (value for value, _ in per_site(epsilon, table.names, "epsilon")), strict=True))
+    found = {}
+    for i, name in enumerate(table.names):
+        try:
+            study = plan_study(_part(table, i), tau, {name: budgets[name]}, level=level, **known)
+        except Refused as error:
+            raise Refused(f"{_where(name, target)} has too few records: {error}") from None
+        if math.isinf(study.panel.channels[0].epsilon):
+            level_of, size = study.panel.tau, table.records[i].size
+            needed = max(records_needed(level_of, level), records_needed(level_of))
+            if size < needed:
+                raise BadInput(
+                    f"{_where(name, target)} has {size:,} records, and an interval for its {level_of:g} quantile "
+                    f"needs {needed:,}; add records, or ask a level nearer 0.5."
+                )
+        found[name] = study
+    return found
+
+
+def _check_tau(tau: Any) -> None:
+    """Check the level where no site has records to ask it of."""
+    if not 0 < number(tau, "tau") < 1:
+        raise BadInput(f"tau must lie strictly between 0 and 1, not {tau!r}; give 0.9 for nine out of ten.")
+
+
+def _where(name: str, target: str) -> str:
+    return (
+        f"the target {name!r}"
+        if name == target and name != TARGET
+        else "the target"
+        if name == target
+        else f"source {name!r}"
+    )
+
+
+def _some(names: Mapping[str, Any]) -> str:
+    listed = list(names)
+    return ", ".join(map(repr, listed[:6])) + (f" and {len(listed) - 6} more" if len(listed) > 6 else "")

@@ -1,0 +1,1 @@
+"""Simulations of data integration: one site helped by the others."""
