@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
+from sottovoce.estimators.gate import PAIRS
 from sottovoce.sim.experiment import StagedCell
 from sottovoce.sim.populations import Population, blend, homogeneous, population
 
 SITES = 10
-BANDS = ((0.0, 0.006), (0.006, 0.02), (0.02, 0.04))
+BANDS = ((0.0, 0.006), (0.006, 0.02), (0.02, 0.04), (0.04, 0.15))  # stages in the first two, pairs beyond
 
 # the constants of the method were chosen on these ...
 TUNED: dict[str, Population] = {
@@ -68,7 +69,7 @@ def staged_cells(families: dict[str, Population]) -> Iterator[StagedCell]:
                         (rate,) * SITES,
                         (records // SITES,) * SITES,
                     )
-                    if cell.support <= 0.04:
+                    if cell.support <= PAIRS.at(tau).refuse:
                         yield cell
 
 

@@ -65,7 +65,7 @@ def test_the_python_of_the_readme_runs(block: str, capsys: pytest.CaptureFixture
 @pytest.mark.skipif(UNCOMPILED, reason="half a million answers take minutes when they are not compiled")
 @pytest.mark.usefixtures("loaded_dice")
 def test_the_regression_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (block,) = blocks(README, "py")
+    block, _ = blocks(README, "py")
     names: dict[str, Any] = {}
     exec(compile(block, "README.md", "exec"), names)
     said = capsys.readouterr().out
@@ -73,6 +73,19 @@ def test_the_regression_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -
     assert "Predicted standard errors for 300,000 people" in said
     low, high = names["m"].confidence_interval(0.999, contrast=[0, 1, 0])
     assert low < 1.6 < high
+
+
+@pytest.mark.skipif(UNCOMPILED, reason="eighty thousand answers take a minute when they are not compiled")
+@pytest.mark.usefixtures("loaded_dice")
+def test_the_help_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    _, block = blocks(README, "py")
+    names: dict[str, Any] = {}
+    exec(compile(block, "README.md", "exec"), names)
+    said = capsys.readouterr().out
+    assert "One site helped by others, tau = 0.5" in said
+    assert "bound" in said
+    own = names["r"].target.measured
+    assert abs(own.estimate - 16.78347) < 5 * own.error  # five standard errors: below 1e-6, two-sided
 
 
 def test_there_is_python_of_about_twelve_lines() -> None:

@@ -19,7 +19,7 @@ from sottovoce.estimators.pace import decay
 from sottovoce.estimators.schedule import elapsed
 from sottovoce.estimators.staged import StagedStudy, talk
 from sottovoce.estimators.study import SgdStudy
-from sottovoce.inference import inversion
+from sottovoce.facade.solutions import staged_solution
 from sottovoce.inference.self_normalised import Memory
 from sottovoce.sim.randomness import dice
 
@@ -72,9 +72,9 @@ def walk(order: Sequence[int]) -> Subject:
     )
 
 
-def conversation(order: Sequence[int]) -> Subject:
+def conversation(order: Sequence[int], records: int = 20_000) -> Subject:
     sites = list(order)
-    crowd = Crowd(SHARES[sites], RATES[sites], np.full(SITES, 20_000))
+    crowd = Crowd(SHARES[sites], RATES[sites], np.full(SITES, records))
     study = StagedStudy(0.7, crowd, bounds=(-20.0, 20.0))
 
     def start() -> Any:
@@ -93,7 +93,7 @@ def conversation(order: Sequence[int]) -> Subject:
     def point(state: history.History) -> float:
         local = history.outcome(start, state)
         assert local is not None
-        return inversion.root(local.stages, local.centre, local.reach)
+        return staged_solution(local).point
 
     return Subject(
         study,
@@ -109,7 +109,14 @@ def conversation(order: Sequence[int]) -> Subject:
     )
 
 
-CASES: dict[str, Callable[[Sequence[int]], Subject]] = {"sgd": walk, "history": conversation}
+def scarce(order: Sequence[int]) -> Subject:
+    """Converse with a fifth of the records, who are asked in pairs."""
+    subject = conversation(order, 4_000)
+    assert subject.study.scarce
+    return subject
+
+
+CASES: dict[str, Callable[[Sequence[int]], Subject]] = {"sgd": walk, "history": conversation, "history-pairs": scarce}
 ONE_PERSON = {"plain_step"}  # a person a step, not sites: replayed bit for bit in tests/engine/test_plain.py
 every = pytest.mark.parametrize("make", CASES.values(), ids=CASES)
 
@@ -119,7 +126,7 @@ def test_every_estimator_has_a_case() -> None:
     modules = {name: importlib.import_module(f"{estimators.__name__}.{name}") for name in names}
     assert {
         name for name, module in modules.items() if all(hasattr(module, verb) for verb in ("init", "query", "step"))
-    } == {*CASES, *ONE_PERSON}
+    } == {*(name.partition("-")[0] for name in CASES), *ONE_PERSON}
 
 
 def frozen(value: Any) -> Any:

@@ -1,6 +1,7 @@
 """A footing lies near the quantile, and its density near that of the records, in any unit."""
 
 from collections.abc import Generator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,24 +37,33 @@ def test_a_footing_is_near(tau: float, location: float, scale: float) -> None:
     assert found.unit == pytest.approx(0.399 / found.density)
 
 
+def asked(tau: float, **knowledge: Any) -> list[int]:
+    """Return how many records each ask of a search takes."""
+    counts = []
+
+    def counted() -> Generator[Ask, Counts, Footing]:
+        talk = find_footing(CROWD, tau, **knowledge)
+        ask = next(talk)
+        while True:
+            counts.append(int(ask.counts.sum()))
+            ones = yield ask
+            try:
+                ask = talk.send(ones)
+            except StopIteration as stop:
+                found: Footing = stop.value
+                return found
+
+    answered(counted(), 5.0, 1.0)
+    return counts
+
+
 def test_bounds_shorten_the_search() -> None:
-    def asked(bounds: tuple[float, float] | None) -> int:
-        count = 0
+    assert sum(asked(0.5, bounds=(0.0, 10.0))) < sum(asked(0.5))
 
-        def counted() -> Generator[Ask, Counts, Footing]:
-            nonlocal count
-            talk = find_footing(CROWD, 0.5, bounds)
-            ask = next(talk)
-            while True:
-                count += int(ask.counts.sum())
-                ones = yield ask
-                try:
-                    ask = talk.send(ones)
-                except StopIteration as stop:
-                    found: Footing = stop.value
-                    return found
 
-        answered(counted(), 5.0, 1.0)
-        return count
-
-    assert asked((0.0, 10.0)) < asked(None)
+def test_pilots_take_no_more_than_they_may() -> None:
+    plain, modest, ample = asked(0.95), asked(0.95, most=0.1), asked(0.95, most=1.9)
+    assert sum(plain[-5:]) > 0.8 * 60_000
+    assert abs(sum(modest[-5:]) - 0.1 * 60_000) < 5
+    assert modest[:-5] == plain[:-5]
+    assert ample == plain

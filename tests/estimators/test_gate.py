@@ -15,28 +15,45 @@ def pooled(sizes: list[int], rate: float) -> Crowd:
     return Crowd(counts / counts.sum(), np.full(len(sizes), rate), counts)
 
 
-@pytest.mark.parametrize(("limits", "needed"), [(STAGES, 156.25), (PAIRS, 11.1111)], ids=["stages", "pairs"])
+def most(limits: Limits, tau: float) -> float:
+    """Return the largest ratio: that of the design, or the one at which the search costs too much."""
+    return min(limits.refuse, 0.02 / min(tau, 1 - tau))
+
+
+@pytest.mark.parametrize("limits", [STAGES, PAIRS], ids=["stages", "pairs"])
 @pytest.mark.parametrize("rate", [0.25, 0.462, 0.9])
-@pytest.mark.parametrize("tau", [0.1, 0.5, 0.8])
-def test_the_closed_form_divides_refused_from_accepted(rate: float, tau: float, limits: Limits, needed: float) -> None:
-    # pooled shares and one rate: N = 1 / (4 * .04^2 r^2 t0^2) = 156.25 / (r^2 t0^2), with .15 11.11 / (r^2 t0^2)
-    needed /= (rate * min(tau, 1 - tau)) ** 2
+@pytest.mark.parametrize("tau", [0.02, 0.1, 0.25, 0.5, 0.8])
+def test_the_closed_form_divides_refused_from_accepted(rate: float, tau: float, limits: Limits) -> None:
+    # pooled shares and one rate: N = 1 / (4 * .04^2 r^2 t0^2) = 156.25 / (r^2 t0^2) for the stages, at every level
+    needed = 1 / (2 * most(limits, tau) * rate * min(tau, 1 - tau)) ** 2
+    assert limits is PAIRS or needed == pytest.approx(156.25 / (rate * min(tau, 1 - tau)) ** 2)
     with pytest.raises(Refused):
         check(pooled([math.floor(needed * 0.999)], rate), tau, ("a",), limits)
     measured = check(pooled([math.ceil(needed * 1.001)], rate), tau, ("a",), limits)
-    assert measured.ratio == pytest.approx(limits.refuse, rel=5e-3)
-    assert measured.ratio < limits.refuse
+    assert measured.ratio == pytest.approx(most(limits, tau), rel=2e-3)
+
+
+@pytest.mark.parametrize(("tau", "warn", "refuse"), [(0.5, 0.03, 0.04), (0.75, 0.05, 0.08), (0.1, 0.05, 0.15)])
+def test_pairs_go_further_in_the_tails_and_no_further_at_the_median(tau: float, warn: float, refuse: float) -> None:
+    assert PAIRS.at(tau)[:2] == pytest.approx((warn, refuse))
+    assert STAGES.at(tau)[:2] == pytest.approx(STAGES[:2])
 
 
 def test_without_limits_those_of_the_stages_hold() -> None:
-    between = pooled([1000], 0.5)
-    assert STAGES.refuse < support(between, 0.5).ratio < PAIRS.refuse
+    between = pooled([40_000], 0.5)
+    assert STAGES.refuse < support(between, 0.1).ratio < PAIRS.refuse
     with pytest.raises(Refused):
-        check(between, 0.5, ("a",))
-    assert check(between, 0.5, ("a",), PAIRS).ratio == support(between, 0.5).ratio
+        check(between, 0.1, ("a",))
+    assert check(between, 0.1, ("a",), PAIRS).ratio == support(between, 0.1).ratio
 
 
-def test_pairs_begin_before_the_stages_warn_and_end_long_after() -> None:
+def test_the_sentence_names_the_records_that_the_design_needs() -> None:
+    for limits, needed in ((STAGES, "63,000"), (PAIRS, "4,500")):
+        with pytest.raises(Refused, match=f"about {needed} records"):
+            check(pooled([4_000], 0.5), 0.1, ("a",), limits)
+
+
+def test_pairs_begin_before_the_stages_warn() -> None:
     assert SCARCE < STAGES.warn < STAGES.refuse < PAIRS.warn < PAIRS.refuse
 
 

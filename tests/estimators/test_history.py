@@ -6,6 +6,7 @@ import pytest
 from sottovoce.errors import BadInput
 from sottovoce.estimators import history
 from sottovoce.estimators.asking import Ask, Counts, Crowd
+from sottovoce.estimators.scarce import Fitted
 from sottovoce.estimators.staged import Local, StagedStudy, talk
 from sottovoce.sim.populations import population
 from sottovoce.sim.randomness import dice
@@ -13,7 +14,7 @@ from sottovoce.sim.randomness import dice
 CROWD = Crowd(np.array([0.25, 0.75]), np.array([0.5, 0.9]), np.array([5_000, 15_000]))
 
 
-def start() -> Generator[Ask, Counts, Local]:
+def start() -> Generator[Ask, Counts, Local | Fitted]:
     return talk(StagedStudy(0.5, CROWD))
 
 
@@ -40,8 +41,8 @@ def test_a_log_replays_to_the_same_queries_and_the_same_end() -> None:
         np.testing.assert_array_equal(again.counts, ask.counts)
         assert history.outcome(start, log[:i]) is None
     first, second = history.outcome(start, log), history.outcome(start, log)
-    assert first is not None
-    assert second is not None
+    assert isinstance(first, Local)
+    assert isinstance(second, Local)
     assert first.centre == second.centre
     assert first.milestones == second.milestones
     assert sum(int(ask.counts.sum()) for ask in asks) == CROWD.sizes.sum()

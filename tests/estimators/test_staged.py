@@ -8,6 +8,7 @@ import pytest
 
 from sottovoce.errors import Lost
 from sottovoce.estimators.asking import Ask, Counts, Crowd
+from sottovoce.estimators.scarce import Fitted
 from sottovoce.estimators.search import Found
 from sottovoce.estimators.staged import Local, StagedStudy, talk
 from sottovoce.inference.inversion import invert
@@ -15,6 +16,7 @@ from sottovoce.sim.populations import Population, blend, population
 from sottovoce.sim.randomness import dice
 
 Answer = Callable[[Ask], Counts]
+Conversation = Generator[Ask, Counts, Local | Fitted]
 CROWD = Crowd(np.array([0.5, 0.3, 0.2]), np.array([0.5, 0.8, 0.3]), np.array([50_001, 30_000, 20_017]))
 LAWS = {
     "normal": population("normal"),
@@ -41,7 +43,13 @@ def _letters(law: Population, crowd: Crowd, ask: Ask) -> Any:
     return (1 - crowd.rates[:, None]) / 2 + crowd.rates[:, None] * above
 
 
-def drive(conversation: Generator[Ask, Counts, Local], answer: Answer) -> tuple[Local, list[Ask], list[Counts]]:
+def drive(conversation: Conversation, answer: Answer) -> tuple[Local, list[Ask], list[Counts]]:
+    local, asks, replies = end_of(conversation, answer)
+    assert isinstance(local, Local)  # all crowds here have records enough for stages
+    return local, asks, replies
+
+
+def end_of(conversation: Conversation, answer: Answer) -> tuple[Local | Fitted, list[Ask], list[Counts]]:
     asks, replies = [], []
     try:
         ask = next(conversation)
@@ -182,3 +190,18 @@ def test_a_site_too_small_for_every_point_does_no_harm() -> None:
     assert np.sum([ask.counts.sum(axis=1) for ask in asks], axis=0).tolist() == [60_000, 2]
     _, low, high = interval(local)
     assert low < 0.0 < high
+
+
+@pytest.mark.parametrize(
+    ("records", "robust", "scarce"), [(4_000, False, True), (5_000, False, False), (4_000, True, False)]
+)
+def test_pairs_are_asked_where_the_noise_exceeds_two_percent_of_the_tail(
+    records: int, robust: bool, scarce: bool
+) -> None:
+    # one site of rate .75: s / t0 = 1 / (.75 sqrt(N)), .0211 and .0189
+    crowd = Crowd(np.ones(1), np.full(1, 0.75), np.array([records]))
+    study = StagedStudy(0.5, crowd, robust=robust)
+    assert study.scarce == scarce
+    left, asks, _ = end_of(talk(study), drawn(population("normal"), 9, crowd))
+    assert isinstance(left, Fitted if scarce else Local)
+    assert len(asks[-1].points) == (2 if scarce else 5 if robust else 3)

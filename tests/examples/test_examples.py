@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,8 @@ from sottovoce.errors import BadInput
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-PAGE = (ROOT / "docs" / "quantile-regression.md").read_text()
+PAGE, INTEGRATION = ((ROOT / "docs" / f"{name}.md").read_text() for name in ("quantile-regression", "data-integration"))
+CENSUS = Path(os.environ.get("SOTTOVOCE_DATA", "")) / "gov_census" / "gov_census.parquet"
 OFFICIAL = {
     "pickup_datetime": "tpep_pickup_datetime",
     "dropoff_datetime": "tpep_dropoff_datetime",
@@ -30,6 +32,8 @@ TRUTH = np.array([2.8, 1.5, -0.1, -0.2, -0.1, 0.0, -0.4, -0.4, 0.1])
 FALSE_ALARM = 5.0  # standard deviations: below 1e-6, two-sided
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 TRIPS = 20_000 if COMPILED else 3_000
+EMPLOYEES = 6_000 if COMPILED else 2_500
+MEDIANS = {"Rocky Mountain": 45_000, "Southeast": 44_000, "Far West": 55_000, "Mideast": 60_000, "Abroad": 30_000}
 
 
 def example(name: str) -> ModuleType:
@@ -173,3 +177,97 @@ def test_the_twelve_lines_of_the_page_run(monkeypatch: pytest.MonkeyPatch, capsy
 def test_the_page_shows_a_small_picture() -> None:
     assert "(regression-flights.png)" in PAGE
     assert (ROOT / "docs" / "regression-flights.png").stat().st_size < 150_000
+
+
+@pytest.fixture(scope="module")
+def salaries() -> ModuleType:
+    return example("salaries")
+
+
+@pytest.fixture(scope="module")
+def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with salaries of known medians, rounded to thousands."""
+    draw, folder = sv.sim.dice(6).generator(), tmp_path_factory.mktemp("census")
+    salary = [median * np.exp(draw.normal(0.0, 0.4, EMPLOYEES)) for median in MEDIANS.values()]
+    rounded = (1_000 * np.rint(np.concatenate(salary) / 1_000)).astype(np.int32)
+    regions = np.repeat(list(MEDIANS), EMPLOYEES)
+    (folder / "gov_census").mkdir()
+    parquet.write_table(
+        pa.table({"salary": rounded, "economic_region": pa.array(regions).dictionary_encode()}),
+        folder / "gov_census" / "gov_census.parquet",
+    )
+    return folder
+
+
+@pytest.mark.skipif(not COMPILED, reason="three hundred thousand answers take a minute when they are not compiled")
+def test_the_salaries_example_runs(
+    salaries: ModuleType, census: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    picture = tmp_path / "new" / "salaries.png"
+    arguments = ["--data", str(census), "--tau", ".5", "--repetitions", "1", "--redraw", "--plot", str(picture)]
+    salaries.main(arguments)
+    said = capsys.readouterr().out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert said.count("tau 0.5, rate") == len(salaries.RATES) == 2
+    for method in ("target alone", "valid", "conservative", "paper's Target", "paper's ADP(1)", "paper's ADP(decay)"):
+        assert len(re.findall(rf"^  {re.escape(method)} .*\[[\d,]+, [\d,]+\]", said, re.MULTILINE)) == 2
+    # 10,000 dollars and more are seen to be more than 2,000
+    assert len(re.findall(r"2,000 for all .*contradicted in 100% of runs", said)) == 2
+    assert "44,620, length 1,410" in said
+    assert "One site helped by others, tau = 0.5" in said
+
+
+def test_the_salaries_of_the_target_are_found(salaries: ModuleType, census: Path) -> None:
+    sites = salaries.load(census)
+    assert {name: len(records) for name, records in sites.items()} == dict.fromkeys(salaries.NAMES, EMPLOYEES)
+    valid, found = salaries.ask(sites, 0.5, salaries.RATES["rates .7, .8, .9 and 1"], 3)
+    assert [site.kind for site in valid.known] == ["private"] * 3 + ["open"]
+    own = valid.target.measured
+    assert abs(own.estimate - salaries.spread(sites["Rocky Mountain"], 0.5)) < FALSE_ALARM * own.error
+    low, high = found["valid"].given
+    assert low <= valid.estimate <= high
+    assert low % 1_000 == high % 1_000 == 0
+
+
+def test_quantiles_of_rounded_and_of_spread_records(salaries: ModuleType) -> None:
+    records = np.array([1_000.0, 2_000.0, 2_000.0, 5_000.0])
+    assert [salaries.exact(records, tau) for tau in (0.25, 0.26, 0.75, 1.0)] == [1_000, 2_000, 2_000, 5_000]
+    assert [round(salaries.spread(records, tau)) for tau in (0.125, 0.5, 0.7)] == [1_000, 2_000, 2_400]
+
+
+def test_the_salaries_example_says_what_it_needs(
+    salaries: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        salaries.main(["--data", str(tmp_path)])
+    assert stopped.value.code == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "SOTTOVOCE_DATA or --data" in said
+
+
+@pytest.mark.skipif(not CENSUS.is_file(), reason="SOTTOVOCE_DATA names no folder with gov_census/gov_census.parquet")
+def test_the_regions_of_the_page_are_those_of_the_data(salaries: ModuleType) -> None:
+    sites = salaries.load(CENSUS.parents[1])
+    for name, records in sites.items():
+        quarter, half = (salaries.exact(records, tau) for tau in (0.25, 0.5))
+        assert f"| {name} | {len(records):,} | {quarter:,.0f} | {half:,.0f} |" in INTEGRATION
+
+
+@pytest.mark.skipif(not COMPILED, reason="a hundred thousand answers take a minute when they are not compiled")
+def test_the_dozen_lines_of_the_page_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = re.findall(r"^```python\n(.*?)^```$", INTEGRATION, re.DOTALL | re.MULTILINE)
+    seeded = sv.sim.dice(3)
+    monkeypatch.setattr(SystemDice, "split", lambda _, n: seeded.split(n))  # what passes once passes always
+    names: dict[str, Any] = {}
+    exec(compile(block, "data-integration.md", "exec"), names)
+    said = capsys.readouterr().out
+    assert "One site helped by others, tau = 0.5" in said
+    assert "a bound read" in said
+    own = names["r"].target.measured
+    assert abs(own.estimate - np.median(names["ours"])) < FALSE_ALARM * own.error
+
+
+def test_the_integration_page_shows_a_small_picture() -> None:
+    assert "(integration-salaries.png)" in INTEGRATION
+    assert (ROOT / "docs" / "integration-salaries.png").stat().st_size < 150_000

@@ -146,25 +146,28 @@ def test_ties_are_hinted_at_unless_the_resolution_is_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "factor", "longer", "needed"),
-    [  # stages refuse below 156.25 and warn below 277.8, pairs below 11.1 and 100, all over (r t0)^2
-        (STAGES, 200, "half as long again", "5,300 records"),
-        (PAIRS, 50, "twice as long", "1,900 records"),
+    ("limits", "tau", "factor", "longer", "needed"),
+    [  # all over (r t0)^2: stages refuse below 156.25 and warn below 277.8, pairs in the tails below 11.1 and 100
+        (STAGES, 0.5, 200, "half as long again", "5,300 records"),
+        (PAIRS, 0.5, 200, "twice as long", "5,300 records"),
+        (PAIRS, 0.1, 50, "twice as long", "47,000 records"),
     ],
-    ids=["stages", "pairs"],
+    ids=["stages", "pairs at the median", "pairs in a tail"],
 )
 def test_a_barely_supported_level_is_warned_of_with_the_records_that_would_do(
-    limits: Limits, factor: float, longer: str, needed: str
+    limits: Limits, tau: float, factor: float, longer: str, needed: str
 ) -> None:
-    records = int(factor / (math.tanh(0.5) * 0.5) ** 2)
-    (warning,) = prepare([np.linspace(0.0, 1.0, records)], 0.5, 1.0, limits=limits).warnings
+    records = int(factor / (math.tanh(0.5) * tau) ** 2)
+    (warning,) = prepare([np.linspace(0.0, 1.0, records)], tau, 1.0, limits=limits).warnings
     assert "barely supported" in warning
     assert f"may be {longer} as with ample data" in warning
     assert needed in warning
+    ample = np.linspace(0.0, 1.0, int(needed.split()[0].replace(",", "")))
+    assert prepare([ample], tau, 1.0, limits=limits).warnings == ()
 
 
 def test_limits_and_bounds_do_not_get_in_each_others_way() -> None:
-    panel = prepare([np.linspace(0.0, 1.0, 1_000)], 0.5, 1.0, bounds=(0.0, 2.0), limits=PAIRS)
+    panel = prepare([np.linspace(0.0, 1.0, 20_000)], 0.1, 1.0, bounds=(0.0, 2.0), limits=PAIRS)
     assert panel.bounds == (0.0, 2.0)
     assert STAGES.refuse < panel.support.ratio < PAIRS.refuse
 

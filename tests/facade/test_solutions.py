@@ -1,4 +1,4 @@
-"""The three methods seen alike: point in interval, p-values that agree with it, a trajectory that ends there."""
+"""All methods seen alike: point in interval, p-values that agree with it, a trajectory that ends there."""
 
 import math
 import os
@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
+from sottovoce.estimators.scarce import Fitted, Mark
+from sottovoce.estimators.staged import Local
 from sottovoce.facade.federated import METHODS
 from sottovoce.facade.result import QuantileResult
-from sottovoce.facade.solutions import Solution
+from sottovoce.facade.solutions import FittedSolution, Solution, StagedSolution, staged_solution
+from sottovoce.inference.measured import Measured
 from sottovoce.sim.randomness import dice
 
 pytestmark = pytest.mark.skipif(
@@ -21,12 +24,49 @@ VALUES = dice(21).generator().normal(3.0, 2.0, (3, 15_000))
 RESULTS: dict[str, QuantileResult] = {}
 
 
-@pytest.fixture(params=METHODS)
+PAIRS = "staged, in pairs"
+
+
+@pytest.fixture(params=[*METHODS, PAIRS])
 def solution(request: pytest.FixtureRequest) -> Solution:
     name = request.param
     if name not in RESULTS:
-        RESULTS[name] = sv.federated_quantile(list(VALUES), 0.6, 2.0, method=name, randomness=dice(22))
+        few, method = (VALUES[:, :600], "staged") if name == PAIRS else (VALUES, name)
+        RESULTS[name] = sv.federated_quantile(list(few), 0.6, 2.0, method=method, randomness=dice(22))
     return RESULTS[name].solution
+
+
+def test_few_records_are_asked_in_pairs(solution: Solution, request: pytest.FixtureRequest) -> None:
+    pairs = request.node.callspec.params["solution"] == PAIRS
+    assert isinstance(solution, FittedSolution) == pairs
+
+
+def fitted(df: float) -> FittedSolution:
+    known = Measured(10.0, 2.0, df)
+    return FittedSolution(Fitted(known, (Mark(3, 50, Measured(9.0, 4.0, 2.0)), Mark(4, 90, known)), 1.0, 2))
+
+
+@pytest.mark.parametrize("df", [1.0, 9.0, 1e6, math.inf])
+def test_a_fit_has_students_interval_and_the_p_values_that_agree_with_it(df: float) -> None:
+    found = fitted(df)
+    low, high = found.interval(0.95)
+    assert found.point == 10.0
+    assert (low + high) / 2 == pytest.approx(10.0)
+    assert (high - low) / 4 == pytest.approx(1.96 if df > 1e5 else {1.0: 12.7062, 9.0: 2.26216}[df], rel=1e-3)
+    assert found.p_value(low, "two-sided") == pytest.approx(0.05)
+    assert found.p_value(low, "greater") == pytest.approx(0.025)  # the quantile is greater than the lower end
+    assert found.p_value(high, "less") == pytest.approx(0.025)
+    assert found.p_value(10.0, "two-sided") == pytest.approx(1.0)
+    rows = found.trajectory(0.95)
+    assert [(row.round, row.reports, row.average) for row in rows] == [(3, 50, 9.0), (4, 90, 10.0)]
+    assert (rows[-1].low, rows[-1].high) == (low, high)
+
+
+def test_what_the_default_left_is_wrapped_by_its_kind() -> None:
+    left = fitted(9.0).fitted
+    assert staged_solution(left) == FittedSolution(left)
+    local = Local((), 0.0, 1.0, (), False)
+    assert staged_solution(local) == StagedSolution(local)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])

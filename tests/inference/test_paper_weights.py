@@ -17,6 +17,7 @@ from sottovoce.sim.randomness import dice
 TARGET = Measured(0.5, 0.02, 9.0)
 SOURCES = [Measured(0.53, 0.01, 19.0), Measured(0.5, 0.012, 19.0), Measured(0.7, 0.009, 19.0)]
 RECORDS = 200_000
+WEIGHING = [name for name in METHODS if name != "target"]
 
 
 def by_hand(method: str) -> list[float]:
@@ -31,7 +32,7 @@ def by_hand(method: str) -> list[float]:
     return [each / sum(raw) for each in raw]
 
 
-@pytest.mark.parametrize("method", REASONS)
+@pytest.mark.parametrize("method", WEIGHING)
 def test_weights(method: str) -> None:
     found = combine(method, TARGET, SOURCES, 0.95, records=RECORDS)
     assert found.weights == pytest.approx(by_hand(method))
@@ -39,7 +40,7 @@ def test_weights(method: str) -> None:
     assert found.estimate == pytest.approx(sum(w * site.estimate for w, site in every))
 
 
-@pytest.mark.parametrize("method", REASONS)
+@pytest.mark.parametrize("method", WEIGHING)
 def test_both_variances(method: str) -> None:
     weights, sites = by_hand(method), [TARGET, *SOURCES]
     printed, theorem = (combine(method, TARGET, SOURCES, 0.95, records=RECORDS, variance=name) for name in VARIANCES)
@@ -92,7 +93,7 @@ def test_far_from_zero() -> None:
 
 
 def test_every_doubtful_method_says_why() -> None:
-    assert set(METHODS) - set(REASONS) == {"target"}
+    assert set(METHODS) == set(REASONS)
     for reason in REASONS.values():
         assert reason.startswith("Not uniformly valid: ")
         assert "covered" in reason

@@ -20,6 +20,7 @@ from sottovoce.estimators.pace import decay
 from sottovoce.estimators.schedule import elapsed
 from sottovoce.estimators.staged import StagedStudy, talk
 from sottovoce.estimators.study import SgdStudy
+from sottovoce.facade.solutions import staged_solution
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.messages import Query, Study, Tally, to_bytes
 from sottovoce.sim.randomness import dice
@@ -54,8 +55,8 @@ def reports(population: Sequence[Floats], channel: Channel, resolution: float = 
     return b"".join(to_bytes(site.answer(query)) for query in queries for site in sites)
 
 
-def conversation(population: Sequence[Floats], channel: Channel) -> bytes:
-    """Return all bytes of a whole staged conversation, queries and tallies."""
+def conversation(population: Sequence[Floats], channel: Channel, robust: bool = False) -> bytes:
+    """Return all bytes of a whole staged conversation, queries and tallies; in stages if ``robust``, else in pairs."""
     log: list[bytes] = []
 
     class Door:
@@ -70,8 +71,8 @@ def conversation(population: Sequence[Floats], channel: Channel) -> bytes:
     crowd = Crowd(np.array([0.6, 0.4]), np.array([0.5, 0.5]), np.array(SIZES))
     doors = [Door(site) for site in sites_of(population, channel)]
     try:
-        outcome, _ = converse(talk(StagedStudy(0.5, crowd, bounds=(-9.0, 9.0))), doors)
-        log.append(repr(outcome.centre).encode())
+        outcome, _ = converse(talk(StagedStudy(0.5, crowd, bounds=(-9.0, 9.0), robust=robust)), doors)
+        log.append(repr(staged_solution(outcome).interval(0.95)).encode())
     except Lost as lost:  # noise alone may lead nowhere: the way there is compared all the same
         log.append(str(lost).encode())
     return b"".join(log)
@@ -105,8 +106,9 @@ def test_reports_say_nothing_at_epsilon_zero(other: list[Floats]) -> None:
     assert reports(LOW, SILENT, 0.25) == reports(other, SILENT, 0.25)
 
 
-def test_a_conversation_says_nothing_at_epsilon_zero() -> None:
-    assert conversation(LOW, SILENT) == conversation(HIGH, SILENT)
+@pytest.mark.parametrize("robust", [False, True], ids=["pairs", "stages"])
+def test_a_conversation_says_nothing_at_epsilon_zero(robust: bool) -> None:
+    assert conversation(LOW, SILENT, robust) == conversation(HIGH, SILENT, robust)
 
 
 @pytest.mark.parametrize("fuse", [False, True], ids=["messages", "fused"])
@@ -118,7 +120,8 @@ def test_the_same_comparison_sees_epsilon_one() -> None:
     channel = binary(1.0)
     assert reports(LOW, channel) == reports(LOW, channel)
     assert reports(LOW, channel) != reports(HIGH, channel)
-    assert conversation(LOW, channel) == conversation(LOW, channel)
-    assert conversation(LOW, channel) != conversation(HIGH, channel)
+    for robust in (False, True):
+        assert conversation(LOW, channel, robust) == conversation(LOW, channel, robust)
+        assert conversation(LOW, channel, robust) != conversation(HIGH, channel, robust)
     for fuse in (False, True):
         assert walk(LOW, channel, fuse) != walk(HIGH, channel, fuse)

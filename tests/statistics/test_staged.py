@@ -13,10 +13,11 @@ from sottovoce.sim.experiment import Score, score_all
 
 REPLICATIONS = 400
 FALSE_ALARM = 1e-6
-FIGURES = (  # s/t0 up to, lowest coverage of a cell, error, length
-    (0.006, 0.93, 1.10, 1.12),
-    (0.02, 0.93, 1.25, 1.25),
-    (0.04, 0.925, 1.5, 1.6),
+FIGURES = (  # s/t0 up to, lowest coverage of a cell and of the band, error, length; pairs in the last two
+    (0.006, 0.93, 0.94, 1.10, 1.12),
+    (0.02, 0.93, 0.94, 1.25, 1.25),
+    (0.04, 0.925, 0.94, 1.3, 1.35),
+    (0.15, 0.90, 0.925, 1.6, 2.0),  # up to a tenth of the runs of a cell is lost, and counts as not covering
 )
 
 
@@ -31,12 +32,12 @@ def plausible(score: Score, floor: float, cells: int) -> bool:
 def test_staged_reaches_its_figures(families: dict) -> None:  # type: ignore[type-arg]
     scores = score_all(list(staged_cells(families)), REPLICATIONS, seed=11)
     start = 0.0
-    for top, floor, error, length in FIGURES:
+    for top, floor, least, error, length in FIGURES:
         band = [score for score in scores if start < score.support <= top]
         assert len(band) > 5
         assert [score.name for score in band if not plausible(score, floor, len(scores))] == []
         coverage = np.mean([score.coverage for score in band])
-        assert 0.94 <= coverage <= 0.96
+        assert least <= coverage <= 0.96
         assert np.mean([score.error for score in band]) <= error
         assert np.mean([score.length for score in band]) <= length
         start = top

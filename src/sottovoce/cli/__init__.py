@@ -9,6 +9,7 @@ import typer
 
 from sottovoce import __version__
 from sottovoce.cli.demo import demo
+from sottovoce.cli.integrate import integrate
 from sottovoce.cli.quantile import quantile
 from sottovoce.cli.regress import regress
 
@@ -21,6 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(quantile)
+app.command()(integrate)
 app.command()(regress)
 app.command()(demo)
 

@@ -42,10 +42,39 @@ def schedule(text: str) -> str | list[int]:
 
 def number_or_text(text: str | None) -> float | str | None:
     """Read a width, which is a number or, of times, a text such as 5min."""
+    return None if text is None else _width(text)
+
+
+def _width(text: str) -> float | str:
     try:
-        return None if text is None else float(text)
+        return float(text)
     except ValueError:
         return text
+
+
+def bound(text: str | None) -> float | str | dict[str, float | str] | None:
+    """Read --bound: one width for all sources, or one a source; of times a width may be a text such as 5min.
+
+    Examples
+    --------
+    >>> bound("500"), bound("north=5min, south=900")
+    (500.0, {'north': '5min', 'south': 900.0})
+    """
+    if text is None or ("=" not in text and not text.startswith("@")):
+        return number_or_text(text)
+    if text.startswith("@"):
+        read = per_site(text, "bound")
+        assert not isinstance(read, float)
+        return dict(read.items())
+    found: dict[str, float | str] = {}
+    for part in text.split(","):
+        name, _, width = (piece.strip() for piece in part.rpartition("="))
+        if not name or not width:
+            raise BadInput(f"--bound has a part {part.strip()!r} that is not source=bound; write it as in north=500.")
+        if name in found:
+            raise BadInput(f"--bound names source {name!r} twice; keep one.")
+        found[name] = _width(width)
+    return found
 
 
 def pair(text: str | None) -> tuple[str, str] | None:

@@ -21,6 +21,12 @@ _OPTIONS = {
     "widen the bounds": "widen --bounds",
     "clip=True": "--clip",
     "give density and size": "give --density and --size",
+    "needs bound=": "needs --bound",
+    "bound belongs to": "--bound belongs to",
+    "variance, quantile and caution belong": "--variance, --quantile and --caution belong",
+    "leave sites out": "leave --sites out",
+    "give n= in its summary": 'give "n" in its summary',
+    "trusted=False": '"trusted": false',
 }
 
 

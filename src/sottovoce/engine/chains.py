@@ -17,6 +17,8 @@ from sottovoce.estimators.study import Floats, SgdStudy
 from sottovoce.inference.measured import Measured
 from sottovoce.inference.self_normalised import average
 
+PILOTS = 0.15  # of the records, at most: in a tail, pilots as precise as those of other walks would eat all of them
+
 
 class Chained(NamedTuple):
     """What the chains found, after how many rounds (each asks one record of every chain), from how many reports."""
@@ -87,7 +89,8 @@ def run_chains(
     study.length(site.size - site.spent)  # refused before anything is spent
     start, unit, searched = study.start, study.unit, 0
     if start is None or unit is None:
-        footing, searched = converse(find_footing(study.crowd(site.size), study.tau, bounds, scale), [site], progress)
+        search = find_footing(study.crowd(site.size), study.tau, bounds, scale, PILOTS)
+        footing, searched = converse(search, [site], progress)
         start = footing.point if start is None else start
         unit = footing.unit if unit is None else unit
         if not (math.isfinite(start) and 0 < unit < math.inf):

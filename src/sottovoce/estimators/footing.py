@@ -1,5 +1,6 @@
 """Where a walk may start: a point near the quantile and the density there, from the search and a few rough pilots."""
 
+import math
 from collections.abc import Generator
 from typing import NamedTuple
 
@@ -26,17 +27,22 @@ class Footing(NamedTuple):
 
 
 def find_footing(
-    crowd: Crowd, tau: float, bounds: tuple[float, float] | None = None, scale: float | None = None
+    crowd: Crowd,
+    tau: float,
+    bounds: tuple[float, float] | None = None,
+    scale: float | None = None,
+    most: float = math.inf,
 ) -> Generator[Ask, Counts, Footing]:
-    """Search for location and scale, then ask five rough pilots of three points."""
+    """Search for location and scale, then ask five rough pilots, together at ``most`` this part of the records."""
     talker, tail = Talker(crowd), min(tau, 1 - tau)
     found = yield from find(talker, bounds, scale, tau=tau)
     guide = Guide(found.centre, found.scale, tau)
     for heard in found.heard:
         guide.hear(heard)
     levels = np.array([tau - MASS * tail, tau, tau + MASS * tail])
-    for error in (ROUGH, ROUGH, ROUGH, ROUGH / 2, ROUGH / 2):
-        heard = yield from talker.ask(guide.quantiles(levels), np.full(3, crowd.unit_variance / (error * tail) ** 2))
+    parts = crowd.unit_variance / (np.array([ROUGH, ROUGH, ROUGH, ROUGH / 2, ROUGH / 2]) * tail) ** 2
+    for part in parts * min(1.0, most / (3 * float(parts.sum()))):
+        heard = yield from talker.ask(guide.quantiles(levels), np.full(3, part))
         guide.hear(heard)
     low, point, high = (float(value) for value in guide.quantiles(levels))
     return Footing(point, 2 * MASS * tail / (high - low))

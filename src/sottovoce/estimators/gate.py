@@ -3,7 +3,9 @@
 ``s = sqrt(sum p^2 / (4 r^2 N))`` is the error of the estimated distribution function if every record answered at the
 quantile. Beyond some part of the tail ``min(tau, 1 - tau)`` intervals stop covering or say nothing, so the question is
 refused before anything is spent; a little earlier it is answered with a warning. Three-point stages and walks go up to
-4 %, the pairs for scarce records (`estimators.scarce`), which the default turns to from 2 % on, up to 15 %.
+4 %, the pairs for scarce records (`estimators.scarce`), which the default turns to from 2 % on, up to 15 %. All search
+first, which costs the more the larger ``s`` is, whatever the tail: beyond ``s = .02`` too much, so that at the median
+all stop at 4 %.
 """
 
 import math
@@ -16,6 +18,7 @@ from sottovoce.errors import Refused
 from sottovoce.estimators.asking import Crowd
 
 SCARCE = 0.02
+DEAR, TOO_DEAR = 0.015, 0.02  # noise at which the search asks a quarter of the records, and two fifths
 MOST = 1e15
 
 
@@ -25,6 +28,11 @@ class Limits(NamedTuple):
     warn: float
     refuse: float
     longer: str
+
+    def at(self, tau: float) -> "Limits":
+        """Return the limits at a level, where the search may be what costs too much."""
+        tail = min(tau, 1 - tau)
+        return Limits(min(self.warn, DEAR / tail), min(self.refuse, TOO_DEAR / tail), self.longer)
 
 
 STAGES, PAIRS = Limits(0.03, 0.04, "half as long again"), Limits(0.05, 0.15, "twice as long")
@@ -51,14 +59,14 @@ def support(crowd: Crowd, tau: float) -> Support:
 
 def check(crowd: Crowd, tau: float, names: tuple[str, ...], limits: Limits = STAGES) -> Support:
     """Return the support of a level, or refuse with the number of records it would need."""
-    measured = support(crowd, tau)
-    if measured.ratio > limits.refuse:
+    measured, most = support(crowd, tau), limits.at(tau).refuse
+    if measured.ratio > most:
         records = int(crowd.sizes.sum())
         worst = int(np.argmax(measured.drivers))
         blame = ""
         if len(names) > 1 and measured.drivers[worst] > 2 / len(names):
             blame = f" (site {names[worst]!r} causes {measured.drivers[worst]:.0%} of the noise)"
-        needed = measured.records_for(records, limits.refuse)
+        needed = measured.records_for(records, most)
         raise Refused(
             f"the {tau:g} quantile needs about {needed:,} records at these budgets and shares, "
             f"and there are {records:,}{blame}: add records, raise epsilon, or ask a level nearer 0.5."

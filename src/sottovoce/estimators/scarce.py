@@ -27,9 +27,7 @@ WIDE, WIDEST, LEAST_WIDE = 2.0, 1.0, 0.3  # first pair in logits: WIDE times the
 NARROW = (0.7, 0.5)  # second and third: the square root of these times the noise
 PARTS = (0.15, 0.35)  # of what the opening left, for the first and the second pair
 ROOT_SPREAD, SLOPE_SPREAD, BEND_SPREAD = 4.0, 2.0, 0.7  # of the prior, in logits around the guide's belief
-
-
-LOST = 0.4  # of the tail: a pair whose middle is further off than this (and four errors) means the opening was mistaken
+BESIDE = 0.4  # of the tail: both points further off than this (and four errors) on one side: the opening was mistaken
 
 
 class Mark(NamedTuple):
@@ -59,16 +57,17 @@ def talk_pairs(talker: Talker, tau: float, guide: Guide) -> Generator[Ask, Count
     share = max(LEAST, min((PRECISE * noise / tail) ** 2, MOST))
     opening: list[Heard] = []
     marks: list[Mark] = []
-    agreed = False
+    agreed, belief = False, guide.quantiles(outer)
     while not agreed:
         if len(opening) == TRIES or talker.spent > GIVE_UP:
             return None
-        low, _, high = guide.quantiles(outer)
+        low, _, high = belief
         part = min(share, talker.left)
         heard = yield from talker.ask([low, high], [part / 2, part / 2])
         guide.hear(heard)
+        belief = guide.quantiles(outer)
         opening.append(heard)
-        curve = _curve(crowd, opening, tau, guide, outer, bends=False)
+        curve = _curve(crowd, opening, tau, belief, bends=False)
         agreed = len(opening) > 1 and _agrees(crowd, curve, heard, tau)
         marks.append(_mark(talker, curve, 2 * len(opening)))
     left = talker.left
@@ -79,20 +78,19 @@ def talk_pairs(talker: Talker, tau: float, guide: Guide) -> Generator[Ask, Count
     for i, (width, part) in enumerate(zip(widths, (PARTS[0] * left, PARTS[1] * left, math.inf), strict=True)):
         now, reach = min(part, talker.left), width / curve.slope
         heard = yield from talker.ask([curve.root - reach, curve.root + reach], [now / 2, now / 2])
-        if abs(float(heard.below.mean()) - tau) > LOST * tail + 4 * math.sqrt(float(heard.variances.sum())) / 2:
-            guide.hear(heard)
+        if _is_beside(heard, tau, tail):
             return None
         pairs.append(heard)
         kept = pairs[-2:] if i == 1 else [*opening, *pairs]
-        curve = _curve(crowd, kept, tau, guide, outer, bends=i == 2)
+        curve = _curve(crowd, kept, tau, belief, bends=i == 2)
         marks.append(_mark(talker, curve, 2 * len(kept)))
     return Fitted(marks[-1].measured, tuple(marks), curve.misfit, len(opening) + len(pairs))
 
 
-def _curve(crowd: Crowd, heard: list[Heard], tau: float, guide: Guide, outer: Floats, bends: bool) -> Curve:
+def _curve(crowd: Crowd, heard: list[Heard], tau: float, belief: Floats, bends: bool) -> Curve:
     """Fit a curve to some answers, starting from what the guide believes."""
-    low, root, high = (float(value) for value in guide.quantiles(outer))
-    unit = max((high - low) / 2, 1e-300)  # one logit
+    low, root, high = (float(value) for value in belief)
+    unit = max((high - low) / 2, math.ulp(root), 1e-300)  # one logit
     places = np.concatenate([(answer.points - root) / unit for answer in heard])
     values = np.concatenate([answer.below for answer in heard])
     ceilings = np.concatenate([answer.variances for answer in heard])
@@ -107,6 +105,8 @@ def _curve(crowd: Crowd, heard: list[Heard], tau: float, guide: Guide, outer: Fl
 def _agrees(crowd: Crowd, curve: Curve, heard: Heard, tau: float) -> bool:
     """Tell whether the curve passes near the newest pair, and its middle and slope are where the pair expected them."""
     middle, half = float(heard.points.mean()), float(heard.points[1] - heard.points[0]) / 2
+    if half <= 0 or not np.all(heard.variances > 0):  # points as close as doubles go, or nobody left to ask
+        return False
     model = expected(curve, heard.points, tau)
     variances = heard.variances - _drops(crowd, heard) * (model - 0.5) ** 2
     return (
@@ -114,6 +114,12 @@ def _agrees(crowd: Crowd, curve: Curve, heard: Heard, tau: float) -> bool:
         and abs(curve.root - middle) < CENTRAL * half
         and abs(math.log(half) + curve.log_slope) < STEADY
     )
+
+
+def _is_beside(heard: Heard, tau: float, tail: float) -> bool:
+    """Tell whether both points of a pair clearly lie on one side of the quantile."""
+    clear = BESIDE * tail + 4 * np.sqrt(heard.variances)
+    return bool(np.all(heard.below - tau > clear) or np.all(tau - heard.below > clear))
 
 
 def _drops(crowd: Crowd, heard: Heard) -> Floats:

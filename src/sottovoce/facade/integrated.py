@@ -90,16 +90,17 @@ def integrated_quantile(
     )
     settings = with_bound(settings, bound, plan)
     check_sites(settings, plan)
-    known, warnings = measure_sites(plan, settings.level, settings.chains, randomness, progress)
+    known, lost, warnings = measure_sites(plan, settings.level, settings.chains, randomness, progress)
     return IntegratedResult(
         settings=settings,
         known=tuple(known),
-        absent=tuple(site.name for site in plan.sites if site.name not in {found.name for found in known}),
+        lost=lost,
         unit=plan.unit,
         resolution=_resolution(plan),
-        private=all(site.private for site in known) and not plan.seeded,
+        private=all([site.private for site in known] + [site.private for site in lost]) and not plan.seeded,
         per_person=plan.per_person,
         measured_warnings=warnings,
+        hints=plan.hints,
     )
 
 

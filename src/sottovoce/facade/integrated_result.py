@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.client.unit import Unit
-from sottovoce.facade.integration_combine import Combination, combine, refuted
-from sottovoce.facade.integration_measure import KnownSite
+from sottovoce.facade.integration_combine import Combination, combine, moderate, refuted
+from sottovoce.facade.integration_measure import KnownSite, LostSite
 from sottovoce.facade.integration_settings import Settings
 from sottovoce.facade.promise import promise
 from sottovoce.facade.result import finite
@@ -26,12 +26,14 @@ class IntegratedResult:
 
     settings: Settings = field(repr=False)
     known: tuple[KnownSite, ...]
-    absent: tuple[str, ...]
+    lost: tuple[LostSite, ...]
     unit: Unit = field(repr=False)
     resolution: float
     private: bool
     per_person: bool = field(repr=False)
     measured_warnings: tuple[str, ...] = field(repr=False)
+    # for whoever holds the records, and kept out of everything that is passed on
+    hints: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def tau(self) -> float:
@@ -56,7 +58,12 @@ class IntegratedResult:
     @property
     def sources(self) -> tuple[KnownSite, ...]:
         """Return the sources that help; those left out are named in the warnings."""
-        return tuple(site for site in self.known[1:] if site.usable)
+        return tuple(moderate(self.target, site) for site in self.known[1:] if site.usable)
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Return the sources whose search was lost."""
+        return tuple(site.name for site in self.lost)
 
     @property
     def estimate(self) -> float:
@@ -77,7 +84,9 @@ class IntegratedResult:
     def length_ratio(self) -> float:
         """Return the length of the interval over that of the target's own."""
         found, own = self.combination, self.target
-        return (found.high - found.low) / (own.high - own.low) if math.isfinite(own.high - own.low) else math.nan
+        if (found.low, found.high) == (own.low, own.high):
+            return 1.0
+        return (found.high - found.low) / (own.high - own.low) if 0 < own.high - own.low < math.inf else math.nan
 
     @property
     def weights(self) -> Mapping[str, float]:
@@ -117,12 +126,13 @@ class IntegratedResult:
     @property
     def epsilon(self) -> Mapping[str, float]:
         """Return the realised epsilon of each site that has records."""
-        return {site.name: site.epsilon for site in self.known if site.epsilon is not None}
+        known = {site.name: site.epsilon for site in self.known if site.epsilon is not None}
+        return known | {site.name: site.epsilon for site in self.lost}
 
     @property
     def reports(self) -> int:
         """Return how many records answered."""
-        return sum(site.reports for site in self.known)
+        return sum(site.reports for site in self.known) + sum(site.reports for site in self.lost)
 
     @property
     def rounds(self) -> int:
@@ -192,7 +202,7 @@ class IntegratedResult:
             "length_ratio": finite(self.length_ratio),
             "uniformly_valid": self.uniformly_valid,
             "reason": self.reason,
-            "bound": dict(self.settings.bound) if self.settings.bound is not None else None,
+            "bound": None if (limits := self.settings.bound) is None else {k: finite(v) for k, v in limits.items()},
             "unit": self.unit.kind,
             "text": {"estimate": self.format(self.estimate), "low": self.format(low), "high": self.format(high)},
             "weights": dict(self.weights),
@@ -209,6 +219,9 @@ class IntegratedResult:
 
     def __str__(self) -> str:
         return self.summary()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "hints": ()}
 
     @cached_property
     def combination(self) -> Combination:

@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from sottovoce.facade.integration_measure import KnownSite
 from sottovoce.facade.integration_settings import Settings
 from sottovoce.inference import conservative, known_bound, paper_weights, valid
-from sottovoce.inference.measured import t_value, welch
+from sottovoce.inference.measured import Measured, t_value, welch
+
+ENOUGH = 1e40  # errors of the target: what is farther, or so many times as precise, is as good as infinite
 
 
 class Combination(NamedTuple):
@@ -22,7 +25,8 @@ class Combination(NamedTuple):
 def combine(settings: Settings, target: KnownSite, sources: Sequence[KnownSite]) -> Combination:
     """Combine a target with its usable sources."""
     own, level, measured = (target.low, target.high), settings.level, [site.measured for site in sources]
-    if not 0 < target.measured.error < math.inf:
+    # an interval without length, of an open target whose records are tied, is exact as it is: moved, it would miss
+    if not 0 < target.measured.error < math.inf or target.low == target.high:
         return Combination(target.measured.estimate, *own, (1.0, *[0.0] * len(sources)))
     if settings.method == "valid":
         trusted = all(site.trusted for site in sources)
@@ -35,7 +39,10 @@ def combine(settings: Settings, target: KnownSite, sources: Sequence[KnownSite])
         found = Combination(bounded.estimate, bounded.low, bounded.high, bounded.weights)
     else:
         cautious = conservative.combine(target.measured, measured, level)
-        found = Combination(cautious.estimate, cautious.low, cautious.high, cautious.weights)
+        # the target's own edges, shortened, so that it is never longer than these, symmetric or not
+        part, place = cautious.error / target.measured.error, target.measured.estimate
+        low, high = cautious.estimate - part * (place - own[0]), cautious.estimate + part * (own[1] - place)
+        found = Combination(cautious.estimate, low, high, cautious.weights)
     # without help, the target's own interval edge by edge
     return found if found.weights[0] < 1 else Combination(target.measured.estimate, *own, found.weights)
 
@@ -53,6 +60,19 @@ def _paper(settings: Settings, target: KnownSite, sources: Sequence[KnownSite]) 
         caution=settings.caution,
     )
     return Combination(weighed.estimate, weighed.low, weighed.high, weighed.weights)
+
+
+def moderate(target: KnownSite, source: KnownSite) -> KnownSite:
+    """Return a source within the range where squares of differences and errors are still numbers."""
+    place, most, least = target.measured.estimate, ENOUGH * target.measured.error, target.measured.error / ENOUGH
+    estimate, error, df = source.measured
+    near = min(max(estimate - place, -most), most)
+    held = Measured(
+        estimate if near == estimate - place else place + near,
+        min(max(error, least), most) if source.trusted else error,
+        df,
+    )
+    return source if held == source.measured else replace(source, measured=held)
 
 
 def common(target: KnownSite, sources: Sequence[KnownSite]) -> list[bool]:

@@ -44,6 +44,16 @@ class KnownSite:
 
 
 @dataclass(frozen=True)
+class LostSite:
+    """A source whose search was lost: it helps nobody, and what it spent is spent."""
+
+    name: str
+    epsilon: float
+    reports: int
+    private: bool
+
+
+@dataclass(frozen=True)
 class Chains:
     """How the paper's chains are run at private sites (3.6): how many, and the constant and power of the step."""
 
@@ -58,24 +68,37 @@ def measure_sites(
     chains: Chains | None,
     randomness: Dice | None,
     progress: Callable[[int], None] | None,
-) -> tuple[list[KnownSite], tuple[str, ...]]:
+) -> tuple[list[KnownSite], tuple[LostSite, ...], tuple[str, ...]]:
     """Measure all sites, those without a budget first; a source whose search is lost is left out with a warning."""
     dice = SystemDice() if randomness is None else randomness
     parts = dice.split(len(plan.sites))
     known: dict[str, KnownSite] = {}
+    lost: list[LostSite] = []
     warnings: list[str] = []
     order = sorted(range(len(plan.sites)), key=lambda i: (plan.sites[i].kind == "private", i))
     for i in order:
-        site, own = plan.sites[i], parts[i]
+        site, own, answered = plan.sites[i], parts[i], [0]
         try:
-            known[site.name] = _measure(site, i == 0, level, chains, own, progress)
+            known[site.name] = _measure(site, i == 0, level, chains, own, _counting(answered, progress))
         except Lost as error:
-            if i == 0:
+            if i == 0 or site.study is None:
                 raise
+            lost.append(LostSite(site.name, site.study.panel.channels[0].epsilon, answered[0], own.private))
             warnings.append(f"source {site.name!r} is left out: {str(error).rstrip('.')}")
     for name, found in known.items():
         warnings += [f"site {name!r}: {text}" if len(known) > 1 else text for text in found.warnings]
-    return [known[site.name] for site in plan.sites if site.name in known], tuple(warnings)
+    return [known[site.name] for site in plan.sites if site.name in known], tuple(lost), tuple(warnings)
+
+
+def _counting(answered: list[int], progress: Callable[[int], None] | None) -> Callable[[int], None]:
+    """Count the records that answer, and pass the number on."""
+
+    def tell(records: int) -> None:
+        answered[0] += records
+        if progress is not None:
+            progress(records)
+
+    return tell
 
 
 def _measure(

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import Any
 
 from sottovoce.client.reading.table import label_text
@@ -25,7 +26,7 @@ class Settings:
     method: str
     level: float
     tau: float
-    bound: Mapping[str, float] | None
+    bound: Mapping[str, float] | None = field(hash=False)
     variance: str
     quantile: str
     caution: float
@@ -50,15 +51,16 @@ def check_settings(
     walks = method in PAPER if sites is None else sites == "chains"
     if walks and method not in PAPER:
         raise BadInput(f"chains belong to the paper's methods, not to {method!r}; leave sites out.")
-    if method not in PAPER and (variance, quantile, caution) != ("printed", "z", 1.96):
-        raise BadInput("variance, quantile and caution belong to the paper's methods; leave them out.")
     margin = number(caution, "caution")
+    if method not in PAPER and (variance, quantile, margin) != ("printed", "z", 1.96):
+        raise BadInput("variance, quantile and caution belong to the paper's methods; leave them out.")
     if not 0 <= margin < math.inf:
         raise BadInput(f"caution must be a number of errors, 0 or more, not {caution!r}; the paper's is 1.96.")
-    if isinstance(chains, bool) or not isinstance(chains, int) or chains < 2:
+    if isinstance(chains, bool) or not isinstance(chains, Integral) or chains < 2:
         raise BadInput(f"chains must be a whole number of at least 2, not {chains!r}; the paper's is 10.")
+    walk = Chains(int(chains)) if walks else None
     level_asked = number(tau, "tau") if not isinstance(tau, Mapping) else math.nan
-    return Settings(method, asked, level_asked, None, variance, quantile, margin, Chains(chains) if walks else None)
+    return Settings(method, asked, level_asked, None, variance, quantile, margin, walk)
 
 
 def with_bound(settings: Settings, bound: Any, plan: PlannedSites) -> Settings:

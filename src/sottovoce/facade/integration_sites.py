@@ -10,14 +10,27 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sottovoce.client.order_statistics import records_needed
-from sottovoce.client.reading.table import SiteTable, label_text, read_sites
+from sottovoce.client.reading.table import SiteTable, check_names, label_text, read_sites
 from sottovoce.client.unit import NUMBER, Unit
 from sottovoce.errors import BadInput, Refused
+from sottovoce.estimators.gate import Limits
 from sottovoce.facade.federated import PlannedStudy, plan_study
-from sottovoce.facade.panel import number, per_site
+from sottovoce.facade.integration_apart import check_apart, check_once
+from sottovoce.facade.panel import number, per_site, prepare
 from sottovoce.facade.site_summary import SiteSummary, summary_from
 
 TARGET = "target"
+
+
+class Ungated(Limits):
+    """Limits that nothing exceeds: order statistics need no search, and have no noise but that of the records."""
+
+    def at(self, tau: float) -> Limits:  # noqa: ARG002
+        """Return the same at every level."""
+        return self
+
+
+OPEN = Ungated(math.inf, math.inf, "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +75,12 @@ class PlannedSites:
         """Return the sites that may help."""
         return self.sites[1:]
 
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """Return what whoever holds the records should know of them, and nobody else."""
+        held = [(site.name, hint) for site in self.sites if site.study is not None for hint in site.study.panel.hints]
+        return tuple(f"site {name!r}: {hint}" if len(self.sites) > 1 else hint for name, hint in held)
+
 
 def plan_sites(
     target: Any, sources: Any, tau: Any, epsilon: Any, level: float, missing: str, **known: Any
@@ -73,10 +92,13 @@ def plan_sites(
             f"the target {name!r} is among the sources too; a site cannot help itself: take it out of the sources."
         )
     given = {name: own, **others}
+    check_names(given)
     summaries = {site: summary_from(value, _where(site, name)) for site, value in given.items() if _is_summary(value)}
-    table = _read({site: value for site, value in given.items() if site not in summaries}, missing)
+    columns = {site: value for site, value in given.items() if site not in summaries}
+    check_once(columns, name)
+    table = _read(columns, missing)
     if table is not None:
-        _check_apart(table, name)
+        check_apart(table, name)
     studies = {} if table is None else _studies(table, name, tau, epsilon, level, summaries, known)
     if table is None:
         _check_tau(tau)
@@ -93,7 +115,7 @@ def plan_sites(
 
 def _named(target: Any, sources: Any) -> tuple[str, Any, dict[str, Any]]:
     """Return the target's name, the target, and the sources by name."""
-    others = _by_name(sources)
+    others = by_name(sources)
     if isinstance(target, str):
         if target not in others:
             raise BadInput(f"the target {target!r} is not one of the sites {_some(others)}; name one of them.")
@@ -110,7 +132,7 @@ def _named(target: Any, sources: Any) -> tuple[str, Any, dict[str, Any]]:
     return TARGET, target, others
 
 
-def _by_name(sources: Any) -> dict[str, Any]:
+def by_name(sources: Any) -> dict[str, Any]:
     """Return the sources by name."""
     if sources is None:
         return {}
@@ -170,18 +192,6 @@ def _part(table: SiteTable, i: int) -> SiteTable:
     return replace(table, names=(name,), records=(table.records[i],), dropped={name: table.dropped.get(name, 0)})
 
 
-def _check_apart(table: SiteTable, target: str) -> None:
-    """Refuse records that two sites share: they would not be independent."""
-    for i, one in enumerate(table.records):
-        for j in range(i):
-            if one.overlaps(table.records[j]):
-                pair = (table.names[j], table.names[i])
-                if target in pair:
-                    other = pair[0] if pair[1] == target else pair[1]
-                    raise BadInput(f"the target's records are among the sources, at {other!r}; take them out there.")
-                raise BadInput(f"the sources {pair[0]!r} and {pair[1]!r} share records; give each record to one site.")
-
-
 def _studies(
     table: SiteTable, target: str, tau: Any, epsilon: Any, level: float, summaries: Mapping[str, Any], known: Any
 ) -> dict[str, PlannedStudy]:
@@ -190,11 +200,16 @@ def _studies(
         epsilon = {name: value for name, value in epsilon.items() if label_text(name) not in summaries}
     if isinstance(tau, Mapping):
         raise BadInput("tau must be one level: the sources help with the target's own quantile; give one number.")
-    budgets = dict(zip(table.names, (value for value, _ in per_site(epsilon, table.names, "epsilon")), strict=True))
+    budgets = dict(zip(table.names, per_site(epsilon, table.names, "epsilon"), strict=True))
     found = {}
     for i, name in enumerate(table.names):
+        budget = number(*budgets[name])
         try:
-            study = plan_study(_part(table, i), tau, {name: budgets[name]}, level=level, **known)
+            if math.isinf(budget):  # exact with any number of records that it needs: the gate is for noise
+                panel = prepare(_part(table, i), tau, {name: budget}, limits=OPEN, **known)
+                study = PlannedStudy(panel, None, level, "staged", robust=False)
+            else:
+                study = plan_study(_part(table, i), tau, {name: budget}, level=level, **known)
         except Refused as error:
             raise Refused(f"{_where(name, target)} has too few records: {error}") from None
         if math.isinf(study.panel.channels[0].epsilon):
@@ -216,13 +231,9 @@ def _check_tau(tau: Any) -> None:
 
 
 def _where(name: str, target: str) -> str:
-    return (
-        f"the target {name!r}"
-        if name == target and name != TARGET
-        else "the target"
-        if name == target
-        else f"source {name!r}"
-    )
+    if name != target:
+        return f"source {name!r}"
+    return "the target" if name == TARGET else f"the target {name!r}"
 
 
 def _some(names: Mapping[str, Any]) -> str:

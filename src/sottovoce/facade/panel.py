@@ -71,8 +71,8 @@ def prepare(
     effective = Crowd(weights, crowd.rates, np.maximum((sizes * thinned).astype(np.int64), 1))
     measured = check(effective, level, table.names, limits)
     warnings = []
-    if measured.ratio > limits.warn:
-        needed = measured.records_for(int(effective.sizes.sum()), limits.warn)
+    if measured.ratio > (ample := limits.at(level).warn):
+        needed = measured.records_for(int(effective.sizes.sum()), ample)
         warnings.append(
             f"the {level:g} quantile is barely supported: the interval may be {limits.longer} as with ample data; "
             f"{needed:,} records would leave this zone"

@@ -11,6 +11,7 @@ from sottovoce.errors import BadInput
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from sottovoce.facade.result import QuantileResult
 
@@ -48,6 +49,11 @@ def plot(
     left, right = figure.subplots(1, 2, width_ratios=(1.45, 1))
     _trajectory(left, result, reference, measure)
     _noise(right, result)
+    return save(figure, target)
+
+
+def save(figure: "Figure", target: Path) -> Path:
+    """Write a figure to its file and return the path, or say why that cannot be done."""
     try:
         figure.savefig(target, format=target.suffix[1:].lower())
     except OSError as error:
@@ -119,7 +125,7 @@ def _trajectory(
         loc="left",
     )
     axes.legend(fontsize=8.5, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
-    _clear(axes)
+    clear(axes)
 
 
 def _frame(result: "QuantileResult", average: Any) -> tuple[float, float]:
@@ -137,7 +143,7 @@ def _noise(axes: "Axes", result: "QuantileResult") -> None:
     order = sorted(result.drivers, key=lambda name: -result.drivers[name])
     kept = order if len(order) <= BARS else order[: BARS - 1]
     others = order[len(kept) :]
-    names = [_short(name) for name in kept]
+    names = [short(name) for name in kept]
     parts = [100 * result.drivers[name] for name in kept]
     notes = [f"ε {result.epsilon[name]:.3g}, {sizes[name]:,}" for name in kept]
     if others:
@@ -153,11 +159,11 @@ def _noise(axes: "Axes", result: "QuantileResult") -> None:
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g} %")
     axes.set_xlabel("part of the noise variance")
     axes.set_title("Noise by site (ε, records)", fontsize=11, loc="left")
-    _clear(axes)
+    clear(axes)
     axes.grid(visible=False, axis="y")
 
 
-def _clear(axes: "Axes") -> None:
+def clear(axes: "Axes") -> None:
     """Take away what is not data."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#e6e6e6", lw=0.7)
@@ -172,7 +178,7 @@ def _count(value: float, _: float) -> str:
     return f"{value:g}"
 
 
-def _short(name: str) -> str:
+def short(name: str) -> str:
     """Shorten a long name, and take from it what matplotlib would read as mathematics."""
     text = name if len(name) <= 28 else name[:27] + "…"
     return text.replace("$", r"\$")

@@ -1,7 +1,8 @@
 """The interval as a function of the bound that is assumed on the sources' differences: what each assumption buys."""
 
 import math
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.errors import BadInput
+from sottovoce.facade.integrated_summary import width_text
 from sottovoce.facade.integration_combine import common
 from sottovoce.facade.integration_settings import width_of
 from sottovoce.facade.result import finite
 from sottovoce.facade.solutions import Interval
+from sottovoce.facade.summary import WIDTH
 from sottovoce.inference.sensitivity import BEFOREHAND, Curve, curve
 
 if TYPE_CHECKING:
@@ -64,28 +67,30 @@ class Sensitivity:
         """Return the sentence that belongs under every curve."""
         return BEFOREHAND
 
-    def interval_at(self, bound: float) -> Interval:
+    def interval_at(self, bound: Any) -> Interval:
         """Return the interval under one bound."""
-        found = self.curve.at(float(bound))
+        found = self.curve.at(width_of(bound, "a bound", self.result.unit))
         return Interval(found.low, found.high)
 
     def table(self, rows: int = 11) -> str:
         """Return the curve as text: a few bounds, their intervals and lengths."""
         chosen = sorted({round(i) for i in np.linspace(0, len(self.bound) - 1, min(rows, len(self.bound)))})
-        digits = self.result.format
-        lines = [f"{'bound':>14}  {'low':>14}  {'high':>14}  {'length':>7}"]
+        digits, unit = self.result.format, self.result.unit
+        cells = [("bound", "low", "high", "length")]
         for i in chosen:
-            mark = "  refuted by the data" if self.bound[i] < self.refuted else ""
-            lines.append(
-                f"{self.bound[i]:>14.6g}  {digits(float(self.low[i])):>14}  {digits(float(self.high[i])):>14}  "
-                f"{self.length_ratio[i]:>7.3f}{mark}"
-            )
-        lines.append(
-            f"Length is relative to the target's own interval. Less than 5 % is gained from {self.lost:.6g} on."
-        )
+            ends = (digits(float(self.low[i])), digits(float(self.high[i])))
+            cells.append((width_text(unit, float(self.bound[i])), *ends, f"{self.length_ratio[i]:.3f}"))
+        wide = [max(len(row[k]) for row in cells) for k in range(4)]
+        marks = ["", *("  refuted by the data" if self.bound[i] < self.refuted else "" for i in chosen)]
+        lines = [
+            "  ".join(f"{cell:>{width}}" for cell, width in zip(row, wide, strict=True)) + mark
+            for row, mark in zip(cells, marks, strict=True)
+        ]
+        told = "Length is relative to the target's own interval. "
+        told += f"Less than 5 % is gained from {width_text(unit, self.lost)} on."
         if self.refuted > 0:
-            lines.append(f"Bounds below {self.refuted:.6g} are refuted by the data.")
-        return "\n".join([*lines, self.note])
+            told += f" Bounds below {width_text(unit, self.refuted)} are refuted by the data."
+        return "\n".join([*lines, *textwrap.wrap(told, WIDTH), *textwrap.wrap(self.note, WIDTH)])
 
     def plot(self, path: str | Path) -> Path:
         """Draw the curve to a file; bounds refuted by the data are grey."""
@@ -110,7 +115,7 @@ class Sensitivity:
         return self.table()
 
 
-def sensitivity(result: "IntegratedResult", bounds: Sequence[float] | None = None) -> Sensitivity:
+def sensitivity(result: "IntegratedResult", bounds: Any = None) -> Sensitivity:
     """Compute the curve of a result; it needs a source with an error to be trusted."""
     sources = [site for site in result.sources if site.trusted]
     if not sources:
@@ -118,6 +123,8 @@ def sensitivity(result: "IntegratedResult", bounds: Sequence[float] | None = Non
     if not math.isfinite(result.target.measured.error):
         raise BadInput("the target's own interval is unbounded, so there is nothing to compare with; add records.")
     shared = common(result.target, sources)
+    if bounds is not None and (not isinstance(bounds, Iterable) or isinstance(bounds, str | bytes)):
+        raise BadInput(f"bounds must be a list of bounds, not {bounds!r}; give several numbers, or leave it out.")
     chosen = None if bounds is None else sorted(width_of(value, "a bound", result.unit) for value in bounds)
     return Sensitivity(
         result,

@@ -93,6 +93,10 @@ class SiteSummary:
                 raise BadInput("a summary has neither se nor interval; give one, or trusted=False to use its estimate.")
         elif not SMALLEST < error < LARGEST:
             raise BadInput(f"the standard error of a summary must be positive and finite, not {error:g}; correct it.")
+        elif self.estimate + error == self.estimate:
+            raise BadInput(
+                f"the standard error {error:g} of a summary vanishes beside its estimate {self.estimate:g}; check both."
+            )
 
     @property
     def _error(self) -> float | None:

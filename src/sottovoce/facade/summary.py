@@ -15,22 +15,22 @@ def summary(result: "QuantileResult") -> str:
     table = result.panel.table
     lines = [
         f" Private quantile, tau = {result.tau:.6g} ".center(WIDTH, "="),
-        *_wrapped("Estimand", result.estimand),
-        *_wrapped("Estimate", result.format(result.estimate)),
-        *_wrapped(
+        *wrapped("Estimand", result.estimand),
+        *wrapped("Estimate", result.format(result.estimate)),
+        *wrapped(
             f"{result.level:.4g} interval",
             f"[{result.format(low)}, {result.format(high)}]   (sampling and privacy noise)",
         ),
-        *_wrapped("Method", f"{result.method}, {result.rounds:,} rounds, {result.reports:,} reports"),
-        *_wrapped("Private", "yes" if result.private else "no (simulation, or no budget at some site)"),
+        *wrapped("Method", f"{result.method}, {result.rounds:,} rounds, {result.reports:,} reports"),
+        *wrapped("Private", "yes" if result.private else "no (simulation, or no budget at some site)"),
     ]
     if result.panel.resolution:
-        lines += _wrapped("Resolution", f"{result.panel.resolution:.6g}; the interval covers the rounded value")
+        lines += wrapped("Resolution", f"{result.panel.resolution:.6g}; the interval covers the rounded value")
     dropped = sum(table.dropped.values())
     if dropped or table.unplaced:
-        lines += _wrapped("Left out", f"{dropped:,} missing values, {table.unplaced:,} rows without a site")
+        lines += wrapped("Left out", f"{dropped:,} missing values, {table.unplaced:,} rows without a site")
     if table.per_person:
-        lines += _wrapped("Person", f"one record each, drawn at random; {table.left_out:,} further rows left out")
+        lines += wrapped("Person", f"one record each, drawn at random; {table.left_out:,} further rows left out")
     lines += ["-" * WIDTH, _row("site", "records", "share", "epsilon", "of the noise"), "-" * WIDTH]
     for name, records in zip(result.panel.names, table.records, strict=True):
         lines.append(
@@ -45,12 +45,12 @@ def summary(result: "QuantileResult") -> str:
     worst = max(result.drivers, key=lambda name: result.drivers[name])
     lines.append("-" * WIDTH)
     if len(result.panel.names) > 1:
-        lines += _wrapped("Width", f"driven most by {worst} ({result.drivers[worst]:.0%} of the noise variance)")
+        lines += wrapped("Width", f"driven most by {worst} ({result.drivers[worst]:.0%} of the noise variance)")
     for warning in result.warnings:
-        lines += _wrapped("Warning", warning)
+        lines += wrapped("Warning", warning)
     for hint in result.hints:
-        lines += _wrapped("Hint", hint)
-    lines += _wrapped("Promise", result.promise)
+        lines += wrapped("Hint", hint)
+    lines += wrapped("Promise", result.promise)
     return "\n".join([*lines, "=" * WIDTH])
 
 
@@ -60,6 +60,6 @@ def _row(name: str, *cells: str) -> str:
     return f"{shown:<28}" + "".join(f"{cell:>12}" for cell in cells[:-1]) + f"{cells[-1]:>14}"
 
 
-def _wrapped(title: str, text: str) -> list[str]:
+def wrapped(title: str, text: str) -> list[str]:
     """Set a text beside its title."""
     return textwrap.wrap(text, WIDTH, initial_indent=f"{title + ':':<15}", subsequent_indent=" " * 15)

@@ -1,9 +1,9 @@
 """Running the paper's recursion on a panel: a private search for start and unit, then the compiled rounds."""
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,19 +16,16 @@ from sottovoce.engine.source import Source
 from sottovoce.engine.trajectory import ROWS
 from sottovoce.errors import BadInput, Lost, Refused
 from sottovoce.estimators import sgd
-from sottovoce.estimators.asking import Ask, Counts, Floats, Talker
+from sottovoce.estimators.asking import Floats
+from sottovoce.estimators.footing import Footing, find_footing
 from sottovoce.estimators.graph import metropolis, ring
-from sottovoce.estimators.guide import Guide
 from sottovoce.estimators.pace import Pace, constant, decay, stride
-from sottovoce.estimators.pilot import MASS, ROUGH
 from sottovoce.estimators.schedule import elapsed
-from sottovoce.estimators.search import find
 from sottovoce.estimators.study import SgdStudy, horizon
 from sottovoce.facade.panel import Panel, number
 from sottovoce.facade.solutions import Footprints, RegressionSolution, SelfNormalisedSolution
 from sottovoce.inference.self_normalised_path import CHECKPOINTS
 
-PEAK = 0.399  # density of the standard normal law at its median: the paper's steps presume it
 FEWEST = 5  # rounds without which neither interval means anything
 NORMS = ("l2", "sup", "l1")
 
@@ -41,13 +38,6 @@ class Recursion:
     participation: float
     mixing: Floats | None
     norm: str
-
-
-class Footing(NamedTuple):
-    """Where a walk starts: a point near the quantile, and the density there."""
-
-    point: float
-    density: float
 
 
 def prepare_recursion(panel: Panel, method: str, schedule: Any, participation: Any, graph: Any, norm: str) -> Recursion:
@@ -82,7 +72,7 @@ def run_recursion(
     progress: Callable[[int], None] | None,
 ) -> tuple[RegressionSolution | SelfNormalisedSolution, int]:
     """Search, then walk over all records that are left; return the solution and the number of rounds."""
-    footing, searched = converse(_search(panel), doors, progress)
+    footing, searched = converse(find_footing(panel.crowd, panel.tau, panel.bounds, panel.scale), doors, progress)
     before = sum(door.spent for door in doors)
     study = _study(panel, footing, recursion, method, searched, [door.size - door.spent for door in doors])
     footprints = Footprints()
@@ -128,24 +118,6 @@ def _relaxation(study: SgdStudy, footing: Footing) -> float:
     return 1 / (step * footing.density * rounds)
 
 
-def _search(panel: Panel) -> Generator[Ask, Counts, Footing]:
-    """Find a start near the quantile and the density there: the search, then a few rough pilots."""
-    talker, tau = Talker(panel.crowd), panel.tau
-    tail = min(tau, 1 - tau)
-    found = yield from find(talker, panel.bounds, panel.scale, tau=tau)
-    guide = Guide(found.centre, found.scale, tau)
-    for heard in found.heard:
-        guide.hear(heard)
-    levels = np.array([tau - MASS * tail, tau, tau + MASS * tail])
-    for error in (ROUGH, ROUGH, ROUGH, ROUGH / 2, ROUGH / 2):
-        heard = yield from talker.ask(
-            guide.quantiles(levels), np.full(3, panel.crowd.unit_variance / (error * tail) ** 2)
-        )
-        guide.hear(heard)
-    low, point, high = (float(value) for value in guide.quantiles(levels))
-    return Footing(point, 2 * MASS * tail / (high - low))
-
-
 def _study(
     panel: Panel, footing: Footing, recursion: Recursion, method: str, searched: int, left: list[int]
 ) -> SgdStudy:
@@ -157,7 +129,7 @@ def _study(
     pace: Pace = (
         constant(iterations, slope=footing.density)
         if method == "regression"
-        else decay(panel.crowd.rates, unit=PEAK / footing.density, constant=_constant(panel, left))
+        else decay(panel.crowd.rates, unit=footing.unit, constant=_constant(panel, left))
     )
     return SgdStudy(
         taus=panel.taus,

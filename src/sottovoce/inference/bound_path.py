@@ -26,7 +26,7 @@ from sottovoce.inference.normal import two_sided
 
 Array = NDArray[np.float64]
 
-COARSE, FINE, ZOOMS = 64, 20, 3
+COARSE, SHARES, FINE, ZOOMS, FLAT = 48, 24, 9, 24, 1e-9
 # The place of pooling; how little walked a source does not notice, and how little left is as good as nothing.
 START, EARLY, LATE = -800.0, 1e-3, 1e-6
 # A bound so small is none; such a source leaves this much later than the next.
@@ -113,16 +113,52 @@ def shortest(sites: Crowd, bounds: Array) -> tuple[Array, Array]:
     if bounds.shape[1] == 0:
         return best, place
     ends = np.log(EARLY / _pace(bounds).max(1)), np.full(len(bounds), math.log((1 + sites.precisions.sum()) / LATE))
-    places = np.concatenate([np.full((len(bounds), 1), START), np.linspace(*ends, COARSE, axis=1)], 1)
+    first = np.full((len(bounds), 1), START)
+    places = np.sort(np.concatenate([first, np.linspace(*ends, COARSE, axis=1), _departures(sites, bounds)], 1), 1)
+    live = np.ones(len(bounds), dtype=bool)
     for zoom in range(ZOOMS + 1):
         halves = walk(sites, bounds, places).half
         at = np.argmin(halves, 1)
-        better = halves[every, at] < best
+        better = live & (halves[every, at] < best)
         best, place = np.where(better, halves[every, at], best), np.where(better, places[every, at], place)
+        # a precise source may leave within a billionth of the way: look closer until there is nothing to be gained
+        live &= np.ptp(halves, 1) >= FLAT
+        if not live.any():
+            break
         if zoom < ZOOMS:
             near, far = places[every, np.maximum(at - 1, 0)], places[every, np.minimum(at + 1, places.shape[1] - 1)]
             places = np.linspace(near, far, FINE, axis=1)
     return best, place
+
+
+def _departures(sites: Crowd, bounds: Array) -> Array:
+    """Return places spread evenly over the target's weight and over its logarithm, however suddenly sources leave.
+
+    A precise source may leave between two places that lie as close as you like, and few degrees of freedom of the
+    target make a second valley there. What weighs beside the target is straight in what is left to walk between the
+    places where sources leave, so it can be inverted.
+    """
+    pace = _pace(bounds)
+    weighed = sites.precisions * np.isfinite(bounds)
+    shares = np.arange(1, SHARES + 1) / (SHARES + 1)
+    places = np.empty((len(bounds), 2 * SHARES))
+    for row, (paces, precisions) in enumerate(zip(pace, weighed, strict=True)):
+        order = np.argsort(paces)  # the slowest first: the last to leave
+        paces, precisions = paces[order], precisions[order]
+        left = np.append((paces - 1.0) / paces, 1.0)  # where each leaves, then the start of the path
+        # kept is left * pace - (pace - 1) for those who are still there
+        beside = np.append(left[:-1] * _before(precisions * paces) - _before(precisions * (paces - 1.0)), 0.0)
+        beside[-1] = precisions.sum()
+        weight = 1.0 / (1.0 + beside[-1])
+        wanted = 1.0 / np.concatenate([weight ** (1.0 - shares), weight + (1.0 - weight) * shares]) - 1.0
+        over = np.clip(np.interp(wanted, np.maximum.accumulate(beside), left), 1e-300, 1.0 - 1e-15)
+        places[row] = np.log1p(-over) - np.log(over)
+    return places
+
+
+def _before(values: Array) -> Array:
+    """Return the sum up to each value, without itself: who leaves at a place weighs nothing there."""
+    return np.asarray(np.cumsum(values) - values)
 
 
 def _pace(bounds: Array) -> Array:

@@ -22,6 +22,7 @@ from sottovoce.inference.measured import Measured
 Array = NDArray[np.float64]
 
 ALLOWANCE = 0.25
+ENDLESS = 1e12  # errors of the target: such a bound gains less than a float can tell
 
 
 class Combined(NamedTuple):
@@ -109,4 +110,6 @@ def checked(bounds: Sequence[float], sources: int) -> Array:
 def allowed(target: Measured, sources: Sequence[Measured], limits: Array, common: Sequence[bool] | bool) -> Array:
     """Return bounds in standard errors of the target, with the allowance for a bias that sites share."""
     errors = np.array([site.error for site in sources])
-    return np.asarray((limits + ALLOWANCE * errors * np.asarray(common, dtype=np.float64)) / target.error)
+    with np.errstate(over="ignore"):
+        relative = (limits + ALLOWANCE * errors * np.asarray(common, dtype=np.float64)) / target.error
+    return np.where(relative > ENDLESS, math.inf, relative)

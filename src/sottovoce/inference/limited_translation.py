@@ -78,8 +78,8 @@ def move(target: Measured, sources: Sequence[Measured], most: float = MOST) -> t
     by = _root(apart, precision, reach, most)
     # a source beyond its reach counts as much as one that stands there
     counted = precision * np.minimum(1.0, reach / np.maximum(np.abs(apart - by), 1e-300))
-    pull = float(counted @ (apart - by))
-    counted *= by / pull if pull != 0 else 1.0  # less than all of it where the move was limited
+    if abs(by) >= most:  # less than all of it where the move was limited
+        counted *= by / float(counted @ (apart - by))
     whole = 1 + float(counted.sum())
     return target.error * by, (1 / whole, *(counted / whole).tolist())
 

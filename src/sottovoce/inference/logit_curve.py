@@ -23,6 +23,7 @@ STEPS = 80
 LIMIT = 2.0  # of one step, in logits
 NUDGE = 1e-4  # of the bend, for its derivative
 FULL = 1e-9  # probabilities stay this far from 0 and 1
+FLAT, FAR = 30.0, 1e6  # logits beyond which the function is flat, and at which a point is as good as at infinity
 
 
 class Prior(NamedTuple):
@@ -53,7 +54,7 @@ class Curve(NamedTuple):
 def fit(
     points: Floats, values: Floats, ceilings: Floats, drops: Floats, target: float, prior: Prior, bends: bool
 ) -> Curve:
-    """Fit a curve to values at points; without ``bends`` the logit is straight.
+    """Fit a curve to values at points; without ``bends`` the logit is straight. A value without variance is left out.
 
     Examples
     --------
@@ -63,10 +64,9 @@ def fit(
     >>> abs(seen.root) < 1e-9, round(seen.slope, 3)
     (True, 1.0)
     """
-    logit = math.log(target / (1 - target))
-    root, log_slope, bend, covariance, misfit = _fit(
-        points, values, ceilings, drops, logit, np.array(prior, dtype=np.float64), bends
-    )
+    logit, heard = math.log(target / (1 - target)), ceilings > 0
+    data = (points[heard], values[heard], ceilings[heard], drops[heard])
+    root, log_slope, bend, covariance, misfit = _fit(*data, logit, np.array(prior, dtype=np.float64), bends)
     return Curve(root, log_slope, bend, covariance, misfit)
 
 
@@ -90,9 +90,11 @@ def expected(curve: Curve, points: Floats, target: float) -> Floats:
 def _at(x, root, log_slope, bend, logit):  # type: ignore[no-untyped-def]
     """Return the function at x and its derivatives by root, log slope and bend."""
     slope = math.exp(log_slope)
-    u = slope * (x - root)
+    u = min(max(slope * (x - root), -FAR), FAR)
     steep = math.exp(min(max(2 * bend * u, -3.0), 3.0))
-    at = min(max(logit + through(u, 0.0, 2 * bend), -30.0), 30.0)
+    at = logit + through(u, 0.0, 2 * bend)
+    if abs(at) > FLAT:
+        return 1 / (1 + math.exp(-math.copysign(FLAT, at))), 0.0, 0.0, 0.0
     more, less = through(u, 0.0, 2 * (bend + NUDGE)), through(u, 0.0, 2 * (bend - NUDGE))
     value = 1 / (1 + math.exp(-at))
     density = value * (1 - value)
@@ -115,41 +117,57 @@ def _loss(points, values, ceilings, drops, logit, root, log_slope, bend, prior):
 
 
 @njit(cache=True)
-def _inverse(m):  # type: ignore[no-untyped-def]
-    """Invert a symmetric matrix of three rows."""
-    a, b, c, d, e, f = m[0, 0], m[0, 1], m[0, 2], m[1, 1], m[1, 2], m[2, 2]
-    p, q, s = d * f - e * e, c * e - b * f, b * e - c * d
-    whole = a * p + b * q + c * s
-    return np.array([[p, q, s], [q, a * f - c * c, b * c - a * e], [s, b * c - a * e, a * d - b * b]]) / whole
+def _learn(factor, by, variance):  # type: ignore[no-untyped-def]
+    """Update the square root of a covariance by one value, in place (Potter): no variance can become negative."""
+    seen, moved, total = np.zeros(3), np.zeros(3), variance
+    for k in range(3):
+        for j in range(3):
+            seen[k] += factor[j, k] * by[j]
+        total += seen[k] ** 2
+    for k in range(3):
+        for j in range(3):
+            moved[k] += factor[k, j] * seen[j]
+    gain = 1 / (total + math.sqrt(total * variance))
+    for k in range(3):
+        for j in range(3):
+            factor[k, j] -= gain * moved[k] * seen[j]
+
+
+@njit(cache=True)
+def _square(factor):  # type: ignore[no-untyped-def]
+    """Return the covariance of which this is the square root."""
+    square = np.zeros((3, 3))
+    for k in range(3):
+        for j in range(3):
+            for i in range(3):
+                square[k, j] += factor[k, i] * factor[j, i]
+    return square
 
 
 @njit(cache=True)
 def _fit(points, values, ceilings, drops, logit, prior, bends):  # type: ignore[no-untyped-def]
     """Step by Fisher's scoring, halving a step that does not help."""
     root, log_slope, bend = prior[0], prior[2], 0.0
-    information, gradient, by = np.zeros((3, 3)), np.zeros(3), np.zeros(3)
+    factor, covariance, gradient, by = np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(3), np.zeros(3)
     loss = _loss(points, values, ceilings, drops, logit, root, log_slope, bend, prior)
     for _ in range(STEPS):
-        information[:] = 0.0
+        factor[:] = 0.0
         for k, off, spread in (
             (0, root - prior[0], prior[1]),
             (1, log_slope - prior[2], prior[3]),
             (2, bend, prior[4]),
         ):
-            information[k, k], gradient[k] = 1 / spread**2, off / spread**2
+            factor[k, k], gradient[k] = spread, off / spread**2
         for i in range(len(points)):
             value, by[0], by[1], by[2] = _at(points[i], root, log_slope, bend, logit)
             variance = max(ceilings[i] - drops[i] * (value - 0.5) ** 2, 1e-6 * ceilings[i])
+            if not bends:
+                by[2] = 0.0
             for k in range(3):
                 gradient[k] -= (values[i] - value) * by[k] / variance
-                for j in range(3):
-                    information[k, j] += by[k] * by[j] / variance
-        if not bends:
-            information[2, :] = 0.0
-            information[:, 2] = 0.0
-            information[2, 2] = 1.0
-            gradient[2] = 0.0
-        step = _inverse(information) @ gradient
+            _learn(factor, by, variance)
+        covariance = _square(factor)
+        step = covariance @ gradient
         largest = max(abs(step[0]) * math.exp(log_slope), abs(step[1]), abs(step[2]))
         part, gained = min(1.0, LIMIT / max(largest, 1e-300)), 0.0
         for _ in range(25):
@@ -166,4 +184,4 @@ def _fit(points, values, ceilings, drops, logit, prior, bends):  # type: ignore[
     for i in range(len(points)):
         value = _at(points[i], root, log_slope, bend, logit)[0]
         misfit += (values[i] - value) ** 2 / max(ceilings[i] - drops[i] * (value - 0.5) ** 2, 1e-6 * ceilings[i])
-    return root, log_slope, bend, _inverse(information), misfit
+    return root, log_slope, bend, covariance, misfit

@@ -27,8 +27,8 @@ REASONS = MappingProxyType(
         "with more sources, because the weights of many cautious sources add up.",
         "ivw": "Not uniformly valid: a 95 % interval covered 0 % where the sources were shifted, because shifts are "
         "ignored.",
-        "target": "Not uniformly valid: a 95 % interval covered 92 % with the paper's ten chains and normal quantile, and "
-        "83 to 91 % where the density slopes at the quantile, because all chains are biased the same way.",
+        "target": "Not uniformly valid: a 95 % interval covered 92 % with the paper's ten chains and normal quantile, "
+        "and 83 to 91 % where the density slopes at the quantile, because all chains are biased the same way.",
     }
 )
 METHODS = tuple(REASONS)

@@ -118,6 +118,8 @@ def score(cell: StagedCell, replications: int, seed: int, level: float = 0.95) -
         low, high = found.interval(level)
         searched = local.milestones[0].reports / local.milestones[-1].reports
         rows.append((found.point, low, high, rounds, searched))
+    if not rows:
+        raise Lost(f"no run of {cell.name!r} found its quantile; give the cell more records.")
     points, lows, highs, rounds_, searched_ = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
     truth, oracle = cell.truth, cell.oracle
     errors: Floats = np.abs(points - truth) / oracle

@@ -17,7 +17,7 @@ from sottovoce.estimators.chains import ChainStudy
 from sottovoce.protocol.messages import Study
 from sottovoce.sim.families import FAMILIES
 from sottovoce.sim.integration import paper_chains
-from sottovoce.sim.integration.paper_chains import PaperSite, replicate, walk
+from sottovoce.sim.integration.paper_chains import PaperSite, below_table, replicate, walk
 from sottovoce.sim.randomness import dice
 
 compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="too long uncompiled")
@@ -45,7 +45,7 @@ def test_a_shift_moves_start_and_records_together() -> None:
 @pytest.mark.parametrize("rate", [0.25, 1.0])
 def test_one_answer_has_the_law_of_the_channel(family: str, rate: float) -> None:
     lanes, tau = 400_000, 0.3
-    table = np.append(FAMILIES[family][0](np.arange(-64 * 512, 64 * 512 + 1) / 512), 1.0)
+    table = below_table(family)
     for seed, place in enumerate((-1.7003, 0.0, 0.6511)):
         words = dice(seed).words(4 * lanes).reshape(4, lanes)
         points, totals = np.full(lanes, place), np.zeros(lanes)

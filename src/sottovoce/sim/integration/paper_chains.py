@@ -78,7 +78,7 @@ def replicate(site: PaperSite, replications: int, seed: int | np.random.SeedSequ
     each = max(1, LANES // site.chains)
     sizes = [min(each, replications - done) for done in range(0, replications, each)]
     sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-    table = np.append(FAMILIES[site.family][0](np.arange(-REACH * FINE, REACH * FINE + 1) / FINE), 1.0)
+    table = below_table(site.family)
     length = site.n // site.chains
     steps: Floats = site.constant * np.arange(1.0, length + 1.0) ** -site.power
 
@@ -94,6 +94,11 @@ def replicate(site: PaperSite, replications: int, seed: int | np.random.SeedSequ
     with ThreadPoolExecutor(threads) as pool:
         averages = np.concatenate(list(pool.map(block, zip(sizes, sequence.spawn(len(sizes)), strict=True))))
     return Replicated(averages.mean(1), averages.var(1, ddof=1) / site.chains)
+
+
+def below_table(family: str) -> Floats:
+    """Return the distribution function of a family at every 1 / FINE from -REACH to REACH, and one entry to spare."""
+    return np.append(FAMILIES[family][0](np.arange(-REACH * FINE, REACH * FINE + 1) / FINE), 1.0)
 
 
 @njit(cache=True, nogil=True)
