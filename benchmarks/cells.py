@@ -7,7 +7,7 @@ from sottovoce.sim.experiment import StagedCell
 from sottovoce.sim.populations import Population, blend, homogeneous, population
 
 SITES = 10
-BANDS = ((0.0, 0.006), (0.006, 0.02), (0.02, 0.04), (0.04, 0.15))  # stages in the first two, pairs beyond
+BANDS = ((0.0, 0.006), (0.006, 0.02), (0.02, 0.04), (0.04, 0.15))  # stages in the first three, pairs in the last
 
 # the constants of the method were chosen on these ...
 TUNED: dict[str, Population] = {

@@ -82,21 +82,34 @@ def test_it_moves_with_the_records_where_public_knowledge_moves_along(method: st
     assert dict(moved.weights) == pytest.approx(dict(plain.weights), abs=1e-6)
 
 
-def test_an_interval_without_length_is_exact_and_stays_where_it_is() -> None:
-    tied = np.concatenate([np.full(700, 5.0), np.linspace(0, 4, 150), np.linspace(6, 9, 150)])
-    for method in ("valid", "conservative", "known-bound"):
-        bound = {"bound": 1.0} if method == "known-bound" else {}
-        result = ask(tied, {"told": sv.SiteSummary(5.5, 0.2)}, math.inf, method=method, **bound)
-        assert tuple(result.interval) == (5.0, 5.0)
-        assert (result.estimate, result.length_ratio, result.weights["told"]) == (5.0, 1.0, 0.0)
+@pytest.mark.parametrize("method", ["valid", "conservative"])
+def test_between_tied_records_an_interval_is_exact_and_stays_where_it_is(method: str) -> None:
+    atom = np.concatenate([np.full(700, 5.0), np.linspace(0, 4, 150), np.linspace(6, 9, 150)])
+    lattice = np.round(20 * np.sqrt(np.linspace(0.0, 1.0, 900)))
+    for values, place in ((atom, 5.5), (lattice, 14.3)):
+        result = ask(values, {"told": sv.SiteSummary(place, 0.2)}, math.inf, method=method)
+        assert result.interval == result.target_interval
+        assert (result.length_ratio, result.weights["told"]) == (1.0, 0.0)
+        assert ["are tied at the ends" in text for text in result.warnings] == [True]
         assert any("many records are tied" in hint for hint in result.hints)
+    dithered = ask(lattice, {"told": sv.SiteSummary(14.3, 0.2)}, math.inf, method=method, resolution=1.0)
+    assert dithered.weights["told"] > 0
+    assert dithered.warnings == ()
+
+
+def test_an_interval_without_length_is_compared_with_none() -> None:
+    atom = np.concatenate([np.full(700, 5.0), np.linspace(0, 4, 150), np.linspace(6, 9, 150)])
+    result = ask(atom, {"told": sv.SiteSummary(5.5, 0.2)}, math.inf, method="known-bound", bound=1.0)
+    assert result.interval.low < 5.0 < result.interval.high
+    assert math.isnan(result.length_ratio)
+    assert result.to_dict()["length_ratio"] is None
 
 
 def test_hints_are_for_whoever_holds_the_records() -> None:
     tied = np.round(np.linspace(0.0, 50.0, 1000))
     result = ask(tied, {"told": sv.SiteSummary(25.0, 1.0)}, math.inf)
     assert result.hints[0].startswith("site 'target': many records are tied")
-    assert "tied" not in json.dumps(result.to_dict()) + repr(result)
+    assert "many records are tied" not in json.dumps(result.to_dict()) + repr(result)
     assert ask(np.linspace(0.0, 50.0, 1000), {}, math.inf).hints == ()
 
 

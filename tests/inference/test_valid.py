@@ -23,7 +23,7 @@ sites = st.builds(
     st.sampled_from([5.0, 40.0, math.inf]),
 )
 crowds = st.lists(sites, min_size=1, max_size=7)
-sides = st.tuples(st.floats(0.6, 8.0), st.floats(0.6, 8.0))
+sides = st.tuples(st.floats(0.0, 8.0), st.floats(0.1, 8.0))
 
 
 def length(found: Valid) -> float:
@@ -76,6 +76,25 @@ def test_a_source_near_by_shortens_and_one_in_between_may_lengthen() -> None:
     assert ratios[0] == pytest.approx(0.93, abs=0.02)
     assert 1.0 < max(ratios) < 1.05
     assert ratios[6] == 1.0
+
+
+def test_sources_that_pull_in_opposite_directions_cancel() -> None:
+    # the move is zero but for rounding, and says nothing of the weights
+    found = combine(TARGET, OWN, [Measured(0.0, 10.0**0.5, 5.0), Measured(24.0, 10.0**0.5, 5.0)], 0.8)
+    assert found.estimate == pytest.approx(10.0)
+    assert all(0 < weight < 1 for weight in found.weights)
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_an_estimate_held_back_by_an_edge_has_weights_that_lead_there(trusted: bool) -> None:
+    # the high edge stops the estimate at once; the low edge follows the pooled sources, the estimate most of them
+    stopped = [Measured(11.5, 0.1), Measured(11.6, 0.1), Measured(30.0, 3.0)]
+    apart = [Measured(11.5, 0.05), Measured(9.0, 0.06), Measured(9.0, 0.06)]
+    for own, sources in (((6.0, 10.01), stopped), ((10.0, 18.0), apart)):
+        found = combine(TARGET, own, sources, 0.95, trusted)
+        assert found.estimate in (found.low, found.high)
+        assert TARGET.estimate + moved(found, sources) == pytest.approx(found.estimate, abs=1e-12)
+        assert all(0 <= weight <= 1 for weight in found.weights)
 
 
 def test_one_stray_among_many_is_outvoted_by_the_estimate() -> None:

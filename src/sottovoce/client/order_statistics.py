@@ -134,6 +134,15 @@ def dithered(records: Records, resolution: float, dice: Dice) -> Records:
     return Records(values, records.unit)
 
 
+def shared(records: Records, ends: tuple[float, float]) -> bool:
+    """Tell whether several records lie at one of two ends.
+
+    >>> shared(Records(np.array([1.0, 2.0, 2.0])), (1.0, 2.0)), shared(Records(np.array([1.0, 2.0])), (1.0, 2.0))
+    (True, False)
+    """
+    return any(np.count_nonzero(records.values() == end) > 1 for end in ends)
+
+
 def _half_a_cell(values: Values, end: float, side: int) -> float:
     """Return half the way from a shared value to the next one outwards, or inwards where none is; else 0."""
     if np.count_nonzero(values == end) == 1:

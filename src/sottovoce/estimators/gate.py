@@ -3,7 +3,7 @@
 ``s = sqrt(sum p^2 / (4 r^2 N))`` is the error of the estimated distribution function if every record answered at the
 quantile. Beyond some part of the tail ``min(tau, 1 - tau)`` intervals stop covering or say nothing, so the question is
 refused before anything is spent; a little earlier it is answered with a warning. Three-point stages and walks go up to
-4 %, the pairs for scarce records (`estimators.scarce`), which the default turns to from 2 % on, up to 15 %. All search
+4 %, the pairs for scarce records (`estimators.scarce`), which the default turns to beyond that, up to 15 %. All search
 first, which costs the more the larger ``s`` is, whatever the tail: beyond ``s = .02`` too much, so that at the median
 all stop at 4 %.
 """
@@ -17,7 +17,7 @@ import numpy as np
 from sottovoce.errors import Refused
 from sottovoce.estimators.asking import Crowd
 
-SCARCE = 0.02
+SCARCE = 0.04
 DEAR, TOO_DEAR = 0.015, 0.02  # noise at which the search asks a quarter of the records, and two fifths
 MOST = 1e15
 
@@ -35,7 +35,7 @@ class Limits(NamedTuple):
         return Limits(min(self.warn, DEAR / tail), min(self.refuse, TOO_DEAR / tail), self.longer)
 
 
-STAGES, PAIRS = Limits(0.03, 0.04, "half as long again"), Limits(0.05, 0.15, "twice as long")
+STAGES, PAIRS = Limits(0.03, SCARCE, "half as long again"), Limits(0.03, 0.15, "half as long again, or twice as long")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ does between two modes, or with ``robust``, stages have five points. The interva
 stages by their design (`inference.inversion`); what a stage shows may raise the allowance for its own curvature, which
 lengthens the interval, and never lowers it.
 
-Where the noise exceeds 2 % of the tail (`estimators.gate`), and ``robust`` is not asked for, the records left after the
+Where the noise exceeds 4 % of the tail (`estimators.gate`), and ``robust`` is not asked for, the records left after the
 search are asked in pairs instead (`estimators.scarce`).
 """
 

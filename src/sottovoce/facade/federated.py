@@ -223,6 +223,8 @@ def open_sites(panel: Panel, randomness: Dice | None) -> list[Site]:
 
 def staged_warnings(local: Local | Fitted, robust: bool) -> tuple[str, ...]:
     """Return what the stages noticed."""
-    if isinstance(local, Local) and local.dips and not robust:
+    if isinstance(local, Fitted):
+        return ("records are scarce: the interval takes the density to be smooth around the quantile, no edge nearby",)
+    if local.dips and not robust:
         return ("the density seems to dip at the quantile, as between two modes: compare with robust=True",)
     return ()

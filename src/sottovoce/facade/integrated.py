@@ -49,9 +49,9 @@ def integrated_quantile(
         The budget of a record's one report, or a mapping from site to budget; ``math.inf`` for a site whose records may
         be read as they are (order statistics).
     method
-        "valid" (default): covers whatever the sources' shifts, about 5 % shorter where they agree and 3 % longer at
-        worst. "conservative": never longer. "known-bound": much shorter, if ``bound`` holds. For comparison, not
-        uniformly valid: the paper's "adaptive", "decay", "conservative-paper", "ivw"; and "target" alone.
+        "valid" (default): covers whatever the sources' shifts; on average about 5 % shorter where they agree, and 3 %
+        longer at worst. "conservative": never longer. "known-bound": much shorter, if ``bound`` holds. For comparison,
+        not uniformly valid: the paper's "adaptive", "decay", "conservative-paper", "ivw"; and "target" alone.
     level
         The confidence level; "valid" knows 0.8, 0.9, 0.95 and 0.99.
     bound

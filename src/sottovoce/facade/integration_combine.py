@@ -10,7 +10,8 @@ from sottovoce.facade.integration_settings import Settings
 from sottovoce.inference import conservative, known_bound, paper_weights, valid
 from sottovoce.inference.measured import Measured, t_value, welch
 
-ENOUGH = 1e40  # errors of the target: what is farther, or so many times as precise, is as good as infinite
+# In errors of the target: what is farther or vaguer is as good as infinite, an error below this as good as none.
+FARTHEST, FINEST = 1e40, 1e-6
 
 
 class Combination(NamedTuple):
@@ -25,8 +26,9 @@ class Combination(NamedTuple):
 def combine(settings: Settings, target: KnownSite, sources: Sequence[KnownSite]) -> Combination:
     """Combine a target with its usable sources."""
     own, level, measured = (target.low, target.high), settings.level, [site.measured for site in sources]
-    # an interval without length, of an open target whose records are tied, is exact as it is: moved, it would miss
-    if not 0 < target.measured.error < math.inf or target.low == target.high:
+    # between tied records an interval is exact, and moved it would miss them; bounds and the paper do not start from it
+    exact = target.tied and settings.method in ("valid", "conservative")
+    if exact or not 0 < target.measured.error < math.inf:
         return Combination(target.measured.estimate, *own, (1.0, *[0.0] * len(sources)))
     if settings.method == "valid":
         trusted = all(site.trusted for site in sources)
@@ -64,7 +66,7 @@ def _paper(settings: Settings, target: KnownSite, sources: Sequence[KnownSite]) 
 
 def moderate(target: KnownSite, source: KnownSite) -> KnownSite:
     """Return a source within the range where squares of differences and errors are still numbers."""
-    place, most, least = target.measured.estimate, ENOUGH * target.measured.error, target.measured.error / ENOUGH
+    place, most, least = target.measured.estimate, FARTHEST * target.measured.error, FINEST * target.measured.error
     estimate, error, df = source.measured
     near = min(max(estimate - place, -most), most)
     held = Measured(

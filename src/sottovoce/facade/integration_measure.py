@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sottovoce.client.order_statistics import dithered, rank_interval, rank_summary
+from sottovoce.client.order_statistics import dithered, rank_interval, rank_summary, shared
 from sottovoce.client.randomness import Dice, SystemDice
 from sottovoce.engine.chains import run_chains
 from sottovoce.errors import BadInput, Lost
@@ -34,6 +34,7 @@ class KnownSite:
     rounds: int = 0
     private: bool = True
     trusted: bool = True
+    tied: bool = False
     warnings: tuple[str, ...] = ()
 
     @property
@@ -161,11 +162,17 @@ def _open(
             "give resolution=, the step they are rounded to."
         )
     low, high = rank_interval(records, panel.tau, level)
+    tied, warnings = shared(records, (low, high)), panel.warnings
+    if is_target and tied:
+        warnings += (
+            "the target's records are tied at the ends of its own interval, which is exact, and would miss a value "
+            "that it covers if sources moved it: give resolution=, the step they are rounded to",
+        )
     size = panel.table.records[0].size
     if progress is not None:
         progress(size)
     return KnownSite(
-        site.name, "open", Measured(*summary), low, high, math.inf, size, size, 1, False, warnings=panel.warnings
+        site.name, "open", Measured(*summary), low, high, math.inf, size, size, 1, False, tied=tied, warnings=warnings
     )
 
 

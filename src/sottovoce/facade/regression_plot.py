@@ -5,8 +5,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sottovoce.errors import BadInput
-from sottovoce.facade.plot import INK, SOFT, check_path
+from sottovoce.facade.plot import INK, SOFT, check_path, clear, save, short
 from sottovoce.facade.regression_answers import INTERCEPT
 from sottovoce.facade.regression_summary import tables
 
@@ -35,13 +34,7 @@ def plot(stream: "Stream", path: str | os.PathLike[str], level: float) -> Path:
         figure = Figure(figsize=(3.7 * ACROSS, 0.6 + 2.8 * deep), dpi=150, layout="constrained")
         _against_tau(figure, stream, rows, level)
     FigureCanvasAgg(figure)
-    try:
-        figure.savefig(target, format=target.suffix[1:].lower())
-    except OSError as error:
-        raise BadInput(
-            f"the plot cannot be written to {target} ({error.strerror or error}); give another path."
-        ) from None
-    return target
+    return save(figure, target)
 
 
 def _side_by_side(axes: "Axes", stream: "Stream", rows: "dict[str, Row]", level: float) -> None:
@@ -59,12 +52,12 @@ def _side_by_side(axes: "Axes", stream: "Stream", rows: "dict[str, Row]", level:
             fontsize=7.5, color="#333333",
         )  # fmt: skip
     axes.axvline(0, color="#999999", lw=0.8)
-    axes.set_yticks(range(len(halves)), [_short(name) for name in halves], fontsize=8.5)
+    axes.set_yticks(range(len(halves)), [short(name) for name in halves], fontsize=8.5)
     axes.set_ylim(len(halves) - 0.4, -0.75)
     axes.margins(x=0.15)
     axes.set_xlabel("change of the quantile from the middle of a covariate's bounds to the upper one")
     axes.set_title(f"{_title(stream)}: slopes with {level:.4g} intervals", fontsize=11, loc="left")
-    _clear(axes)
+    clear(axes)
     axes.grid(visible=False, axis="y")
 
 
@@ -81,10 +74,10 @@ def _against_tau(figure: "Figure", stream: "Stream", rows: "list[dict[str, Row]]
         low, high = axes.get_ylim()
         if name != INTERCEPT and low < 0 < high:
             axes.axhline(0, color="#999999", lw=0.8)
-        axes.set_title(_short(name), fontsize=9.5, loc="left")
+        axes.set_title(short(name), fontsize=9.5, loc="left")
         axes.set_xlabel("tau")
         axes.tick_params(labelbottom=True)  # shared axes are labelled at the bottom alone, where a panel may be hidden
-        _clear(axes)
+        clear(axes)
     for axes in list(grid.flat)[len(names) :]:
         axes.set_visible(False)
     known = any(row.interval is not None for each in rows for row in each.values())
@@ -96,16 +89,3 @@ def _title(stream: "Stream") -> str:
     """Say what the picture is of, in a few words."""
     what = f"The {stream.answers.taus[0]:.4g} quantile" if len(stream.answers.taus) == 1 else "Quantiles"
     return f"{what}, {stream.people:,} people, ε {stream.epsilon:.3g}"
-
-
-def _clear(axes: "Axes") -> None:
-    """Take away what is not data."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color="#e6e6e6", lw=0.7)
-    axes.set_axisbelow(True)
-
-
-def _short(name: str) -> str:
-    """Shorten a long name, and take from it what matplotlib would read as mathematics."""
-    text = name if len(name) <= 28 else name[:27] + "…"
-    return text.replace("$", r"\$")

@@ -1,16 +1,15 @@
 """The table under a private quantile regression in plain text, the same as plain values, and its promise."""
 
 import math
-import textwrap
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.facade.regression_answers import Row
 from sottovoce.facade.result import finite
+from sottovoce.facade.summary import WIDTH, wrapped
 
 if TYPE_CHECKING:
     from sottovoce.facade.regression_stream import Stream
 
-WIDTH = 78
 METHODS = {
     "dithered": "dithered regression root",
     "self-normalised": "self-normalised trajectory",
@@ -24,16 +23,16 @@ def summary(stream: "Stream", level: float) -> str:
     taus, design = stream.answers.taus, stream.design
     lines = [
         f" Private quantile regression, tau = {', '.join(f'{tau:.6g}' for tau in taus)} ".center(WIDTH, "="),
-        *_wrapped("People", f"{stream.people:,}, one report each"),
-        *_wrapped("Epsilon", f"{stream.epsilon:.6g}, computed from the channel"),
-        *_wrapped("Channel", channel_words(stream)),
-        *_wrapped("Inference", METHODS[stream.settings.inference]),
-        *_wrapped("Private", "yes" if stream.private else "no (simulation, or no budget)"),
+        *wrapped("People", f"{stream.people:,}, one report each"),
+        *wrapped("Epsilon", f"{stream.epsilon:.6g}, computed from the channel"),
+        *wrapped("Channel", channel_words(stream)),
+        *wrapped("Inference", METHODS[stream.settings.inference]),
+        *wrapped("Private", "yes" if stream.private else "no (simulation, or no budget)"),
     ]
     if stream.clipped:
-        lines += _wrapped("Clipped", f"{stream.clipped:,} {_rows(stream.clipped)} moved to the bounds")
+        lines += wrapped("Clipped", f"{stream.clipped:,} {_rows(stream.clipped)} moved to the bounds")
     if design.split:
-        lines += _wrapped("Levels", "each person answered for one level, drawn at random")
+        lines += wrapped("Levels", "each person answered for one level, drawn at random")
     tail = (1 - level) / 2
     header = _line("", "coef", "std err", f"[{tail:.4g}", f"{1 - tail:.4g}]")
     lines += ["-" * WIDTH, header]
@@ -48,10 +47,10 @@ def summary(stream: "Stream", level: float) -> str:
     lines.append("-" * WIDTH)
     for reason, missing in reasons.items():
         whom = "" if len(missing) == len(taus) * len(stream.answers.names) else f" for {', '.join(missing)}"
-        lines += _wrapped("No interval", f"not enough information{whom}: {reason}")
+        lines += wrapped("No interval", f"not enough information{whom}: {reason}")
     for warning in stream.answers.warnings:
-        lines += _wrapped("Warning", warning)
-    lines += _wrapped("Promise", promise(stream))
+        lines += wrapped("Warning", warning)
+    lines += wrapped("Promise", promise(stream))
     return "\n".join([*lines, "=" * WIDTH])
 
 
@@ -148,8 +147,3 @@ def _number(value: float) -> str:
 
 def _rows(count: int) -> str:
     return "row was" if count == 1 else "rows were"
-
-
-def _wrapped(title: str, text: str) -> list[str]:
-    """Set a text beside its title."""
-    return textwrap.wrap(text, WIDTH, initial_indent=f"{title + ':':<15}", subsequent_indent=" " * 15)

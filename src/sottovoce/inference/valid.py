@@ -69,21 +69,31 @@ def combine(
     near = [site._replace(estimate=site.estimate - target.estimate) for site in sources]
     origin, edges = target._replace(estimate=0.0), (own[0] - target.estimate, own[1] - target.estimate)
     if trusted:
-        low, high = kabaila_giri.interval(origin, edges, pool(near), level)
+        pooled = pool(near)
+        middle, crowd = pooled.estimate, [pooled.variance / site.variance for site in near]
+        low, high = kabaila_giri.interval(origin, edges, pooled, level)
         move, weights = limited_translation.move(origin, near, most)
     else:
         middle = median(site.estimate for site in near)
+        crowd = _median_weights([site.estimate for site in near])
         low, high = kabaila_giri.interval_untrusted(origin, edges, middle, level)
         move, (_, weight) = limited_translation.move(origin, [Measured(middle, target.error)], most)
-        weights = (1 - weight, *_median_weights([site.estimate for site in near], weight))
-    estimate = target.estimate + min(max(move, low), high)
+        weights = (1 - weight, *(weight * each for each in crowd))
+    place = min(max(move, low), high)
+    if place != move:
+        # Held back by an edge: less of each weight; or, where the edge itself has passed the target's estimate on its
+        # way to the sources, as much of these as reaches it.
+        held = 0 <= place * move < move * move
+        share, parts = (place / move, weights[1:]) if held else (place / middle, crowd)
+        weights = (1 - share * sum(parts), *(share * each for each in parts))
+    estimate = target.estimate + place
     if (low, high) == edges:
         return Valid(estimate, *own, weights)
     return Valid(estimate, target.estimate + low, target.estimate + high, weights)
 
 
-def _median_weights(values: Sequence[float], weight: float) -> list[float]:
-    """Give a weight to the one or two values in the middle."""
+def _median_weights(values: Sequence[float]) -> list[float]:
+    """Give all weight to the one or two values in the middle."""
     order = sorted(range(len(values)), key=values.__getitem__)
     middle = order[(len(order) - 1) // 2 : len(order) // 2 + 1]
-    return [weight / len(middle) if i in middle else 0.0 for i in range(len(values))]
+    return [1 / len(middle) if i in middle else 0.0 for i in range(len(values))]
