@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.facade.regression_summary import 
-from sottovoce.facade.summary import WIDTH
 from sottovoce.facade.regressor import PrivateQuantileRegressor
+from sottovoce.facade.summary import WIDTH
 
 
 def fitted(n: int = 24_000, **options: Any) -> PrivateQuantileRegressor:
