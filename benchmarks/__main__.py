@@ -5,6 +5,7 @@ import os
 
 from benchmarks import (
     answers,
+    integration,
     integration_table_b2,
     regression_default,
     regression_errors,
@@ -23,6 +24,7 @@ PARTS = (
     "regression-speed",
     "regression-intervals",
     "regression-errors",
+    "integration",
     "integration-table-b2",
 )
 
@@ -48,6 +50,8 @@ def main() -> None:
         regression_intervals.run(max(options.replications // 2, 40))
     if "regression-errors" in options.parts:
         regression_errors.run(max(options.replications // 4, 40))
+    if "integration" in options.parts:
+        integration.run(max(options.replications, 400), options.jobs)
     if "integration-table-b2" in options.parts:
         integration_table_b2.run(max(options.replications, 2000))
 
