@@ -18,7 +18,7 @@ def run(replications: int, jobs: int) -> None:
     """Print the figures by setting and over all."""
     speed()
     print(
-        f"\nA target helped by sources: {replications} replications of a source, {int(TARGETS * replications)} of a target"
+        f"\nA target helped by sources: {replications} replications of a source, {TARGETS:g} times as many of a target"
     )
     everything: list[tuple[Case, Score]] = []
     with warnings.catch_warnings(), ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:

@@ -76,9 +76,9 @@ def fill_pools(families: list[str], setting: str, targets: int, sources: int, se
 def cases(
     families: list[str], setting: str, pools: dict[tuple[str, str], Pool], bounded: bool
 ) -> Iterator[tuple[Case, Score]]:
-    """Score every case of one setting; where all sources are shifted by one error of the target, that is the known bound.
+    """Score every case of one setting; the known bound is one asymptotic error of the target, where all shifts are it.
 
-    Errors are asymptotic. Sources of another law are scaled so that their asymptotic error is what it would be with the target's law.
+    Sources of another law are scaled so that their asymptotic error is what it would be with the target's law.
     """
     public = SETTINGS[setting]
     for i, family in enumerate(families):
@@ -103,7 +103,7 @@ def cases(
 def summarise(scored: list[tuple[Case, Score]]) -> dict[str, float]:
     """Return the figures: lowest coverages, lengths, errors."""
 
-    def column(name: str, rows: list[tuple[Case, Score]]) -> np.ndarray:  # type: ignore[type-arg]
+    def column(name: str, rows: list[tuple[Case, Score]]) -> np.ndarray:
         return np.array([getattr(found, name) for _, found in rows])
 
     agreed = [row for row in scored if row[0].shift == 0]
@@ -126,5 +126,5 @@ def summarise(scored: list[tuple[Case, Score]]) -> dict[str, float]:
     }
 
 
-def _largest(values: np.ndarray) -> float:  # type: ignore[type-arg]
+def _largest(values: np.ndarray) -> float:
     return float(values.max()) if len(values) else float("nan")

@@ -1,7 +1,7 @@
 """Ask each site alone, and write down what it knows of its own quantile: estimate, error, degrees of freedom."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from sottovoce.facade.solutions import FittedSolution, Solution
 from sottovoce.inference.measured import Measured
 from sottovoce.inference.normal import two_sided
 
+SHOWN = 3  # warnings of sources that are written out
 LEAST_DF = 4.0  # a source whose error is known worse than this is left out
 
 
@@ -86,9 +87,21 @@ def measure_sites(
                 raise
             lost.append(LostSite(site.name, site.study.panel.channels[0].epsilon, answered[0], own.private))
             warnings.append(f"source {site.name!r} is left out: {str(error).rstrip('.')}")
-    for name, found in known.items():
-        warnings += [f"site {name!r}: {text}" if len(known) > 1 else text for text in found.warnings]
-    return [known[site.name] for site in plan.sites if site.name in known], tuple(lost), tuple(warnings)
+    ordered = [known[site.name] for site in plan.sites if site.name in known]
+    return ordered, tuple(lost), (*_warnings(ordered), *_some(warnings))
+
+
+def _warnings(known: Sequence[KnownSite]) -> list[str]:
+    """Return what the sites warn of: all of the target, a few of the sources."""
+    target, *sources = known
+    own = [f"site {target.name!r}: {text}" if sources else text for text in target.warnings]
+    return own + _some([f"site {site.name!r}: {text}" for site in sources for text in site.warnings])
+
+
+def _some(texts: list[str]) -> list[str]:
+    """Return the first few, and how many there are more."""
+    more = len(texts) - SHOWN
+    return texts if more < 2 else [*texts[:SHOWN], f"and {more} more sources say the like"]
 
 
 def _counting(answered: list[int], progress: Callable[[int], None] | None) -> Callable[[int], None]:
