@@ -110,8 +110,8 @@ def conversation(order: Sequence[int], records: int = 20_000) -> Subject:
 
 
 def scarce(order: Sequence[int]) -> Subject:
-    """Converse with a fifth of the records, who are asked in pairs."""
-    subject = conversation(order, 4_000)
+    """Converse with a twentieth of the records, who are asked in pairs."""
+    subject = conversation(order, 1_000)
     assert subject.study.scarce
     return subject
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Generator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -67,14 +68,14 @@ def end_of(conversation: Conversation, answer: Answer) -> tuple[Local | Fitted |
 
 
 def test_the_crowd_is_scarce_and_passes_the_gate() -> None:
-    for tau in (0.15, 0.5, 0.85):
+    for tau in (0.15, 0.2, 0.85):
         assert SCARCE < support(CROWD, tau).ratio < PAIRS.at(tau).refuse
         assert StagedStudy(tau, CROWD).scarce
         assert not StagedStudy(tau, CROWD, robust=True).scarce
 
 
 @pytest.mark.parametrize("name", LAWS)
-@pytest.mark.parametrize("tau", [0.15, 0.5, 0.85])
+@pytest.mark.parametrize("tau", [0.15, 0.2, 0.85])
 def test_the_quantile_is_covered_in_any_unit_and_every_record_answers_once(name: str, tau: float) -> None:
     # confidence 1 - 6e-7: 18 intervals, false alarm 1e-5 for the fixed seed, once
     law = LAWS[name]
@@ -89,18 +90,18 @@ def test_the_quantile_is_covered_in_any_unit_and_every_record_answers_once(name:
 
 def test_the_last_three_asks_are_pairs_around_the_quantile_with_most_of_the_records() -> None:
     law = LAWS["normal"]
-    fitted, asks, _ = drive(talk(StagedStudy(0.7, CROWD)), drawn(law, 2))
+    fitted, asks, _ = drive(talk(StagedStudy(0.8, CROWD)), drawn(law, 2))
     sizes = [int(ask.counts.sum()) for ask in asks]
     assert all(len(ask.points) == 2 for ask in asks[-fitted.pairs :])
     assert sizes[-3] < sizes[-2] < sizes[-1]
     assert sizes[-1] > 0.3 * CROWD.sizes.sum()
     masses = [float(np.diff(law.cdf(ask.points))[0]) for ask in asks[-3:]]
     assert masses[-1] < masses[0]
-    assert float(law.cdf(asks[-1].points[0])) < 0.7 < float(law.cdf(asks[-1].points[1]))
+    assert float(law.cdf(asks[-1].points[0])) < 0.8 < float(law.cdf(asks[-1].points[1]))
 
 
 def test_milestones_ascend_and_end_with_everything() -> None:
-    fitted, asks, _ = drive(talk(StagedStudy(0.3, CROWD)), drawn(LAWS["lognormal"], 4))
+    fitted, asks, _ = drive(talk(StagedStudy(0.2, CROWD)), drawn(LAWS["lognormal"], 4))
     rounds = [mark.rounds for mark in fitted.milestones]
     reports = [mark.reports for mark in fitted.milestones]
     assert rounds == list(range(len(asks) - fitted.pairs + 1, len(asks) + 1))
@@ -130,10 +131,10 @@ def test_the_log_replays_to_the_same_queries_and_the_same_end(name: str) -> None
 @pytest.mark.parametrize(("shift", "factor"), [(0.0, 2.0**-8), (0.0, 2.0**20), (2.0**10, 1.0), (-(2.0**10), 0.25)])
 def test_with_bounds_the_same_questions_are_asked_in_every_unit(shift: float, factor: float) -> None:
     law = population("normal").moved(3.0, 0.05)
-    plain, asks, replies = drive(talk(StagedStudy(0.7, CROWD, bounds=(-8.0, 24.0))), drawn(law, 6))
+    plain, asks, replies = drive(talk(StagedStudy(0.8, CROWD, bounds=(-8.0, 24.0))), drawn(law, 6))
     again = iter(replies)
     moved_bounds = (shift - 8.0 * factor, shift + 24.0 * factor)
-    moved, same, _ = drive(talk(StagedStudy(0.7, CROWD, bounds=moved_bounds)), lambda ask: next(again))
+    moved, same, _ = drive(talk(StagedStudy(0.8, CROWD, bounds=moved_bounds)), lambda ask: next(again))
     for one, two in zip(asks, same, strict=True):
         assert two.points == pytest.approx(shift + factor * one.points, rel=1e-8)
         assert two.counts.tolist() == one.counts.tolist()
@@ -165,7 +166,7 @@ def test_a_mistaken_opening_restarts_with_a_new_search() -> None:
 
 def test_pairs_that_never_agree_give_up_before_the_records_are_spent() -> None:
     talker = Talker(CROWD)
-    pairs = talk_pairs(talker, 0.5, Guide(0.0, 1.0, 0.5))
+    pairs = talk_pairs(talker, 0.2, Guide(0.0, 1.0, 0.2))
     left, asks, _ = end_of(pairs, lambda ask: ask.counts * (len(talker.heard) % 2))
     assert left is None
     assert len(asks) <= TRIES
@@ -177,7 +178,7 @@ def test_pairs_that_never_agree_give_up_before_the_records_are_spent() -> None:
 )
 def test_answers_that_do_not_depend_on_the_question_are_not_believed(answer: Answer) -> None:
     with pytest.raises(Lost, match=r"without finding it; give public bounds="):
-        drive(talk(StagedStudy(0.5, CROWD)), answer)
+        drive(talk(StagedStudy(0.2, CROWD)), answer)
 
 
 class Step:
@@ -205,7 +206,7 @@ HOSTILE: dict[str, Any] = {
     "constant": Step(3.0),
     "constant far away": Step(1e12),
     "zero": Step(0.0),
-    "two values": blend([population("normal").moved(-1.0, 1e-12), population("normal").moved(1.0, 1e-12)], [0.5, 0.5]),
+    "two values": blend([population("normal").moved(-1.0, 1e-12), population("normal").moved(1.0, 1e-12)], [0.2, 0.8]),
     "many zeros": Zeros(0.6),
     "almost all zeros": Zeros(0.97),
     "at 1e12": population("normal").moved(1e12, 1.0),
@@ -218,37 +219,40 @@ SMALL: dict[str, Crowd] = {
     "one site carries all": Crowd(np.array([0.98, 0.02]), np.array([0.999, 0.05]), np.array([700, 5_000])),
     "three sites": CROWD,
 }
+TAUS, BOUNDS = (0.02, 0.2, 0.9), (None, (-10.0, 10.0), (50.0, 60.0))
 
 
-@pytest.mark.parametrize("bounds", [None, (-10.0, 10.0), (50.0, 60.0)], ids=["no bounds", "bounds", "wrong bounds"])
-@pytest.mark.parametrize("crowd", SMALL.values(), ids=SMALL)
+@pytest.mark.parametrize("crowd", SMALL)
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_records_end_in_finite_numbers_or_one_sentence(
-    name: str, crowd: Crowd, bounds: tuple[float, float] | None
-) -> None:
-    for seed, tau in enumerate((0.02, 0.5, 0.9)):
-        assert StagedStudy(tau, crowd).scarce or crowd is CROWD
+def test_hostile_records_end_in_finite_numbers_or_one_sentence(name: str, crowd: str) -> None:
+    # of the three crowds that are almost always lost a third: each law, crowd and level meets every kind of bounds
+    turn, people = list(HOSTILE).index(name) + list(SMALL).index(crowd), SMALL[crowd]
+    for (seed, tau), (i, bounds) in product(enumerate(TAUS), enumerate(BOUNDS)):
+        if people is not CROWD and (seed + i + turn) % 3:
+            continue
+        study = StagedStudy(tau, people, bounds)
+        assert study.scarce
         try:
-            fitted, asks, _ = drive(talk(StagedStudy(tau, crowd, bounds)), drawn(HOSTILE[name], seed, crowd))
+            fitted, asks, _ = drive(talk(study), drawn(HOSTILE[name], seed, people))
         except Lost:
             continue
-        assert np.sum([ask.counts.sum(axis=1) for ask in asks], axis=0).tolist() == crowd.sizes.tolist()
+        assert np.sum([ask.counts.sum(axis=1) for ask in asks], axis=0).tolist() == people.sizes.tolist()
         low, high = fitted.measured.interval(0.95)
         assert math.isfinite(low) and math.isfinite(high)  # noqa: PT018 - one statement about one pair
         assert low <= fitted.measured.estimate <= high
 
 
-def test_wrong_bounds_are_found_out_or_left() -> None:
-    ends = []
-    for seed in range(6):
+@pytest.mark.parametrize(("bounds", "may_be_lost"), [((5.0, 8.0), False), ((50.0, 60.0), True)], ids=["near", "far"])
+def test_wrong_bounds_are_found_out_or_left(bounds: tuple[float, float], may_be_lost: bool) -> None:
+    law = population("normal")
+    for seed in range(4):
         try:
-            fitted, _, _ = drive(talk(StagedStudy(0.5, CROWD, bounds=(50.0, 60.0))), drawn(population("normal"), seed))
+            fitted, _, _ = drive(talk(StagedStudy(0.15, CROWD, bounds)), drawn(law, seed))
         except Lost:
-            ends.append(True)
+            assert may_be_lost
             continue
         low, high = fitted.measured.interval(1 - 1e-6)
-        ends.append(low < 0.0 < high)
-    assert all(ends)
+        assert low < float(law.quantile(0.15)) < high
 
 
 @pytest.mark.parametrize(

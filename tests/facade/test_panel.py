@@ -147,10 +147,10 @@ def test_ties_are_hinted_at_unless_the_resolution_is_given() -> None:
 
 @pytest.mark.parametrize(
     ("limits", "tau", "factor", "longer", "needed"),
-    [  # all over (r t0)^2: stages refuse below 156.25 and warn below 277.8, pairs in the tails below 11.1 and 100
+    [  # all over (r t0)^2: stages refuse below 156.25, pairs in the tails below 11.1; both warn below 277.8
         (STAGES, 0.5, 200, "half as long again", "5,300 records"),
-        (PAIRS, 0.5, 200, "twice as long", "5,300 records"),
-        (PAIRS, 0.1, 50, "twice as long", "47,000 records"),
+        (PAIRS, 0.5, 200, "half as long again, or twice as long", "5,300 records"),
+        (PAIRS, 0.1, 50, "half as long again, or twice as long", "140,000 records"),
     ],
     ids=["stages", "pairs at the median", "pairs in a tail"],
 )
