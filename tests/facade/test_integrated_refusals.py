@@ -115,7 +115,7 @@ def test_the_target_among_its_sources() -> None:
     whole = OURS.astype(int)
     refused("the target 'ours' is among the sources too", target={"ours": OURS}, sources={"ours": NORTH})
     refused("the target '7' is among the sources too", target={7: OURS}, sources={7.0: NORTH})
-    refused("the target 'target' is among the sources too", sources={"target": NORTH})
+    refused("a source is called 'target', as the target itself is", sources={"target": NORTH})
     refused("the target's records are among the sources, at 'north'", sources={"north": OURS})
     refused("the target's records are among the sources, at 'source 2'", sources=[NORTH, OURS])
     refused("the target's records are among the sources, at 'north'", target=whole, sources={"north": whole})
@@ -239,4 +239,4 @@ def test_settings(options: dict[str, Any], match: str) -> None:
 
 def test_tables_of_different_things() -> None:
     days = sv.read_frame(pd.DataFrame({"x": DAYS, "site": "north"}), value="x", site="site")
-    refused("different things, date.* and number", sources=days)
+    refused("dates with a time and site 'target' holds numbers", sources=days)

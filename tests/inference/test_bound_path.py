@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sottovoce.inference.bound_path import START, crowd, shortest, walk
+from sottovoce.inference.bound_path import START, caution_of, crowd, shortest, walk
 from sottovoce.inference.folded_normal import folded_value
 from sottovoce.inference.measured import Measured, t_value
 
@@ -15,7 +15,8 @@ SOURCES = [Measured(0.0, 1.0, 30.0), Measured(0.0, 4.0, 8.0), Measured(0.0, 0.5,
 
 def test_both_ends() -> None:
     found = walk(crowd(TARGET, SOURCES, 0.95), np.array([[0.1, 1.0, 0.5]]), np.array([[START, 800.0]]))
-    precision = np.array([site.error**-2.0 for site in (TARGET, *SOURCES)])
+    careful = [site.error**-2.0 / caution_of(site.df) for site in SOURCES]
+    precision = np.array([TARGET.error**-2.0, *careful])
     assert [found.target[0, 0], *found.sources[0, 0]] == pytest.approx(precision / precision.sum())
     assert [found.target[0, 1], *found.sources[0, 1]] == [1.0, 0.0, 0.0, 0.0]
     assert found.half[0, 1] == pytest.approx(t_value(0.95, 15.0))

@@ -18,7 +18,7 @@ from sottovoce.errors import Refused
 from sottovoce.estimators.asking import Crowd
 
 SCARCE = 0.04
-DEAR, TOO_DEAR = 0.015, 0.02  # noise at which the search asks a quarter of the records, and two fifths
+TOO_DEAR = 0.02  # noise at which the search asks two fifths of the records
 MOST = 1e15
 
 
@@ -32,7 +32,7 @@ class Limits(NamedTuple):
     def at(self, tau: float) -> "Limits":
         """Return the limits at a level, where the search may be what costs too much."""
         tail = min(tau, 1 - tau)
-        return Limits(min(self.warn, DEAR / tail), min(self.refuse, TOO_DEAR / tail), self.longer)
+        return Limits(self.warn, min(self.refuse, TOO_DEAR / tail), self.longer)
 
 
 STAGES, PAIRS = Limits(0.03, SCARCE, "half as long again"), Limits(0.03, 0.15, "half as long again, or twice as long")

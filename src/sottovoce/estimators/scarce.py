@@ -3,7 +3,7 @@
 Where the noise of the distribution function is a few percent of the tail, the three-point stages of `estimators.staged`
 know their own slope too badly. Here all answers inform one curve with three parameters. Opening pairs, one logit to
 both sides of where the guide believes the quantile to be, go on until a pair agrees with the curve; then three pairs,
-each narrower, take 15, 30 and 55 % of the records left. The last fit uses all pairs.
+each narrower, take 15, 35 and 50 % of the records left. The last fit uses all pairs.
 """
 
 import math

@@ -1,13 +1,14 @@
 """One site's quantile, helped by other sites that may or may not be alike."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from sottovoce.client.randomness import Dice
 from sottovoce.facade.federated import check_callers
 from sottovoce.facade.integrated_result import IntegratedResult
 from sottovoce.facade.integration_measure import measure_sites
-from sottovoce.facade.integration_settings import check_settings, check_sites, with_bound
+from sottovoce.facade.integration_settings import check_settings, check_sites, unneeded, with_bound
 from sottovoce.facade.integration_sites import PlannedSites, plan_sites
 
 Progress = Callable[[int], None]
@@ -90,14 +91,19 @@ def integrated_quantile(
     )
     settings = with_bound(settings, bound, plan)
     check_sites(settings, plan)
-    known, lost, warnings = measure_sites(plan, settings.level, settings.chains, randomness, progress)
+    idle = unneeded(settings, plan)
+    asked = replace(plan, sites=tuple(site for site in plan.sites if site.name not in idle))
+    known, lost, warnings = measure_sites(asked, settings.level, settings.chains, randomness, progress)
+    seeded = plan.seeded or (randomness is not None and not randomness.private)
     return IntegratedResult(
         settings=settings,
         known=tuple(known),
         lost=lost,
+        idle=tuple(site.name for site in plan.sources if site.name in idle),
         unit=plan.unit,
         resolution=_resolution(plan),
         private=all([site.private for site in known] + [site.private for site in lost]) and not plan.seeded,
+        seeded=seeded,
         per_person=plan.per_person,
         measured_warnings=warnings,
         hints=plan.hints,
@@ -105,8 +111,5 @@ def integrated_quantile(
 
 
 def _resolution(plan: PlannedSites) -> float:
-    """Return the public step of the records, zero if none."""
-    for site in plan.sites:
-        if site.study is not None:
-            return site.study.panel.resolution
-    return 0.0
+    """Return the public step to which the answer is rounded: that of the target's own dithered records, if any."""
+    return plan.target.study.panel.resolution if plan.target.study is not None else 0.0

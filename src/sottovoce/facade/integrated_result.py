@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from sottovoce.facade.sensitivity import Sensitivity
 
 
+RESTS = {
+    "known-bound": "Valid if every source differs from the target by at most its bound, chosen before data were seen.",
+    "conservative": "Covers at least 94.5 % where 95 % is asked, 98.8 % where 99 %, whatever the sources' shifts.",
+}
+
+
 @dataclass(frozen=True)
 class IntegratedResult:
     """One site's quantile, helped by others; print it, or `summary()`, for a table."""
@@ -27,9 +33,11 @@ class IntegratedResult:
     settings: Settings = field(repr=False)
     known: tuple[KnownSite, ...]
     lost: tuple[LostSite, ...]
+    idle: tuple[str, ...]
     unit: Unit = field(repr=False)
     resolution: float
     private: bool
+    seeded: bool = field(repr=False)
     per_person: bool = field(repr=False)
     measured_warnings: tuple[str, ...] = field(repr=False)
     # for whoever holds the records, and kept out of everything that is passed on
@@ -62,8 +70,8 @@ class IntegratedResult:
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """Return the sources whose search was lost."""
-        return tuple(site.name for site in self.lost)
+        """Return the sources of which nothing is known: their search was lost, or they could not count."""
+        return (*(site.name for site in self.lost), *self.idle)
 
     @property
     def estimate(self) -> float:
@@ -96,17 +104,15 @@ class IntegratedResult:
 
     @property
     def uniformly_valid(self) -> bool:
-        """Tell whether the interval covers whatever the sources' shifts; "known-bound" does if its bound holds."""
-        return self.method not in paper_weights.REASONS
+        """Tell whether the interval covers whatever the sources' shifts; "known-bound" only does if its bound holds."""
+        return self.method in ("valid", "conservative")
 
     @property
     def reason(self) -> str | None:
         """Return why the interval is not uniformly valid, or on what its validity rests."""
-        if self.method == "known-bound":
-            return (
-                "Valid if every source differs from the target by at most its bound, chosen before the data were seen."
-            )
-        return paper_weights.REASONS.get(self.method)
+        if self.method == "target" and self.settings.chains is None:
+            return "Not helped by any source; by the normal quantile it is short where the target's error is uncertain."
+        return RESTS.get(self.method) or paper_weights.REASONS.get(self.method)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -117,11 +123,9 @@ class IntegratedResult:
             for site in self.known[1:]
             if not site.usable
         ]
-        if self.method in paper_weights.REASONS:
-            found.append(paper_weights.REASONS[self.method])
-        if self.settings.bound is not None:
-            found += refuted(self.settings.bound, self.target, self.sources)
-        return tuple(found)
+        if self.method in paper_weights.REASONS and self.reason is not None:
+            found.append(self.reason)
+        return (*found, *refuted(self.settings, self.target, self.sources))
 
     @property
     def epsilon(self) -> Mapping[str, float]:
@@ -151,7 +155,11 @@ class IntegratedResult:
         """Return the privacy promise of this run, in words."""
         if not self.epsilon:
             return "No record was read: every site gave a summary."
-        return promise(self.epsilon, self.private, self.per_person)
+        summaries = [site.name for site in self.known if site.kind == "summary"]
+        text = promise(self.epsilon, self.private, self.per_person, self.seeded)
+        return (
+            f"{text} Nothing is said of {', '.join(summaries)}: a summary, however it was made." if summaries else text
+        )
 
     def sensitivity(self, bounds: Sequence[float] | None = None) -> "Sensitivity":
         """Return the interval as a function of the assumed bound on the sources' differences.

@@ -1,14 +1,15 @@
 """From what the sites know to one estimate and interval, by the method that was asked for."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from sottovoce.facade.integration_measure import KnownSite
 from sottovoce.facade.integration_settings import Settings
 from sottovoce.inference import conservative, known_bound, paper_weights, valid
-from sottovoce.inference.measured import Measured, t_value, welch
+from sottovoce.inference.measured import Measured, t_value
+from sottovoce.inference.sensitivity import least_bounds
 
 # In errors of the target: what is farther or vaguer is as good as infinite, an error below this as good as none.
 FARTHEST, FINEST = 1e40, 1e-6
@@ -36,8 +37,8 @@ def combine(settings: Settings, target: KnownSite, sources: Sequence[KnownSite])
     if settings.method in paper_weights.METHODS:
         return _paper(settings, target, sources)
     if settings.bound is not None:
-        limits = [settings.bound[site.name] for site in sources]
-        bounded = known_bound.combine(target.measured, measured, limits, level, common(target, sources))
+        limits = [limit_of(settings, target, site) for site in sources]
+        bounded = known_bound.combine(effective(target, level), measured, limits, level, common(sources))
         found = Combination(bounded.estimate, bounded.low, bounded.high, bounded.weights)
     else:
         cautious = conservative.combine(target.measured, measured, level)
@@ -77,17 +78,33 @@ def moderate(target: KnownSite, source: KnownSite) -> KnownSite:
     return source if held == source.measured else replace(source, measured=held)
 
 
-def common(target: KnownSite, sources: Sequence[KnownSite]) -> list[bool]:
-    """Tell which sources share the private design with the target, and so its small bias."""
-    return [target.kind == "private" and site.kind == "private" for site in sources]
+def common(sources: Sequence[KnownSite]) -> list[bool]:
+    """Tell which sources are private: these share a small bias of one sign, which pooling does not average out."""
+    return [site.kind == "private" for site in sources]
 
 
-def refuted(bounds: Mapping[str, float], target: KnownSite, sources: Sequence[KnownSite]) -> list[str]:
-    """Say which bounds the data contradict, at 99.9 % over all sources together."""
-    found = []
-    for site in sources:
-        both = [target.measured, site.measured]
-        reach = t_value(1 - 0.001 / len(sources), welch([1.0, 1.0], both)) * math.hypot(*(each.error for each in both))
-        if abs(site.measured.estimate - target.measured.estimate) - bounds[site.name] > reach:
-            found.append(f"the bound of source {site.name!r} is contradicted by the data: do not use this interval")
-    return found
+def effective(target: KnownSite, level: float) -> Measured:
+    """Return the target with the error that gives its own interval, exact or inverted, its length by Student's law."""
+    estimate, error, df = target.measured
+    length = target.high - target.low
+    return Measured(estimate, length / (2 * t_value(level, df)) if 0 < length < math.inf else error, df)
+
+
+def limit_of(settings: Settings, target: KnownSite, source: KnownSite) -> float:
+    """Return the bound of a source, with half a step where one of the two is dithered and the other a summary."""
+    assert settings.bound is not None
+    return settings.bound[source.name] + settings.slack * ((target.kind == "summary") != (source.kind == "summary"))
+
+
+def refuted(settings: Settings, target: KnownSite, sources: Sequence[KnownSite]) -> list[str]:
+    """Say which bounds the data contradict, at the level asked, over all sources together."""
+    if settings.bound is None or not sources:
+        return []
+    least = least_bounds(
+        effective(target, settings.level), [site.measured for site in sources], settings.level, common(sources)
+    )
+    return [
+        f"the bound of source {site.name!r} is contradicted by the data ({settings.level:g}): do not use this interval"
+        for site, bound in zip(sources, least, strict=True)
+        if bound > limit_of(settings, target, site)
+    ]

@@ -140,7 +140,7 @@ def _measure(
     return KnownSite(
         site.name,
         "private",
-        measured_of(result.solution, level),
+        measured_of(result.solution),
         low,
         high,
         result.epsilon[site.name],
@@ -152,12 +152,12 @@ def _measure(
     )
 
 
-def measured_of(solution: Solution, level: float) -> Measured:
-    """Return what a finished study knows; of an inverted test, the error that its interval has with a normal law."""
+def measured_of(solution: Solution) -> Measured:
+    """Return what a finished study knows; of an inverted test, the error that its 95 % interval has by a normal law."""
     if isinstance(solution, FittedSolution):
         return solution.fitted.measured
-    low, high = solution.interval(level)
-    return Measured(solution.point, (high - low) / (2 * two_sided(level)))
+    low, high = solution.interval(0.95)
+    return Measured(solution.point, (high - low) / (2 * two_sided(0.95)))
 
 
 def _open(

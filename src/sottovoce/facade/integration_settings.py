@@ -31,6 +31,7 @@ class Settings:
     quantile: str
     caution: float
     chains: Chains | None
+    slack: float = 0.0  # by which a summary of rounded records may differ from what dithered records estimate
 
 
 def check_settings(
@@ -82,7 +83,15 @@ def with_bound(settings: Settings, bound: Any, plan: PlannedSites) -> Settings:
             text = f"names {unknown[0]!r}, which is no source" if unknown else f"says nothing of source {absent[0]!r}"
             raise BadInput(f"bound {text}; give one for each source, or one number for all.")
         limits = {name: width_of(given[name], f"bound of source {name!r}", plan.unit) for name in names}
-    return replace(settings, bound=limits)
+    steps = [site.study.panel.resolution for site in plan.sites if site.study is not None]
+    return replace(settings, bound=limits, slack=max(steps, default=0.0) / 2)
+
+
+def unneeded(settings: Settings, plan: PlannedSites) -> set[str]:
+    """Return the sources that cannot count whatever they say, and so are not asked."""
+    if settings.method == "target":
+        return {site.name for site in plan.sources}
+    return {name for name, limit in (settings.bound or {}).items() if math.isinf(limit)}
 
 
 def width_of(value: Any, where: str, unit: Unit) -> float:

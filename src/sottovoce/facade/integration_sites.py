@@ -11,7 +11,7 @@ from typing import Any
 
 from sottovoce.client.order_statistics import records_needed
 from sottovoce.client.reading.table import SiteTable, check_names, label_text, read_sites
-from sottovoce.client.unit import NUMBER, Unit
+from sottovoce.client.unit import NUMBER, Unit, common_unit
 from sottovoce.errors import BadInput, Refused
 from sottovoce.estimators.gate import Limits
 from sottovoce.facade.federated import PlannedStudy, plan_study
@@ -87,6 +87,8 @@ def plan_sites(
 ) -> PlannedSites:
     """Check who takes part; ``known`` are bounds, scale and resolution, the same for all sites."""
     name, own, others = _named(target, sources)
+    if name in others and name == TARGET and not isinstance(target, Mapping | SiteTable):
+        raise BadInput("a source is called 'target', as the target itself is; rename it, or give {name: records}.")
     if name in others:
         raise BadInput(
             f"the target {name!r} is among the sources too; a site cannot help itself: take it out of the sources."
@@ -95,7 +97,7 @@ def plan_sites(
     check_names(given)
     summaries = {site: summary_from(value, _where(site, name)) for site, value in given.items() if _is_summary(value)}
     columns = {site: value for site, value in given.items() if site not in summaries}
-    check_once(columns, name)
+    check_once(given, name)
     table = _read(columns, missing)
     if table is not None:
         check_apart(table, name)
@@ -116,6 +118,8 @@ def plan_sites(
 def _named(target: Any, sources: Any) -> tuple[str, Any, dict[str, Any]]:
     """Return the target's name, the target, and the sources by name."""
     others = by_name(sources)
+    if isinstance(target, int) and label_text(target) in others:
+        target = label_text(target)
     if isinstance(target, str):
         if target not in others:
             raise BadInput(f"the target {target!r} is not one of the sites {_some(others)}; name one of them.")
@@ -170,9 +174,7 @@ def _read(given: Mapping[str, Any], missing: str) -> SiteTable | None:
     rest = {name: value for name, value in given.items() if not isinstance(value, SiteTable)}
     if rest:
         tables.append(read_sites(rest, missing=missing))
-    units = {table.unit.kind for table in tables}
-    if len(units) > 1:
-        raise BadInput(f"the sites measure different things, {' and '.join(sorted(units))}; give records of one kind.")
+    common_unit({name: table.unit for table in tables for name in table.names})
     held = {
         name: (records, table) for table in tables for name, records in zip(table.names, table.records, strict=True)
     }

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 
 
-def promise(epsilons: Mapping[str, float], private: bool, per_person: bool) -> str:
-    """Return the paragraph that belongs under every private number."""
+def promise(epsilons: Mapping[str, float], private: bool, per_person: bool, seeded: bool | None = None) -> str:
+    """Return the paragraph that belongs under every private number; ``seeded`` where it is not plain from the rest."""
     unit = "person" if per_person else "record"
     again = "" if per_person else "one individual gave several records or "
     exposed = [name for name, epsilon in epsilons.items() if math.isinf(epsilon)]
@@ -20,7 +20,7 @@ def promise(epsilons: Mapping[str, float], private: bool, per_person: bool) -> s
     )
     if exposed:
         text += f"Not so at {', '.join(exposed)}, where epsilon is infinite. "
-    if not private and not exposed:
+    if (not private and not exposed) if seeded is None else seeded:
         text += "This run used seeded dice, which anybody can throw again: it is a simulation and protects nobody. "
     text += (
         "Not protected: which sites took part, how many records and missing values each holds, and, where "

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from sottovoce.errors import BadInput
 from sottovoce.facade.integrated_summary import width_text
-from sottovoce.facade.integration_combine import common
+from sottovoce.facade.integration_combine import common, effective
 from sottovoce.facade.integration_settings import width_of
 from sottovoce.facade.result import finite
 from sottovoce.facade.solutions import Interval
@@ -70,7 +70,7 @@ class Sensitivity:
     def interval_at(self, bound: Any) -> Interval:
         """Return the interval under one bound."""
         found = self.curve.at(width_of(bound, "a bound", self.result.unit))
-        return Interval(found.low, found.high)
+        return Interval(self.result.rounded(found.low), self.result.rounded(found.high))
 
     def table(self, rows: int = 11) -> str:
         """Return the curve as text: a few bounds, their intervals and lengths."""
@@ -122,11 +122,18 @@ def sensitivity(result: "IntegratedResult", bounds: Any = None) -> Sensitivity:
         raise BadInput("there is no source with a standard error to be trusted, so no bound helps; add a source.")
     if not math.isfinite(result.target.measured.error):
         raise BadInput("the target's own interval is unbounded, so there is nothing to compare with; add records.")
-    shared = common(result.target, sources)
+    shared = common(sources)
     if bounds is not None and (not isinstance(bounds, Iterable) or isinstance(bounds, str | bytes)):
         raise BadInput(f"bounds must be a list of bounds, not {bounds!r}; give several numbers, or leave it out.")
     chosen = None if bounds is None else sorted(width_of(value, "a bound", result.unit) for value in bounds)
     return Sensitivity(
         result,
-        curve(result.target.measured, [site.measured for site in sources], result.level, chosen, None, shared),
+        curve(
+            effective(result.target, result.level),
+            [site.measured for site in sources],
+            result.level,
+            chosen,
+            None,
+            shared,
+        ),
     )

@@ -7,8 +7,7 @@ from typing import Any
 
 from sottovoce.errors import BadInput
 from sottovoce.facade.panel import number
-from sottovoce.inference.measured import Measured
-from sottovoce.inference.normal import two_sided
+from sottovoce.inference.measured import Measured, t_value
 
 UNKNOWN_DF = 30.0  # of a standard error that came without its degrees of freedom or the number of its records
 SMALLEST, LARGEST = 1e-150, 1e150  # a standard error whose square is still a number
@@ -104,7 +103,9 @@ class SiteSummary:
         if self.interval is None:
             return self.se
         low, high = self.interval
-        return max(self.estimate - low, high - self.estimate) / two_sided(self.interval_level)
+        # whoever says how well the error was known made the interval by Student's law; nobody knows of others
+        stated = self.df if self.df is not None else math.inf if self.n is None else float(self.n - 1)
+        return max(self.estimate - low, high - self.estimate) / t_value(self.interval_level, stated)
 
     def measured(self) -> Measured:
         """Return the estimate with its standard error, infinite where that is not to be trusted."""

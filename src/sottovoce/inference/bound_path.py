@@ -7,6 +7,10 @@ always tried, so that the interval is never longer than the target's own. Half t
 and error, so it has one valley along the path, but for the slow change of the degrees of freedom (Welch's and
 Satterthwaite's).
 
+Weights that follow estimated errors favour whoever looks precise by chance, so that many sites together seem more
+precise than they are (Graybill and Deal 1959), by about `1 + 4/df` in the variance: ``caution_of`` lengthens each
+source's variance by as much.
+
 A place is the logarithm of what has been walked over what is left to walk, `t B / (1 - t B)` for the least bound `B`: a
 precise source counts until hardly anything is left, a far one leaves when hardly anything has been walked. Everything
 is in standard errors of the target.
@@ -53,9 +57,18 @@ class Walk(NamedTuple):
     half: Array
 
 
+def caution_of(df: float) -> float:
+    """Return the factor of a source's variance that pays for weights which follow its estimated error.
+
+    >>> caution_of(math.inf), round(caution_of(30.0), 3), round(caution_of(10.0), 3)
+    (1.0, 1.143, 1.5)
+    """
+    return 1 + 4 / max(df - 2, 1.0)
+
+
 def crowd(target: Measured, sources: Sequence[Measured], level: float) -> Crowd:
-    """Measure the sources in standard errors of the target."""
-    errors = np.array([site.error / target.error for site in sources])
+    """Measure the sources in standard errors of the target, their own errors with caution."""
+    errors = np.array([math.sqrt(caution_of(site.df)) * site.error / target.error for site in sources])
     return Crowd(1 / target.df, errors**-2.0, np.array([1 / site.df for site in sources]), level)
 
 

@@ -157,17 +157,24 @@ def _grid(gain: Callable[[float], float], unit: float, lost: float, refuted: flo
     return np.unique(np.concatenate([np.linspace(0.0, end, POINTS), marks]))
 
 
+def least_bounds(target: Measured, sources: Sequence[Measured], level: float, common: Sequence[bool]) -> list[float]:
+    """Return for each source the smallest bound that it does not contradict, all of them together at the level."""
+    found = []
+    for site, shares in zip(sources, common, strict=True):
+        chance = t_value(1 - (1 - level) / len(sources), welch([1.0, 1.0], [target, site]))
+        doubt = chance * math.hypot(target.error, site.error) + ALLOWANCE * site.error * shares
+        found.append(max(0.0, abs(site.estimate - target.estimate) - doubt))
+    return found
+
+
 def _refuted(
     target: Measured, sources: Sequence[Measured], scales: Array, level: float, common: Sequence[bool]
 ) -> float:
     """Return the largest bound that some source contradicts."""
     worst = 0.0
-    for site, scale, shares in zip(sources, scales, common, strict=True):
-        chance = t_value(1 - (1 - level) / len(sources), welch([1.0, 1.0], [target, site]))
-        doubt = chance * math.hypot(target.error, site.error) + ALLOWANCE * site.error * shares
-        excess = abs(site.estimate - target.estimate) - doubt
-        if excess > 0:
-            worst = max(worst, excess / scale if scale > 0 else math.inf)
+    for least, scale in zip(least_bounds(target, sources, level, common), scales, strict=True):
+        if least > 0:
+            worst = max(worst, least / scale if scale > 0 else math.inf)
     return float(worst)
 
 

@@ -22,7 +22,8 @@ def test_the_batch_equals_the_methods(sources: int, spread: float) -> None:
     edges = valid_intervals(estimate, error, low, high, others, 0.95)
     points = limited_moves(estimate, error, others)
     df = 12.0
-    cautious = cautious_intervals(estimate, error, np.full(n, t_value(0.95, df)), others)
+    half = t_value(0.95, df) * error
+    cautious = cautious_intervals(estimate, error, estimate - half, estimate + half, others)
     for i in range(n):
         target = Measured(float(estimate[i]), float(error[i]), df)
         own = (float(low[i]), float(high[i]))

@@ -64,14 +64,14 @@ def limited_moves(estimate: Floats, error: Floats, sources: Sites, most: float =
     return np.asarray(estimate + error * (low + high) / 2)
 
 
-def cautious_intervals(estimate: Floats, error: Floats, quantile: Floats, sources: Sites) -> Floats:
-    """Return the edges of the cautious interval, (replications, 2), with the target's Student quantiles."""
+def cautious_intervals(estimate: Floats, error: Floats, low: Floats, high: Floats, sources: Sites) -> Floats:
+    """Return the edges of the cautious interval, (replications, 2): the target's own, shortened and moved."""
     precision = sources.errors**-2.0
     total = np.maximum(precision.sum(axis=1), 1e-300)
     pooled = np.sum(precision * (sources.estimates - estimate[:, None]), axis=1) / total
     variance, own = 1 / total, error**2
     shift = np.abs(pooled) + conservative.CAUTION * np.sqrt(own + variance)
     share = np.where(variance > own, 0.0, 1 / (1 + (variance + shift**2) / own))
-    half = quantile * np.sqrt((1 - share) * own + share * np.where(variance > own, 0.0, variance))
+    part = np.sqrt((1 - share) * own + share * np.where(variance > own, 0.0, variance)) / error
     centre = estimate + share * pooled
-    return np.stack([centre - half, centre + half], axis=1)
+    return np.stack([centre - part * (estimate - low), centre + part * (high - estimate)], axis=1)

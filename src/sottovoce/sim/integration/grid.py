@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
 from sottovoce.facade.integration_measure import LEAST_DF
 from sottovoce.inference import known_bound
@@ -73,9 +72,8 @@ def score(
 ) -> Score:
     """Combine the replications of a target with those of its sources, each source shifted by so much."""
     own, others, dfs = draw(target, sources, shifts)
-    quantile = stdtrit(np.minimum(own.df, 1e9), (1 + level) / 2)
     default = valid_intervals(own.estimate, own.error, own.low, own.high, others, level)
-    cautious = cautious_intervals(own.estimate, own.error, quantile, others)
+    cautious = cautious_intervals(own.estimate, own.error, own.low, own.high, others)
     points = limited_moves(own.estimate, own.error, others)
     length = float(np.mean(own.high - own.low))
     covered, bounded_length = _bounded(own, others, dfs, bound, level)

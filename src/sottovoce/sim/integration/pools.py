@@ -61,7 +61,7 @@ def fill(site: SiteCell, replications: int, seed: int, level: float = 0.95) -> P
             solution = staged_solution(converse_fresh(cell, generator)[0])
         except Lost:
             continue
-        measured, (low, high) = measured_of(solution, level), solution.interval(level)
+        measured, (low, high) = measured_of(solution), solution.interval(level)
         rows[i] = measured.estimate, measured.error, measured.df, low, high
     truth = cell.truth
     rows[:, [0, 3, 4]] -= truth
