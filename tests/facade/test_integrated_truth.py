@@ -1,6 +1,7 @@
 """What a result says of itself is true: bounds, rounding, privacy, and who was asked."""
 
 import math
+import os
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from sottovoce.sim import dice
 
 compiled = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="whole studies take minutes when not compiled"
+)
 G = dice(5).generator()
 OURS, NORTH, SOUTH = (G.gamma(2.0, 10.0, n) for n in (6000, 9000, 8000))
 
