@@ -100,11 +100,14 @@ def options_of(command: str) -> set[str]:
 
 
 def test_the_options_of_the_readme_are_those_of_the_commands() -> None:
-    before, _, rest = README.partition("### The command regress\n")
-    regress, heading, after = re.split(r"^(#{1,3} )", rest, maxsplit=1, flags=re.MULTILINE)
-    elsewhere = set(OPTION.findall(before + heading + after))
-    assert set(OPTION.findall(regress)) == options_of("regress")
-    assert options_of("quantile") <= elsewhere <= options_of("quantile") | options_of("regress")
+    elsewhere = README
+    for command in ("regress", "integrate"):
+        before, _, rest = elsewhere.partition(f"### The command {command}\n")
+        section, heading, after = re.split(r"^(#{1,3} )", rest, maxsplit=1, flags=re.MULTILINE)
+        assert set(OPTION.findall(section)) == options_of(command)
+        elsewhere = before + heading + after
+    named = set(OPTION.findall(elsewhere))
+    assert options_of("quantile") <= named <= options_of("quantile") | options_of("regress") | options_of("integrate")
 
 
 def test_every_public_name_stands_in_the_readme() -> None:

@@ -12,7 +12,6 @@ from sottovoce.facade.integration_combine import Combination, combine, moderate,
 from sottovoce.facade.integration_measure import KnownSite, LostSite
 from sottovoce.facade.integration_settings import Settings
 from sottovoce.facade.promise import promise
-from sottovoce.facade.result import finite
 from sottovoce.facade.solutions import Interval
 from sottovoce.inference import paper_weights
 
@@ -198,32 +197,9 @@ class IntegratedResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, ready for strict JSON: what is infinite is None."""
-        low, high = self.interval
-        own = self.target_interval
-        return {
-            "estimand": self.estimand,
-            "tau": self.tau,
-            "method": self.method,
-            "estimate": self.estimate,
-            "interval": {"low": finite(low), "high": finite(high), "level": self.level},
-            "target_interval": {"low": finite(own.low), "high": finite(own.high), "level": self.level},
-            "length_ratio": finite(self.length_ratio),
-            "uniformly_valid": self.uniformly_valid,
-            "reason": self.reason,
-            "bound": None if (limits := self.settings.bound) is None else {k: finite(v) for k, v in limits.items()},
-            "unit": self.unit.kind,
-            "text": {"estimate": self.format(self.estimate), "low": self.format(low), "high": self.format(high)},
-            "weights": dict(self.weights),
-            "sites": [self._site(site) for site in self.known],
-            "left_out": [site.name for site in self.known[1:] if not site.usable] + list(self.absent),
-            "private": self.private,
-            "epsilon": {name: finite(epsilon) for name, epsilon in self.epsilon.items()},
-            "reports": self.reports,
-            "rounds": self.rounds,
-            "resolution": self.resolution or None,
-            "warnings": list(self.warnings),
-            "promise": self.promise,
-        }
+        from sottovoce.facade.integrated_values import values
+
+        return values(self)
 
     def __str__(self) -> str:
         return self.summary()
@@ -235,20 +211,3 @@ class IntegratedResult:
     def combination(self) -> Combination:
         """Combine what the sites know."""
         return combine(self.settings, self.target, self.sources)
-
-    def _site(self, site: KnownSite) -> dict[str, Any]:
-        """Return one site as plain values."""
-        return {
-            "name": site.name,
-            "role": "target" if site is self.target else "source",
-            "kind": site.kind,
-            "estimate": self.rounded(site.measured.estimate),
-            "low": finite(self.rounded(site.low)),
-            "high": finite(self.rounded(site.high)),
-            "error": finite(site.measured.error),
-            "df": finite(site.measured.df),
-            "epsilon": None if site.epsilon is None else finite(site.epsilon),
-            "records": site.records,
-            "reports": site.reports,
-            "weight": self.weights[site.name],
-        }
