@@ -22,7 +22,6 @@ import argparse
 import math
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -94,11 +93,6 @@ def budgets(rates: tuple[float, ...]) -> dict[str, float]:
     }
 
 
-def by(result: IntegratedResult, method: str, bound: dict[str, float] | None = None) -> IntegratedResult:
-    """Combine the same answers by another method: they cost nothing more."""
-    return replace(result, settings=replace(result.settings, method=method, bound=bound))
-
-
 def said(result: IntegratedResult) -> Said:
     """Return what a combination says."""
     found = result.combination
@@ -111,17 +105,17 @@ def ask(sites: Sites, tau: float, rates: tuple[float, ...], seed: int) -> tuple[
     dice = sv.sim.dice(seed).split(2)
     valid = sv.integrated_quantile(TARGET, sites, tau, budgets(rates), resolution=STEP, randomness=dice[0])
     chains = sv.integrated_quantile(
-        TARGET, sites, tau, budgets(rates), method="target", resolution=STEP, randomness=dice[1]
+        TARGET, sites, tau, budgets(rates), method="adaptive", resolution=STEP, randomness=dice[1]
     )
     own = valid.target
     found = {
         "target alone": Said(own.measured.estimate, (own.low, own.high), valid.target_interval),
         "valid": said(valid),
-        "conservative": said(by(valid, "conservative")),
-        "known-bound, 2,000 for all": said(by(valid, "known-bound", EVERYWHERE)),
-        "known-bound, Southeast only": said(by(valid, "known-bound", ONE_SOURCE)),
+        "conservative": said(valid.by_method("conservative")),
+        "known-bound, 2,000 for all": said(valid.by_method("known-bound", bound=EVERYWHERE)),
+        "known-bound, Southeast only": said(valid.by_method("known-bound", bound=ONE_SOURCE)),
     }
-    found |= {f"paper's {name}": said(by(chains, method)) for method, name in PAPER.items()}
+    found |= {f"paper's {name}": said(chains.by_method(method)) for method, name in PAPER.items()}
     return valid, found
 
 

@@ -122,3 +122,27 @@ def test_the_error_of_a_site_does_not_depend_on_the_level_asked() -> None:
 def test_a_whole_number_names_a_target() -> None:
     sites = {3: OURS, 4: SOUTH}
     assert sv.integrated_quantile(3, sites, 0.5, math.inf).target.name == "3"
+
+
+@compiled
+def test_the_same_reports_by_another_method() -> None:
+    sites = {"ours": OURS, "north": NORTH, "told": sv.SiteSummary(17.0, 0.3)}
+    first = sv.integrated_quantile("ours", sites, 0.5, 3.0, randomness=dice(4))
+    for method in ("conservative", "known-bound", "ivw", "valid"):
+        bound = 1.0 if method == "known-bound" else None
+        again = first.by_method(method, bound=bound)
+        assert again.known is first.known
+        assert (again.method, again.reports) == (method, first.reports)
+    asked = sv.integrated_quantile("ours", sites, 0.5, 3.0, method="known-bound", bound=1.0, randomness=dice(4))
+    assert first.by_method("known-bound", bound=1.0).interval == asked.interval
+    assert first.by_method("valid").interval == first.interval
+    with pytest.raises(sv.BadInput, match="needs bound="):
+        first.by_method("known-bound")
+    with pytest.raises(sv.BadInput, match="says nothing of source 'told'"):
+        first.by_method("known-bound", bound={"north": 1.0})
+    with pytest.raises(sv.BadInput, match="number of records of 'told'"):
+        first.by_method("decay")
+    chained = sv.integrated_quantile("ours", sites, 0.5, 3.0, method="ivw", randomness=dice(4))
+    assert chained.by_method("target").weights["ours"] == 1.0
+    with pytest.raises(sv.BadInput, match="chains belong to the paper's methods"):
+        chained.by_method("valid")

@@ -89,7 +89,7 @@ def integrated_quantile(
     plan = plan_sites(
         target, sources, tau, epsilon, settings.level, missing, bounds=bounds, scale=scale, resolution=resolution
     )
-    settings = with_bound(settings, bound, plan)
+    settings = with_bound(settings, bound, [site.name for site in plan.sources], plan.unit, plan.step)
     check_sites(settings, plan)
     idle = unneeded(settings, plan)
     asked = replace(plan, sites=tuple(site for site in plan.sites if site.name not in idle))
@@ -101,6 +101,7 @@ def integrated_quantile(
         lost=lost,
         idle=tuple(site.name for site in plan.sources if site.name in idle),
         unit=plan.unit,
+        step=plan.step,
         resolution=_resolution(plan),
         private=all([site.private for site in known] + [site.private for site in lost]) and not plan.seeded,
         seeded=seeded,

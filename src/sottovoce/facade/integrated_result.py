@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sottovoce.client.unit import Unit
 from sottovoce.facade.integration_combine import Combination, combine, moderate, refuted
 from sottovoce.facade.integration_measure import KnownSite, LostSite
-from sottovoce.facade.integration_settings import Settings
+from sottovoce.facade.integration_settings import Settings, check_numbers, check_settings, with_bound
 from sottovoce.facade.promise import promise
 from sottovoce.facade.solutions import Interval
 from sottovoce.inference import paper_weights
@@ -34,6 +34,7 @@ class IntegratedResult:
     lost: tuple[LostSite, ...]
     idle: tuple[str, ...]
     unit: Unit = field(repr=False)
+    step: float = field(repr=False)
     resolution: float
     private: bool
     seeded: bool = field(repr=False)
@@ -159,6 +160,40 @@ class IntegratedResult:
         return (
             f"{text} Nothing is said of {', '.join(summaries)}: a summary, however it was made." if summaries else text
         )
+
+    def by_method(
+        self,
+        method: str,
+        *,
+        bound: Any = None,
+        variance: str = "printed",
+        quantile: str = "z",
+        caution: float = 1.96,
+    ) -> "IntegratedResult":
+        """Combine what the sites have said by another method: nobody is asked again, and nothing more is spent.
+
+        Decide beforehand which interval will be reported: choosing the one that pleases voids all of them.
+
+        Parameters
+        ----------
+        method, bound, variance, quantile, caution
+            As for `integrated_quantile`.
+        """
+        walk = self.settings.chains
+        settings = check_settings(
+            method,
+            self.level,
+            self.tau,
+            variance,
+            quantile,
+            caution,
+            "staged" if walk is None else "chains",
+            10 if walk is None else walk.number,
+        )
+        for site in self.known:
+            check_numbers(settings, site.name, site.trusted, site.records)
+        names = [*(site.name for site in self.known[1:]), *self.absent]
+        return replace(self, settings=with_bound(settings, bound, names, self.unit, self.step))
 
     def sensitivity(self, bounds: Sequence[float] | None = None) -> "Sensitivity":
         """Return the interval as a function of the assumed bound on the sources' differences.

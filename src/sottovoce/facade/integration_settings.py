@@ -1,7 +1,7 @@
 """How a target and its sources are combined: checked before anything is asked."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
@@ -64,27 +64,24 @@ def check_settings(
     return Settings(method, asked, level_asked, None, variance, quantile, margin, walk)
 
 
-def with_bound(settings: Settings, bound: Any, plan: PlannedSites) -> Settings:
-    """Add the bound of each source, where the method needs one."""
+def with_bound(settings: Settings, bound: Any, names: Sequence[str], unit: Unit, step: float) -> Settings:
+    """Add the bound of each source, where the method needs one; ``step`` is that of dithered records, or zero."""
     if settings.method != "known-bound":
         if bound is not None:
             raise BadInput(f"bound belongs to method 'known-bound', not to {settings.method!r}; choose one.")
         return settings
     if bound is None:
         raise BadInput("method 'known-bound' needs bound=, the largest difference between a source and the target.")
-    names = [site.name for site in plan.sources]
     if not isinstance(bound, Mapping):
-        shared = width_of(bound, "bound", plan.unit)
-        limits = dict.fromkeys(names, shared)
+        limits = dict.fromkeys(names, width_of(bound, "bound", unit))
     else:
         given = {label_text(name): value for name, value in bound.items()}
         unknown, absent = [n for n in given if n not in names], [n for n in names if n not in given]
         if unknown or absent:
             text = f"names {unknown[0]!r}, which is no source" if unknown else f"says nothing of source {absent[0]!r}"
             raise BadInput(f"bound {text}; give one for each source, or one number for all.")
-        limits = {name: width_of(given[name], f"bound of source {name!r}", plan.unit) for name in names}
-    steps = [site.study.panel.resolution for site in plan.sites if site.study is not None]
-    return replace(settings, bound=limits, slack=max(steps, default=0.0) / 2)
+        limits = {name: width_of(given[name], f"bound of source {name!r}", unit) for name in names}
+    return replace(settings, bound=limits, slack=step / 2)
 
 
 def unneeded(settings: Settings, plan: PlannedSites) -> set[str]:
@@ -105,16 +102,21 @@ def width_of(value: Any, where: str, unit: Unit) -> float:
     return width
 
 
+def check_numbers(settings: Settings, name: str, trusted: bool, records: int | None) -> None:
+    """Refuse a site that lacks a number which the method needs."""
+    if settings.method != "valid" and not trusted:
+        raise BadInput(
+            f"source {name!r} has no standard error to be trusted, and method {settings.method!r} needs one; "
+            "leave it out, or use method 'valid'."
+        )
+    if settings.method == "decay" and records is None:
+        raise BadInput(f"method 'decay' needs the number of records of {name!r}; give n= in its summary.")
+
+
 def check_sites(settings: Settings, plan: PlannedSites) -> None:
     """Refuse sites that lack what the method needs, before anything is spent."""
     for site in plan.sites:
-        if settings.method != "valid" and site.summary is not None and not site.summary.trusted:
-            raise BadInput(
-                f"source {site.name!r} has no standard error to be trusted, and method {settings.method!r} needs one; "
-                "leave it out, or use method 'valid'."
-            )
-        if settings.method == "decay" and site.size is None:
-            raise BadInput(f"method 'decay' needs the number of records of {site.name!r}; give n= in its summary.")
+        check_numbers(settings, site.name, site.summary is None or site.summary.trusted, site.size)
         if settings.chains is not None and site.kind == "private":
             needed = settings.chains.number * SHORTEST
             if (site.size or 0) < needed:

@@ -76,6 +76,11 @@ class PlannedSites:
         return self.sites[1:]
 
     @property
+    def step(self) -> float:
+        """Return the public step by which records are dithered, zero if none."""
+        return max((site.study.panel.resolution for site in self.sites if site.study is not None), default=0.0)
+
+    @property
     def hints(self) -> tuple[str, ...]:
         """Return what whoever holds the records should know of them, and nobody else."""
         held = [(site.name, hint) for site in self.sites if site.study is not None for hint in site.study.panel.hints]
