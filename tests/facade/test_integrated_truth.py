@@ -146,3 +146,13 @@ def test_the_same_reports_by_another_method() -> None:
     assert chained.by_method("target").weights["ours"] == 1.0
     with pytest.raises(sv.BadInput, match="chains belong to the paper's methods"):
         chained.by_method("valid")
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [({"epsilon": "foo"}, "epsilon must be a number"), ({"epsilon": -1.0}, "positive"), ({"resolution": 3}, "records")],
+)
+def test_summaries_alone_are_checked_too(options: dict[str, object], match: str) -> None:
+    told = {"target": sv.SiteSummary(1.0, 1.0), "sources": [sv.SiteSummary(1.2, 0.5)], "tau": 0.5, "epsilon": None}
+    with pytest.raises(sv.BadInput, match=match):
+        sv.integrated_quantile(**{**told, **options})  # type: ignore[arg-type]

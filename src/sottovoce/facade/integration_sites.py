@@ -108,7 +108,7 @@ def plan_sites(
         check_apart(table, name)
     studies = {} if table is None else _studies(table, name, tau, epsilon, level, summaries, known)
     if table is None:
-        _check_tau(tau)
+        _check_without_records(tau, epsilon, known)
     planned = tuple(PlannedSite(site, studies.get(site), summaries.get(site)) for site in given)
     if planned[0].summary is not None and not planned[0].summary.trusted:
         raise BadInput(f"the target {name!r} has no standard error to be trusted; only a source can do without.")
@@ -160,7 +160,7 @@ def by_name(sources: Any) -> dict[str, Any]:
         return {f"source {i}": value for i, value in enumerate(sources, 1)}
     raise BadInput(
         f"sources must be a mapping from name to records or summary, or a list of them, not a "
-        f"{type(sources).__name__}; give {{}} for none."
+        f"{type(sources).__name__}; give {{}} for none, and read a data frame with sv.read_frame."
     )
 
 
@@ -231,10 +231,16 @@ def _studies(
     return found
 
 
-def _check_tau(tau: Any) -> None:
-    """Check the level where no site has records to ask it of."""
+def _check_without_records(tau: Any, epsilon: Any, known: Mapping[str, Any]) -> None:
+    """Check what is left to check where every site gives a summary."""
     if not 0 < number(tau, "tau") < 1:
         raise BadInput(f"tau must lie strictly between 0 and 1, not {tau!r}; give 0.9 for nine out of ten.")
+    given = [name for name, value in known.items() if value is not None]
+    if given:
+        raise BadInput(f"{given[0]} belongs to records, and every site gives a summary; leave it out.")
+    for budget in epsilon.values() if isinstance(epsilon, Mapping) else [] if epsilon is None else [epsilon]:
+        if not number(budget, "epsilon") > 0:
+            raise BadInput(f"epsilon must be positive, not {budget!r}; leave it out where every site gives a summary.")
 
 
 def _where(name: str, target: str) -> str:
