@@ -32,6 +32,8 @@ def test_the_longer_the_bound_the_longer_the_interval(level: float) -> None:
     assert np.all(np.diff(shown.length_ratio) > -1e-9)
     assert np.all(shown.low < shown.high)
     assert shown.length_ratio[0] < 0.4
+    assert [len(column) for column in shown.columns.values()] == [len(shown.bound)] * 4
+    assert list(shown.columns) == ["bound", "low", "high", "length_ratio"]
     assert 0.98 < shown.length_ratio[-1] <= 1
     assert shown.length_ratio == pytest.approx((shown.high - shown.low) / np.diff(TARGET.measured().interval(level))[0])
 

@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,6 +51,11 @@ class Sensitivity:
     def length_ratio(self) -> Floats:
         """Return the lengths over that of the target's own interval."""
         return self.curve.length_ratio
+
+    @property
+    def columns(self) -> Mapping[str, Floats]:
+        """Return the columns bound, low, high and length_ratio, ready for a data frame."""
+        return {"bound": self.bound, "low": self.low, "high": self.high, "length_ratio": self.length_ratio}
 
     @property
     def refuted(self) -> float:
