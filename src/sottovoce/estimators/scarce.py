@@ -18,11 +18,11 @@ from sottovoce.estimators.guide import Guide
 from sottovoce.inference.logit_curve import Curve, Prior, expected, fit, measure
 from sottovoce.inference.measured import Measured
 
-TRIES = 12
+TRIES = 18
 LEAST, MOST, PRECISE = 0.01, 0.03, 4.0  # an opening pair: parts of the records, and noise it aims at, in tails
 AGREES = 9.0  # chi-square of two values below which the newest pair agrees with the curve
 CENTRAL, STEADY = 0.7, 0.8  # how far, in half widths and logarithms, the curve may move after a pair it agrees with
-GIVE_UP = 0.6  # of all records
+GIVE_UP = 0.8  # of all records
 WIDE, WIDEST, LEAST_WIDE = 2.0, 1.0, 0.3  # first pair in logits: WIDE times the cube root of the noise
 NARROW = (0.7, 0.5)  # second and third: the square root of these times the noise
 PARTS = (0.15, 0.35)  # of what the opening left, for the first and the second pair
