@@ -125,8 +125,8 @@ def integrate(
         from sottovoce.facade import plot as drawing
         from sottovoce.facade import tables
         from sottovoce.facade.integrated import integrated_quantile
+        from sottovoce.facade.integration_names import by_name
         from sottovoce.facade.integration_settings import check_settings
-        from sottovoce.facade.integration_sites import by_name
 
         check_settings(method, level, asked, variance, quantile, caution, sites, chains)
         if plot is not None:

@@ -5,7 +5,7 @@ sources.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,10 +16,9 @@ from sottovoce.errors import BadInput, Refused
 from sottovoce.estimators.gate import Limits
 from sottovoce.facade.federated import PlannedStudy, plan_study
 from sottovoce.facade.integration_apart import check_apart, check_once
+from sottovoce.facade.integration_names import TARGET, is_summary, named, part_of
 from sottovoce.facade.panel import number, per_site, prepare
 from sottovoce.facade.site_summary import SiteSummary, summary_from
-
-TARGET = "target"
 
 
 class Ungated(Limits):
@@ -91,7 +90,7 @@ def plan_sites(
     target: Any, sources: Any, tau: Any, epsilon: Any, level: float, missing: str, **known: Any
 ) -> PlannedSites:
     """Check who takes part; ``known`` are bounds, scale and resolution, the same for all sites."""
-    name, own, others = _named(target, sources)
+    name, own, others = named(target, sources)
     if name in others and name == TARGET and not isinstance(target, Mapping | SiteTable):
         raise BadInput("a source is called 'target', as the target itself is; rename it, or give {name: records}.")
     if name in others:
@@ -100,7 +99,7 @@ def plan_sites(
         )
     given = {name: own, **others}
     check_names(given)
-    summaries = {site: summary_from(value, _where(site, name)) for site, value in given.items() if _is_summary(value)}
+    summaries = {site: summary_from(value, _where(site, name)) for site, value in given.items() if is_summary(value)}
     columns = {site: value for site, value in given.items() if site not in summaries}
     check_once(given, name)
     table = _read(columns, missing)
@@ -118,55 +117,6 @@ def plan_sites(
         table is not None and table.seeded,
         table is not None and table.per_person,
     )
-
-
-def _named(target: Any, sources: Any) -> tuple[str, Any, dict[str, Any]]:
-    """Return the target's name, the target, and the sources by name."""
-    others = by_name(sources)
-    if isinstance(target, int) and label_text(target) in others:
-        target = label_text(target)
-    if isinstance(target, str):
-        if target not in others:
-            raise BadInput(f"the target {target!r} is not one of the sites {_some(others)}; name one of them.")
-        return target, others.pop(target), others
-    if isinstance(target, SiteTable):
-        if len(target.names) != 1:
-            raise BadInput(f"the target must be one site, not {len(target.names)}; name one of them.")
-        return target.names[0], target, others
-    if isinstance(target, Mapping) and not _is_summary(target):
-        if len(target) != 1:
-            raise BadInput(f"the target must be one site, not a mapping of {len(target)}; give {{name: records}}.")
-        [(name, own)] = target.items()
-        return label_text(name), own, others
-    return TARGET, target, others
-
-
-def by_name(sources: Any) -> dict[str, Any]:
-    """Return the sources by name."""
-    if sources is None:
-        return {}
-    if isinstance(sources, SiteTable):
-        return {name: _part(sources, i) for i, name in enumerate(sources.names)}
-    if isinstance(sources, Mapping) and not _is_summary(sources):
-        found = {label_text(name): value for name, value in sources.items()}
-        if len(found) < len(sources):
-            raise BadInput("two sources have the same name; give each its own.")
-        return found
-    if isinstance(sources, Sequence) and not isinstance(sources, str | bytes):
-        if sources and all(isinstance(value, int | float) for value in sources):
-            raise BadInput(
-                "sources is one column of numbers; give a mapping from name to records, or a list of columns."
-            )
-        return {f"source {i}": value for i, value in enumerate(sources, 1)}
-    raise BadInput(
-        f"sources must be a mapping from name to records or summary, or a list of them, not a "
-        f"{type(sources).__name__}; give {{}} for none, and read a data frame with sv.read_frame."
-    )
-
-
-def _is_summary(value: Any) -> bool:
-    """Tell numbers about a site from its records."""
-    return isinstance(value, SiteSummary) or (isinstance(value, Mapping) and "estimate" in value)
 
 
 def _read(given: Mapping[str, Any], missing: str) -> SiteTable | None:
@@ -193,12 +143,6 @@ def _read(given: Mapping[str, Any], missing: str) -> SiteTable | None:
     )
 
 
-def _part(table: SiteTable, i: int) -> SiteTable:
-    """Return one site of a table."""
-    name = table.names[i]
-    return replace(table, names=(name,), records=(table.records[i],), dropped={name: table.dropped.get(name, 0)})
-
-
 def _studies(
     table: SiteTable, target: str, tau: Any, epsilon: Any, level: float, summaries: Mapping[str, Any], known: Any
 ) -> dict[str, PlannedStudy]:
@@ -213,10 +157,10 @@ def _studies(
         budget = number(*budgets[name])
         try:
             if math.isinf(budget):  # exact with any number of records that it needs: the gate is for noise
-                panel = prepare(_part(table, i), tau, {name: budget}, limits=OPEN, **known)
+                panel = prepare(part_of(table, i), tau, {name: budget}, limits=OPEN, **known)
                 study = PlannedStudy(panel, None, level, "staged", robust=False)
             else:
-                study = plan_study(_part(table, i), tau, {name: budget}, level=level, **known)
+                study = plan_study(part_of(table, i), tau, {name: budget}, level=level, **known)
         except Refused as error:
             raise Refused(f"{_where(name, target)} has too few records: {error}") from None
         if math.isinf(study.panel.channels[0].epsilon):
@@ -247,8 +191,3 @@ def _where(name: str, target: str) -> str:
     if name != target:
         return f"source {name!r}"
     return "the target" if name == TARGET else f"the target {name!r}"
-
-
-def _some(names: Mapping[str, Any]) -> str:
-    listed = list(names)
-    return ", ".join(map(repr, listed[:6])) + (f" and {len(listed) - 6} more" if len(listed) > 6 else "")
