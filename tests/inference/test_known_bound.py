@@ -97,18 +97,17 @@ def test_the_ends() -> None:
     assert mixed.weights[2] == 0.0
 
 
-@pytest.mark.parametrize(("sources", "df", "least"), [(3, 10.0, 0.93), (10, 10.0, 0.93), (10, 6.0, 0.93)])
-def test_weights_of_estimated_errors_still_cover(sources: int, df: float, least: float) -> None:
-    # without caution ten sources of ten degrees of freedom cover .89; false alarm 1e-6 for a true coverage of .96
-    draw, runs, covered = dice(17).generator(), 250, 0
+@pytest.mark.parametrize("df", [4.0, 6.0])
+def test_weights_of_estimated_errors_still_cover(df: float) -> None:
+    # without caution ten such sources cover .74 and .83; false alarm 1e-6 for a true coverage of .93
+    draw, sources, runs, covered = dice(17).generator(), 10, 500, 0
+    spread = np.array([2.0, *[1.0] * sources])
     for _ in range(runs):
-        errors = np.sqrt(draw.chisquare(df, sources + 1) / df) * np.array([2.0, *[1.0] * sources])
-        values = draw.normal(size=sources + 1) * np.array([2.0, *[1.0] * sources])
+        errors, values = spread * np.sqrt(draw.chisquare(df, sources + 1) / df), spread * draw.normal(size=sources + 1)
         sites = [Measured(float(y), float(e), df) for y, e in zip(values, errors, strict=True)]
         found = combine(sites[0], sites[1:], [0.0] * sources, 0.95, common=False)
         covered += found.low <= 0 <= found.high
-    assert covered / runs > 0.96 - 4.9 * math.sqrt(0.96 * 0.04 / runs)
-    assert covered / runs > least - 0.03
+    assert covered / runs > 0.93 - 4.75 * math.sqrt(0.93 * 0.07 / runs)
 
 
 def test_precision_is_given_up_for_degrees_of_freedom() -> None:

@@ -23,7 +23,9 @@ def chosen_sites(known: Mapping[str, Any], target: str, helpers: list[str] | Non
         return dict(known)
     for place, name in enumerate(helpers):
         if name not in known:
-            raise BadInput(f"--sources names {name!r}, which is not one of the sites {_some(known)}; correct it.")
+            from sottovoce.facade.panel import first_few
+
+            raise BadInput(f"--sources names {name!r}, which is not one of the sites {first_few(known)}; correct it.")
         if name in helpers[:place]:
             raise BadInput(f"--sources names {name!r} twice; keep one.")
         if name == target:
@@ -56,8 +58,3 @@ def in_words(rows: Mapping[str, Any]) -> list[str]:
     if rows.get("further_rows"):
         lines.append(f"Person:        one record each, drawn at random; {rows['further_rows']:,} further rows left out")
     return lines
-
-
-def _some(names: Mapping[str, Any]) -> str:
-    listed = list(names)
-    return ", ".join(map(repr, listed[:6])) + (f" and {len(listed) - 6} more" if len(listed) > 6 else "")

@@ -6,6 +6,7 @@ from typing import Any
 
 from sottovoce.client.reading.table import SiteTable, label_text
 from sottovoce.errors import BadInput
+from sottovoce.facade.panel import first_few
 from sottovoce.facade.site_summary import SiteSummary
 
 TARGET = "target"
@@ -18,7 +19,7 @@ def named(target: Any, sources: Any) -> tuple[str, Any, dict[str, Any]]:
         target = label_text(target)
     if isinstance(target, str):
         if target not in others:
-            raise BadInput(f"the target {target!r} is not one of the sites {_some(others)}; name one of them.")
+            raise BadInput(f"the target {target!r} is not one of the sites {first_few(others)}; name one of them.")
         return target, others.pop(target), others
     if isinstance(target, SiteTable):
         if len(target.names) != 1:
@@ -64,8 +65,3 @@ def part_of(table: SiteTable, i: int) -> SiteTable:
     """Return one site of a table."""
     name = table.names[i]
     return replace(table, names=(name,), records=(table.records[i],), dropped={name: table.dropped.get(name, 0)})
-
-
-def _some(names: Mapping[str, Any]) -> str:
-    listed = list(names)
-    return ", ".join(map(repr, listed[:6])) + (f" and {len(listed) - 6} more" if len(listed) > 6 else "")

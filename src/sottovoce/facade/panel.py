@@ -1,7 +1,7 @@
 """Everything a study needs, checked before any record answers: sites, budgets, levels, shares, public knowledge."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,13 +96,14 @@ def per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, s
     absent = [name for name in names if name not in given]
     if unknown or absent:
         problem = f"names {unknown[0]!r}, which is not a site" if unknown else f"says nothing of site {absent[0]!r}"
-        raise BadInput(f"{what} {problem}; give one value for each of {_some(names)}.")
+        raise BadInput(f"{what} {problem}; give one value for each of {first_few(names)}.")
     return [(given[name], f"{what} of site {name!r}") for name in names]
 
 
-def _some(names: tuple[str, ...]) -> str:
+def first_few(names: Iterable[str]) -> str:
     """List the first few names."""
-    return ", ".join(map(repr, names[:6])) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+    listed = list(names)
+    return ", ".join(map(repr, listed[:6])) + (f" and {len(listed) - 6} more" if len(listed) > 6 else "")
 
 
 def number(value: Any, where: str) -> float:
