@@ -11,6 +11,11 @@ _HOMES = {
     "compare": "sottovoce.facade.difference",
     "integrated_quantile": "sottovoce.facade.integrated",
     "SiteSummary": "sottovoce.facade.site_summary",
+    "conformal_threshold": "sottovoce.facade.conformal",
+    "conformal_coverage": "sottovoce.design.coverage.table",
+    "coverage_report": "sottovoce.facade.conformal_report",
+    "FederatedConformalRegressor": "sottovoce.facade.conformal_regressor",
+    "FederatedConformalClassifier": "sottovoce.facade.conformal_classifier",
     "PrivateQuantileRegressor": "sottovoce.facade.regressor",
     "read_frame": "sottovoce.facade.tables",
     "read_files": "sottovoce.facade.tables",
@@ -23,9 +28,14 @@ _HOMES = {
 
 if TYPE_CHECKING:
     from sottovoce import sim as sim
+    from sottovoce.design.coverage.table import conformal_coverage as conformal_coverage
     from sottovoce.errors import BadInput as BadInput
     from sottovoce.errors import Lost as Lost
     from sottovoce.errors import Refused as Refused
+    from sottovoce.facade.conformal import conformal_threshold as conformal_threshold
+    from sottovoce.facade.conformal_classifier import FederatedConformalClassifier as FederatedConformalClassifier
+    from sottovoce.facade.conformal_regressor import FederatedConformalRegressor as FederatedConformalRegressor
+    from sottovoce.facade.conformal_report import coverage_report as coverage_report
     from sottovoce.facade.difference import compare as compare
     from sottovoce.facade.difference import quantile_difference as quantile_difference
     from sottovoce.facade.federated import federated_quantile as federated_quantile

@@ -12,7 +12,7 @@ from sottovoce.client.reading.formats import read_table, stem, where
 from sottovoce.client.reading.frames import WHO, pick_columns
 from sottovoce.client.reading.groups import Codes, Labels, encode, group, join_labels, refuse_missing
 from sottovoce.client.reading.persons import Roll, check_dice
-from sottovoce.client.reading.table import SiteTable, check_names, checked_table
+from sottovoce.client.reading.table import QUANTILE, Needs, SiteTable, check_names, checked_table
 from sottovoce.client.reading.values import Checked, check_column, read_values
 from sottovoce.client.unit import common_unit
 from sottovoce.errors import BadInput
@@ -28,6 +28,7 @@ def read_files(
     person: str | None = None,
     missing: str = "refuse",
     dice: Roll | None = None,
+    needs: Needs = QUANTILE,
 ) -> SiteTable:
     r"""Read the records of many sites from Parquet, Arrow or CSV files, or refuse them before anything is spent.
 
@@ -45,6 +46,8 @@ def read_files(
         "refuse" missing values and sites, or "drop" and count them. A missing person is always refused.
     dice
         A source of n random 64-bit words, for the draw; required with `person`.
+    needs
+        What the question needs of the records.
 
     Returns
     -------
@@ -65,7 +68,7 @@ def read_files(
     files = expand(paths)
     columns = pick_columns(value, site, person)
     if site is None and person is None:
-        return _one_file_a_site(files, value, missing)
+        return _one_file_a_site(files, value, missing, needs)
     stems = check_names(stem(path) for path in files) if site is None else []
     parts: list[Checked] = []
     site_columns: list[Any] = []
@@ -86,10 +89,10 @@ def read_files(
     people: Codes | None = None
     if person is not None:
         people = encode(join_labels(person_columns), f"column {person!r}", name_them=False).codes
-    return group(_joined(files, parts), sites, people, dice)
+    return group(_joined(files, parts), sites, people, dice, needs)
 
 
-def _one_file_a_site(files: list[Path], value: str, missing: str) -> SiteTable:
+def _one_file_a_site(files: list[Path], value: str, missing: str, needs: Needs) -> SiteTable:
     """Read each file as a site, holding one file at a time."""
     names = check_names(stem(path) for path in files)
     readings = [
@@ -97,7 +100,7 @@ def _one_file_a_site(files: list[Path], value: str, missing: str) -> SiteTable:
         for path in files
     ]
     dropped = {name: reading.dropped for name, reading in zip(names, readings, strict=True)}
-    return checked_table(names, [reading.records for reading in readings], dropped)
+    return checked_table(names, [reading.records for reading in readings], dropped, needs=needs)
 
 
 def _joined(files: list[Path], parts: list[Checked]) -> Checked:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sottovoce.client.reading.complaint import DROP, bad_row, sentence
 from sottovoce.client.reading.objects import is_missing
 from sottovoce.client.reading.persons import Roll, one_row_a_person
-from sottovoce.client.reading.table import SiteTable, check_names, checked_table, label_text
+from sottovoce.client.reading.table import QUANTILE, Needs, SiteTable, check_names, checked_table, label_text
 from sottovoce.client.reading.values import Checked
 from sottovoce.client.record import Records
 from sottovoce.errors import BadInput
@@ -78,7 +78,9 @@ def refuse_missing(column: Any, where: str, advice: str = DROP) -> Any:
     return plain
 
 
-def group(values: Checked, sites: Labels, persons: Codes | None, dice: Roll | None) -> SiteTable:
+def group(
+    values: Checked, sites: Labels, persons: Codes | None, dice: Roll | None, needs: Needs = QUANTILE
+) -> SiteTable:
     """Part the values by site, leaving out what is missing and all but one row a person."""
     names = check_names(sites.labels)
     if not names:
@@ -102,6 +104,7 @@ def group(values: Checked, sites: Labels, persons: Codes | None, dice: Roll | No
         unplaced=int(np.count_nonzero(~placed)),
         left_out=complete - rows.size,
         per_person=persons is not None,
+        needs=needs,
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -14,6 +14,17 @@ from sottovoce.client.reading.values import read_values
 from sottovoce.client.record import Records
 from sottovoce.client.unit import Unit, common_unit
 from sottovoce.errors import BadInput
+
+
+class Needs(NamedTuple):
+    """What a question needs of the records: how many a site at least, and whether they must differ at all."""
+
+    records: int = 2
+    varied: bool = True
+
+
+QUANTILE = Needs()
+SCORES = Needs(1, varied=False)  # one score is an order statistic too, and a model may be right everywhere
 
 
 @dataclass(frozen=True)
@@ -50,7 +61,7 @@ class SiteTable:
     seeded: bool = False
 
 
-def read_sites(sites: Any, *, missing: str = "refuse") -> SiteTable:
+def read_sites(sites: Any, *, missing: str = "refuse", needs: Needs = QUANTILE) -> SiteTable:
     """Read the records of many sites, or refuse them in one sentence before anything is spent.
 
     Parameters
@@ -60,6 +71,8 @@ def read_sites(sites: Any, *, missing: str = "refuse") -> SiteTable:
         called "site 1", "site 2", …).
     missing
         "refuse" missing values, or "drop" and count them.
+    needs
+        What the question needs of the records.
 
     Returns
     -------
@@ -81,7 +94,7 @@ def read_sites(sites: Any, *, missing: str = "refuse") -> SiteTable:
         for name, (_, column) in zip(names, columns, strict=True)
     ]
     dropped = {name: reading.dropped for name, reading in zip(names, readings, strict=True)}
-    return checked_table(names, [reading.records for reading in readings], dropped)
+    return checked_table(names, [reading.records for reading in readings], dropped, needs=needs)
 
 
 def checked_table(
@@ -92,17 +105,19 @@ def checked_table(
     unplaced: int = 0,
     left_out: int = 0,
     per_person: bool = False,
+    needs: Needs = QUANTILE,
 ) -> SiteTable:
     """Join the records of all sites, refusing sites too small to answer and data without any spread."""
     for name, record in zip(names, records, strict=True):
-        if record.size < 2:
+        if record.size < needs.records:
             after = f" once its {dropped[name]:,} missing values are left out" if dropped.get(name) else ""
             after = after or (" once one row a person is drawn" if per_person else "")
             has = "no records" if not record.size else "only one record"
-            raise BadInput(f"site {name!r} has {has}{after}: give it at least two, or leave it out")
+            least = "two" if needs.records > 1 else "one"
+            raise BadInput(f"site {name!r} has {has}{after}: give it at least {least}, or leave it out")
     _refuse_shared(names, records)
     unit = common_unit({name: record.unit for name, record in zip(names, records, strict=True)})
-    if _all_equal(records):
+    if needs.varied and _all_equal(records):
         raise BadInput(
             f"all {sum(map(len, records)):,} records have one and the same value: there is no quantile to estimate, "
             "so check the column"

@@ -1,0 +1,28 @@
+"""Selections by the names that a study and a query know."""
+
+from collections.abc import Callable
+
+from sottovoce.channels.selection.exponential import Exponential, exponential
+from sottovoce.channels.selection.paper import PaperExponential, paper
+from sottovoce.channels.selection.sparse_vector import SparseVector, sparse_vector
+from sottovoce.errors import BadInput
+
+Mechanism = SparseVector | Exponential | PaperExponential
+
+_MADE: dict[str, Callable[[int, int, int, float], Mechanism]] = {
+    SparseVector.name: sparse_vector,
+    Exponential.name: exponential,
+    PaperExponential.name: paper,
+}
+SELECTIONS = tuple(_MADE)
+
+
+def selection(name: str, size: int, order: int, cells: int, epsilon: float) -> Mechanism:
+    """Return the mechanism of a name for a site of some size.
+
+    >>> round(selection("sparse-vector", 200, 182, 101, 1.0).epsilon, 6)
+    1.0
+    """
+    if name not in _MADE:
+        raise BadInput(f"there is no mechanism {name!r}; choose {', '.join(SELECTIONS)}.")
+    return _MADE[name](size, order, cells, epsilon)

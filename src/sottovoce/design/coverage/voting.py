@@ -1,0 +1,120 @@
+"""The exact law of weighted votes: how many votes fall below a level, when sites vote independently.
+
+A site has one or several values, each worth ``votes``; at a level of the scores, ``below[x]`` is the probability that x
+of its values lie below it. The sum over sites is found from its characteristic function on a window that holds all but
+1e-16 of the law, whatever the number of sites and however different they are: the product of the sites' factors is
+left as soon as it is nothing, which at most frequencies a hundred sites bring about.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+NOTHING = 1e-40  # of the square of a product
+REACH, JUMPS = 9.0, 25.0  # of the window: in standard deviations, and in votes of the largest voter (Bernstein)
+
+
+class Voters(NamedTuple):
+    """Kinds of sites: for each the law of its values below each level (kinds, levels, values + 1), votes and number."""
+
+    below: Floats
+    votes: Ints
+    number: Ints
+
+    @property
+    def total(self) -> int:
+        """Return the number of all votes."""
+        return int(np.sum(self.votes * self.number)) * int(self.below.shape[2] - 1)
+
+
+class VoteLaw(NamedTuple):
+    """P(votes below = first + i) at each level, modulo the window; ``first`` is where the window begins."""
+
+    first: Ints
+    mass: Floats
+
+    def at_most(self, votes: Ints) -> Floats:
+        """Return P(votes below <= v), levels along the first axis and v along the second."""
+        cumulated = np.cumsum(self.mass, axis=1)
+        place = votes[None, :] - self.first[:, None]
+        inside = np.clip(place, 0, self.mass.shape[1] - 1)
+        value = np.take_along_axis(cumulated, inside, axis=1)
+        return np.clip(np.where(place < 0, 0.0, np.where(place >= self.mass.shape[1], 1.0, value)), 0.0, 1.0)
+
+
+def mean_and_variance(voters: Voters) -> tuple[Floats, Floats]:
+    """Return mean and variance of the votes below each level."""
+    values = np.arange(voters.below.shape[2], dtype=np.float64)
+    mean = voters.below @ values
+    variance = np.maximum(voters.below @ values**2 - mean**2, 0.0)
+    votes = voters.votes.astype(np.float64)
+    return (voters.number * votes) @ mean, (voters.number * votes**2) @ variance
+
+
+def vote_law(voters: Voters) -> VoteLaw:
+    """Return the law of the votes below each level.
+
+    >>> coins = Voters(np.array([[[0.5, 0.5]]]), np.array([1]), np.array([4]))
+    >>> vote_law(coins).mass.round(4).tolist()
+    [[0.0625, 0.25, 0.375, 0.25, 0.0625]]
+    """
+    mean, variance = mean_and_variance(voters)
+    largest = int(voters.votes.max()) * (voters.below.shape[2] - 1)
+    half = math.ceil(REACH * math.sqrt(float(variance.max(initial=0.0))) + JUMPS * largest) + 1
+    window = min(2 * half + 1, voters.total + 1)
+    first = np.zeros(len(mean), dtype=np.int64)
+    if window <= voters.total:
+        first = np.clip(np.rint(mean).astype(np.int64) - half, 0, voters.total + 1 - window)
+    # kinds with most variance first, so that a product that vanishes does so early
+    weight = voters.number * (voters.below * (1 - voters.below)).sum(axis=(1, 2))
+    order = np.argsort(-weight, kind="stable")
+    angle = 2 * np.pi * np.arange(window) / window
+    spectrum = np.zeros((len(mean), window // 2 + 1), dtype=np.complex128)
+    _spectrum(
+        np.ascontiguousarray(voters.below[order].transpose(1, 0, 2)),
+        voters.votes[order],
+        voters.number[order],
+        np.cos(angle),
+        -np.sin(angle),
+        spectrum,
+    )
+    residues = np.fft.irfft(spectrum, n=window, axis=1)
+    places = (first[:, None] + np.arange(window)) % window
+    return VoteLaw(first, np.maximum(np.take_along_axis(residues, places, axis=1), 0.0))
+
+
+@njit(cache=True)
+def _spectrum(below, votes, number, cosine, sine, spectrum):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Multiply the characteristic functions of all voters at the frequencies of a window."""
+    levels, kinds, values = below.shape
+    window = len(cosine)
+    for level in range(levels):
+        for frequency in range(spectrum.shape[1]):
+            real, imaginary = 1.0, 0.0
+            for kind in range(kinds):
+                step = (frequency * votes[kind]) % window
+                place = 0
+                a, b = below[level, kind, 0], 0.0
+                for value in range(1, values):
+                    place += step
+                    if place >= window:
+                        place -= window
+                    a += below[level, kind, value] * cosine[place]
+                    b += below[level, kind, value] * sine[place]
+                count = number[kind]
+                while count > 0:  # a power by squaring
+                    if count & 1:
+                        real, imaginary = real * a - imaginary * b, real * b + imaginary * a
+                    count >>= 1
+                    if count > 0:
+                        a, b = a * a - b * b, 2.0 * a * b
+                if real * real + imaginary * imaginary < NOTHING:
+                    real, imaginary = 0.0, 0.0
+                    break
+            spectrum[level, frequency] = complex(real, imaginary)
