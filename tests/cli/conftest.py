@@ -15,6 +15,8 @@ from sottovoce.client.randomness import SystemDice, Words
 
 N = 12_000
 USUAL = {"--value": "delay", "--tau": "0.5", "--epsilon": "3"}
+SIZES = {"east": 40, "north": 60, "south": 40}
+Scores = dict[str, list[float]]
 
 
 @pytest.fixture(autouse=True)
@@ -48,5 +50,41 @@ def ask() -> Callable[..., Any]:
     def asked(folder: Path, *options: str, files: tuple[str, ...] = ("north.parquet", "south.parquet")) -> Any:
         usual = [word for name, value in USUAL.items() if name not in options for word in (name, value)]
         return CliRunner().invoke(app, ["quantile", *(str(folder / name) for name in files), *usual, *options])
+
+    return asked
+
+
+@pytest.fixture(scope="session")
+def scores() -> tuple[Scores, Scores]:
+    """Draw the scores of three sites, and fresh ones."""
+
+    def drawn(seed: int) -> Scores:
+        source = sv.sim.dice(seed).generator()
+        return {name: abs(source.normal(size=size)).tolist() for name, size in SIZES.items()}
+
+    return drawn(1), drawn(2)
+
+
+@pytest.fixture(scope="session")
+def score_files(scores: tuple[Scores, Scores], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the scores of three sites and fresh ones, one file each and all in one; a person has two rows."""
+    folder = tmp_path_factory.mktemp("scores")
+    for place, drawn in zip(("made", "fresh"), scores, strict=True):
+        (folder / place).mkdir()
+        for name, some in drawn.items():
+            pq.write_table(pa.table({"residual": some, "word": ["x"] * len(some)}), folder / place / f"{name}.parquet")
+        rows = [(score, name, i // 2) for name, some in drawn.items() for i, score in enumerate(some)]
+        columns = dict(zip(("residual", "clinic", "whose"), map(list, zip(*rows, strict=True)), strict=True))
+        pq.write_table(pa.table(columns), folder / f"{place}.parquet")
+    return folder
+
+
+@pytest.fixture
+def conformal() -> Callable[..., Any]:
+    """Ask for a threshold of files in a folder, three sites in three files where none are named."""
+
+    def asked(folder: Path, *words: str, files: tuple[str, ...] = ("made/*.parquet",)) -> Any:
+        column = () if "--score" in words else ("--score", "residual")
+        return CliRunner().invoke(app, ["conformal", *(str(folder / name) for name in files), *column, *words])
 
     return asked

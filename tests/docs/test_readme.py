@@ -65,7 +65,7 @@ def test_the_python_of_the_readme_runs(block: str, capsys: pytest.CaptureFixture
 @pytest.mark.skipif(UNCOMPILED, reason="half a million answers take minutes when they are not compiled")
 @pytest.mark.usefixtures("loaded_dice")
 def test_the_regression_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    block, _ = blocks(README, "py")
+    block, _, _ = blocks(README, "py")
     names: dict[str, Any] = {}
     exec(compile(block, "README.md", "exec"), names)
     said = capsys.readouterr().out
@@ -78,7 +78,7 @@ def test_the_regression_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.skipif(UNCOMPILED, reason="eighty thousand answers take a minute when they are not compiled")
 @pytest.mark.usefixtures("loaded_dice")
 def test_the_help_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    _, block = blocks(README, "py")
+    _, block, _ = blocks(README, "py")
     names: dict[str, Any] = {}
     exec(compile(block, "README.md", "exec"), names)
     said = capsys.readouterr().out
@@ -86,6 +86,19 @@ def test_the_help_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None
     assert "bound" in said
     own = names["r"].target.measured
     assert abs(own.estimate - 16.78347) < 5 * own.error  # five standard errors: below 1e-6, two-sided
+
+
+@pytest.mark.usefixtures("loaded_dice")
+def test_the_prediction_sets_of_the_readme_run(capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, block = blocks(README, "py")
+    names: dict[str, Any] = {}
+    exec(compile(block, "README.md", "exec"), names)
+    assert "Coverage by site, target 0.9" in capsys.readouterr().out
+    assert names["t"].coverage >= 0.9
+    assert names["p"].private
+    values, new = np.concatenate(list(names["scores"].values())), names["t"].value
+    assert np.quantile(values, 0.8) < new < np.quantile(values, 0.97)  # six deviations of the coverage
+    assert names["m"].threshold_.coverage >= 0.9
 
 
 def test_there_is_python_of_about_twelve_lines() -> None:
@@ -101,13 +114,14 @@ def options_of(command: str) -> set[str]:
 
 def test_the_options_of_the_readme_are_those_of_the_commands() -> None:
     elsewhere = README
-    for command in ("regress", "integrate"):
+    commands = ("regress", "integrate", "conformal")
+    for command in commands:
         before, _, rest = elsewhere.partition(f"### The command {command}\n")
         section, heading, after = re.split(r"^(#{1,3} )", rest, maxsplit=1, flags=re.MULTILINE)
         assert set(OPTION.findall(section)) == options_of(command)
         elsewhere = before + heading + after
     named = set(OPTION.findall(elsewhere))
-    assert options_of("quantile") <= named <= options_of("quantile") | options_of("regress") | options_of("integrate")
+    assert options_of("quantile") <= named <= options_of("quantile").union(*map(options_of, commands))
 
 
 def test_every_public_name_stands_in_the_readme() -> None:

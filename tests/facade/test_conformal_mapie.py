@@ -3,9 +3,10 @@
 Comparable are: absolute residuals; conformalized quantile regression with MAPIE's symmetric correction (its default
 corrects the two ends apart, which is another method); least ambiguous sets, but for labels that exceed the threshold by
 less than MAPIE's tolerance of 1e-8; and adaptive sets once the random numbers u of MAPIE's scores are all equal. With
-u = 0 they are our "aps-inclusive", and ``include_last_label=False`` gives our sets ("randomized" those without the most probable
-label where it scores too much); with u = 1 they are our "aps", and MAPIE's default gives our sets. This does not
-hold for labels of equal probability, whose order matters to MAPIE, or below 1e-8, which its adaptive sets leave out.
+u = 0 they are our "aps-inclusive", and ``include_last_label=False`` gives our sets ("randomized" those without the most
+probable label where it scores too much); with u = 1 they are our "aps", and MAPIE's default gives our sets. This does
+not hold for labels of equal probability, whose order matters to MAPIE, or below 1e-8, which its adaptive sets leave
+out.
 """
 
 import importlib

@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 
 from sottovoce import __version__
+from sottovoce.cli.conformal import conformal
 from sottovoce.cli.demo import demo
 from sottovoce.cli.integrate import integrate
 from sottovoce.cli.quantile import quantile
 from sottovoce.cli.regress import regress
+from sottovoce.cli.several import SeveralTests
 
 app = typer.Typer(
     name="sottovoce",
@@ -24,6 +26,7 @@ app = typer.Typer(
 app.command()(quantile)
 app.command()(integrate)
 app.command()(regress)
+app.command(cls=SeveralTests)(conformal)
 app.command()(demo)
 
 

@@ -20,11 +20,11 @@ def levels(text: str) -> float | list[float] | SiteValues:
     return [as_number(part.strip(), "a level of --tau", "write levels as in 0.25,0.5,0.75") for part in text.split(",")]
 
 
-def shares(text: str) -> str | SiteValues:
-    """Read --shares: a word, or one share a site."""
+def shares(text: str, name: str = "shares") -> str | SiteValues:
+    """Read --shares, or --weights: a word, or one share a site."""
     if not (text.startswith("@") or "=" in text):
         return text
-    found = per_site(text, "shares")
+    found = per_site(text, name)
     assert not isinstance(found, float)
     return found
 
@@ -108,6 +108,20 @@ def numbers(text: str | None, option: str) -> float | list[float] | None:
         for part in text.split(",")
     ]
     return found if "," in text else found[0]
+
+
+def whole(text: str | None, option: str) -> int | None:
+    """Read an option that takes a whole number.
+
+    Examples
+    --------
+    >>> whole("32", "--bins"), whole(None, "--bins")
+    (32, None)
+    """
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        raise BadInput(f"{option} is {text!r}, which is not a whole number; correct it.") from None
 
 
 def names(text: str, option: str) -> list[str]:

@@ -27,6 +27,11 @@ _OPTIONS = {
     "leave sites out": "leave --sites out",
     "give n= in its summary": 'give "n" in its summary',
     "trusted=False": '"trusted": false',
+    "give maximum=, or grid=": "give --maximum, or --grid",
+    "statistics=": "--statistics ",
+    "leave statistics at 1": "leave --statistics at 1",
+    "leave exact out": "leave --exact out",
+    "report(scores)": "--report",
 }
 
 

@@ -86,7 +86,7 @@ class Threshold:
 
     @property
     def infinite_chance(self) -> float:
-        """Return the chance of an infinite set even if no score lies beyond the grid."""
+        """Return the chance (at most) of an infinite set even if no score lies beyond the grid."""
         raise NotImplementedError
 
     @property

@@ -1,22 +1,26 @@
 """What to ask of the sites for a conformal threshold, decided from public numbers before any score is touched."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.channels.selection.named import selection
-from sottovoce.design.coverage.choose import Aim, Choice, choose, law_grid, survival
+from sottovoce.channels.selection.named import Mechanism, selection
+from sottovoce.design.coverage.choose import Aim, Choice, choose, infinite, law_grid, survival
 from sottovoce.design.coverage.equal import ROUNDING
 from sottovoce.design.coverage.paper_private import paper_private
-from sottovoce.design.coverage.voters import Kind
+from sottovoce.design.coverage.voters import Kind, below, orders_for
 from sottovoce.errors import BadInput, Refused
 from sottovoce.facade.conformal_base import SiteFacts
 from sottovoce.facade.conformal_settings import Settings
 
 Floats = npt.NDArray[np.float64]
+
+GROWTH, LARGEST = 1.25, 10**9  # of the search for a sufficient number of scores
+OFTEN = 0.5  # of infinite sets by noise alone: beyond it a private answer is not worth its budget
 
 
 @dataclass(frozen=True)
@@ -48,8 +52,8 @@ def plan(sites: Sequence[SiteFacts], settings: Settings, cells: int) -> Plan:
         return _paper(facts, number, kind_of, settings, cells)
     kinds = tuple(_kind(fact, settings, cells) for fact in facts)
     found = choose(kinds, number, aim_of(settings), settings.statistics)
-    if found is None:
-        raise Refused(_too_few(sites, settings))
+    if found is None or (settings.mechanism is not None and infinite(kinds, number, found) > OFTEN):
+        raise Refused(_too_few(sites, settings, cells))
     return Plan(kinds, number, kind_of, found)
 
 
@@ -62,8 +66,15 @@ def _kind(fact: SiteFacts, settings: Settings, cells: int) -> Kind:
     """Return what the design must know of a site; how far an answer may fail does not depend on the order asked."""
     if math.isinf(fact.epsilon) or settings.mechanism is None:
         return Kind(fact.size)
-    mechanism = selection(settings.mechanism, fact.size, fact.size, cells, fact.epsilon)
-    return Kind(fact.size, mechanism.failure, bounded=settings.mechanism == "exponential")
+    mechanism = partial(selection, settings.mechanism, fact.size, cells=cells, epsilon=fact.epsilon)
+    return Kind(
+        fact.size, mechanism(fact.size).failure, settings.mechanism != "sparse-vector", partial(_unbounded, mechanism)
+    )
+
+
+def _unbounded(mechanism: Callable[[int], Mechanism], order: int) -> float:
+    """Return the chance that noise alone makes a site's answer infinite."""
+    return mechanism(order).unbounded
 
 
 def _paper(
@@ -79,7 +90,8 @@ def _paper(
             f"the paper's mechanism has no finite set for {number[0]:,} sites of {size:,} scores at epsilon "
             f"{epsilon:g}; add scores, or choose mechanism 'sparse-vector'."
         )
-    kinds = (Kind(size, selection("paper", size, pair.order, cells, epsilon).failure, bounded=True),)
+    mechanism = partial(selection, "paper", size, cells=cells, epsilon=epsilon)
+    kinds = (Kind(size, mechanism(pair.order).failure, bounded=True, unbounded=partial(_unbounded, mechanism)),)
     choice = Choice(((pair.order,),), (1,), pair.rank, pair.mean, 0.5 / math.sqrt(size * number[0]))
     grid = law_grid(kinds, choice._replace(mean=1 - settings.alpha))
     held = survival(kinds, number, choice, grid.levels)
@@ -88,16 +100,17 @@ def _paper(
     return Plan(kinds, number, kind_of, choice._replace(mean=mean, spread=float(grid.spread(held))))
 
 
-def _too_few(sites: Sequence[SiteFacts], settings: Settings) -> str:
+def _too_few(sites: Sequence[SiteFacts], settings: Settings, cells: int) -> str:
     """Say how many scores a finite set would need."""
     total = sum(site.size for site in sites)
     held = f"{total:,} score{'' if total == 1 else 's'}"
     level, alpha = 1 - settings.alpha, settings.alpha
     promise = f"cover {level:.6g}" + (f" with confidence {1 - settings.delta:.6g}" if settings.conditional else "")
     if settings.mechanism is not None:
+        needed = _private_needed(sites, settings, cells)
         return (
-            f"no finite set can {promise} from {held} at {len(sites):,} sites with these budgets; add scores, raise "
-            "epsilon, or raise alpha."
+            f"no finite set can {promise} from {held} at {len(sites):,} site{'' if len(sites) == 1 else 's'} with "
+            f"these budgets; about {needed:,} would do: add scores, raise epsilon, or raise alpha."
         )
     if settings.conditional and settings.rule == "paper":
         needed = math.ceil(math.log(1 / settings.delta) / (2 * alpha**2) * (1 - ROUNDING))
@@ -115,3 +128,23 @@ def _too_few(sites: Sequence[SiteFacts], settings: Settings) -> str:
         f"rule {settings.rule!r} has no finite set that can {promise} from {held} at {len(sites):,} sites so small; "
         "choose rule 'closest', or add scores."
     )
+
+
+def _private_needed(sites: Sequence[SiteFacts], settings: Settings, cells: int) -> int:
+    """Return about how many scores these sites would need, all growing alike, for noise to leave room for an order."""
+    level, facts = 1 - settings.alpha, sorted(set(sites))
+    number = [sum(site == fact for site in sites) for fact in facts]
+    grown = [fact.size for fact in facts]
+    while sum(grown) < LARGEST:
+        grown = [math.ceil(GROWTH * size) for size in grown]
+        kinds = [_kind(SiteFacts(size, fact.epsilon), settings, cells) for size, fact in zip(grown, facts, strict=True)]
+        orders = orders_for(kinds, level, np.array([0.5]))
+        chance = below(kinds, orders, np.array([level]))[:, 0, 0]
+        best = int(np.argmax(grown))
+        infinite_too = kinds[best].unbounded
+        often = 0.0 if infinite_too is None else infinite_too(int(orders[best, 0]))
+        if abs(float(chance[best]) - 0.5) < 0.1 and often < 0.1:
+            break
+    rough = sum(n * size for n, size in zip(number, grown, strict=True))
+    digits = int(10 ** max(len(str(rough)) - 2, 0))
+    return math.ceil(rough / digits) * digits

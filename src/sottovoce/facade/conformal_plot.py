@@ -217,9 +217,10 @@ def law_density(levels: Floats, at_least: Floats) -> tuple[Floats, Floats]:
     from scipy.interpolate import CubicSpline
     from scipy.special import expit, logit, ndtri
 
-    kept = (at_least > TAIL / 100) & (at_least < 1 - TAIL / 100) & (levels < 1 - 1e-12)
+    finite = 1 - at_least[-1]  # a set may be infinite, and nearly all may be
+    kept = (at_least > TAIL / 100) & (at_least < 1 - TAIL / 100 * finite) & (levels < 1 - 1e-12)
     places, normal = logit(levels[kept]), ndtri(at_least[kept])
-    seen = places[(at_least[kept] > at_least[-1] + TAIL) & (at_least[kept] < 1 - TAIL)]  # a set may be infinite
+    seen = places[(at_least[kept] > at_least[-1] + TAIL * finite) & (at_least[kept] < 1 - TAIL * finite)]
     fine = np.linspace(seen[0], seen[-1], FINE)
     curve = CubicSpline(places, normal)
     shape = expit(fine)

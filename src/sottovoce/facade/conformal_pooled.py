@@ -71,7 +71,8 @@ class PooledThreshold(Threshold):
             return text
         text = "Each site sent the counts of its scores in the cells of the public grid, with its share of noise. "
         epsilon = max(self.spent or (math.inf,))
-        text += f"Another score of one record shifts the odds of any sum by at most a factor {math.exp(epsilon):.3g} "
+        unit = "person" if self.per_person else "record"
+        text += f"Another score of one {unit} shifts the odds of any sum by at most a factor {math.exp(epsilon):.3g} "
         text += f"(epsilon {epsilon:.3g}, computed from the integers of the noise). {TRUST}"
         if self.seeded:
             text += " This run used seeded dice: it is a simulation and protects nobody."
@@ -96,6 +97,7 @@ class PooledThreshold(Threshold):
             ),
             *wrapped("Private", "yes" if self.private else "no (simulation, or no budget at some site)"),
             *wrapped("Public grid", f"{len(self.edges):,} edges from {self.edges[0]:.6g} to {self.edges[-1]:.6g}"),
+            *(wrapped("Left out", f"{self.dropped:,} missing values") if self.dropped else ()),
             "-" * WIDTH,
             f"{'site':<40}{'scores':>18}{'epsilon':>20}",
             "-" * WIDTH,

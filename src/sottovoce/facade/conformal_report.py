@@ -115,6 +115,14 @@ def coverage_report(
     )
 
 
+def check_report(scores: SiteTable, weights: Any, level: Any, epsilon: Any, called: str = "epsilon") -> None:
+    """Refuse settings that a report on scores could not use, before the threshold is made that it is to judge."""
+    confidence(level)
+    _weights(weights, scores)
+    if epsilon is not None:
+        _noises(epsilon, scores.names, called)
+
+
 def _goal(threshold: Any, alpha: Any) -> _Goal:
     """Read a threshold, or a number with its alpha."""
     if hasattr(threshold, "alpha") and hasattr(threshold, "coverage"):
@@ -146,10 +154,10 @@ def _weights(weights: Any, table: SiteTable) -> tuple[tuple[float, ...], str]:
     return tuple(value / sum(given) for value in given), "given"
 
 
-def _noises(epsilon: Any, names: tuple[str, ...]) -> tuple[NoisyCount, ...]:
+def _noises(epsilon: Any, names: tuple[str, ...], called: str = "epsilon") -> tuple[NoisyCount, ...]:
     """Return the noise of each site's count."""
     noises = []
-    for value, where in per_site(epsilon, names, "epsilon"):
+    for value, where in per_site(epsilon, names, called):
         try:
             noises.append(noisy_count(number(value, where)))
         except BadInput as error:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sottovoce.facade.result import finite
 
-FLATTERED = "Scores that made the threshold flatter it: judge it by fresh ones."
+FLATTERED = "Scores that made the threshold flatter it; fresh ones judge it fairly."
 OPEN = "This report is not private: it shows how many scores of each site are covered, and a quantile of each site."
 
 

@@ -99,7 +99,7 @@ class ConformalThreshold(Threshold):
 
     @cached_property
     def infinite_chance(self) -> float:
-        """Return the chance of an infinite set even if no score lies beyond the grid."""
+        """Return the chance (at most) of an infinite set even if no score lies beyond the grid."""
         return infinite(self.plan.kinds, self.plan.number, self.choice)
 
     @property
@@ -119,7 +119,7 @@ class ConformalThreshold(Threshold):
             found.append(f"the threshold is infinite, and so is every prediction set: {sites} answered infinity")
         elif self.spent is not None and self.infinite_chance > RARE:
             found.append(
-                f"noise alone makes the set infinite in {self.infinite_chance:.1%} of calibrations; more scores or a "
+                f"noise alone may make the set infinite in {self.infinite_chance:.1%} of calibrations; more scores or a "
                 "larger epsilon would help"
             )
         return tuple(found)

@@ -67,6 +67,8 @@ def check_settings(
         )
     if count > 1 and rule == "paper":
         raise BadInput("rule 'paper' knows one statistic a site; leave statistics at 1, or choose rule 'closest'.")
+    if private and mechanism in POOLED and rule == "paper":
+        raise BadInput(f"mechanism {mechanism!r} has one rule of its own; leave rule out, or choose another mechanism.")
     if private and mechanism == "paper" and guarantee != "marginal":
         raise BadInput("mechanism 'paper' promises the marginal guarantee alone; choose another mechanism.")
     if not private and mechanism != SELECTIONS[0]:
@@ -77,8 +79,8 @@ def check_settings(
 def check_grid(minimum: Any, maximum: Any, bins: Any, edges: Any, mechanism: str) -> Floats:
     """Return the edges of the public grid: those given, or equal steps from the minimum to the maximum."""
     if edges is not None:
-        if maximum is not None or bins is not None:
-            raise BadInput("grid gives all edges, so maximum and bins say nothing more; give either.")
+        if any(given is not None for given in (minimum, maximum, bins)):
+            raise BadInput("grid gives all edges, so minimum, maximum and bins say nothing more; give either.")
         try:
             line = np.asarray(edges, dtype=np.float64)
         except (TypeError, ValueError):

@@ -47,6 +47,10 @@ class Selection(Protocol):
     def epsilon(self) -> float:
         """Return the realised epsilon, the logarithm of the ratio."""
 
+    @property
+    def unbounded(self) -> float:
+        """Bound the chance to name the cell without an upper edge when it holds no score."""
+
     def failure(self, distance: npt.ArrayLike) -> Floats:
         """Bound the probability that the edge lies below a level with ``order + distance`` scores at or below it."""
 

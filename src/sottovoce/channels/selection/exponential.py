@@ -90,6 +90,12 @@ class Exponential:
         odds = (self.cells - 1) * low.relative(ranks, low.at(0))
         return np.where(ranks > 0, odds / (1 + odds), 1.0)
 
+    @property
+    def unbounded(self) -> float:
+        """Bound the chance to name the cell without an upper edge when it holds no score."""
+        weight = self.tables[1].at(self.size - self.order + 1)
+        return weight / (weight + self.tables[0].at(0))
+
     def weights(self, counts: Counts) -> list[int]:
         """Return the integer weight of every cell."""
         low, high = self.tables

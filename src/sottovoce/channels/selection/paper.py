@@ -88,6 +88,13 @@ class PaperExponential:
         odds = (self.cells - 1) * above.relative(self.size - self.order + ranks, asked)
         return np.where(ranks > 0, odds / (1 + odds), 1.0)
 
+    @property
+    def unbounded(self) -> float:
+        """Bound the chance to name the cell without an upper edge when it holds no score."""
+        above, below = self.tables
+        asked, weight = min(above.at(self.size - self.order), below.at(self.order - 1)), below.at(self.size)
+        return weight / (weight + asked)
+
     def weights(self, counts: Counts) -> list[int]:
         """Return the integer weight of every cell."""
         above, below = self.tables

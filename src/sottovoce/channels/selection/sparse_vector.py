@@ -72,6 +72,11 @@ class SparseVector:
         """Bound the probability that the edge lies below a level with ``order + distance`` scores at or below it."""
         return difference_cdf(distance, self.query, self.threshold)
 
+    @property
+    def unbounded(self) -> float:
+        """Return the chance to name the cell without an upper edge when it holds no score."""
+        return float(1 - self.failure(self.size - self.order))
+
     def needs(self, counts: Counts) -> Counts:
         """Return ``T + 1 - tail`` of cells B, ..., 1: a cell stops if its noise, less the threshold's, is as much."""
         tails = np.cumsum(checked(self, counts)[:0:-1])

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from sottovoce.design.coverage import equal
 from sottovoce.design.coverage.level_grid import EXPONENTIAL, NORMAL, LevelGrid, level_grid
-from sottovoce.design.coverage.voters import Kind, below, information, orders_for
+from sottovoce.design.coverage.voters import Kind, below, corners, information, orders_for
 
 if TYPE_CHECKING:
     from sottovoce.design.coverage.voting import Voters
@@ -32,6 +32,7 @@ Ints = npt.NDArray[np.int64]
 
 VOTES = 24  # of the site that tells most
 CHANCES = (0.5, 0.55, 0.45, 0.6, 0.4, 0.65, 0.35, 0.7, 0.3, 0.8, 0.2, 0.9, 0.1, 0.97, 0.03)
+SMALL = 5_000  # scores of a site
 MANY, FEW = 40, 5  # kinds of sites beyond which only some chances, or one, are tried
 APART = {1: (0.0,), 2: (0.4, 0.6, 0.8), 3: (0.7, 0.85, 1.0), 4: (0.9, 1.05), 5: (1.0, 1.2, 1.4)}  # deviations
 
@@ -134,7 +135,7 @@ def lower_neighbour(kinds: Sequence[Kind], number: Sequence[int], choice: Choice
 
 def law_grid(kinds: Sequence[Kind], choice: Choice) -> LevelGrid:
     """Return levels that hold the law of the coverage of a choice."""
-    return level_grid(choice.mean, choice.spread / (choice.mean * (1 - choice.mean)), _reach(kinds))
+    return _grid(kinds, choice.orders, choice.votes, choice.mean, choice.spread / (choice.mean * (1 - choice.mean)))
 
 
 def _equal(size: int, number: int, aim: Aim) -> Choice | None:
@@ -153,7 +154,8 @@ def _candidates(kinds: Sequence[Kind], aim: Aim, statistics: int) -> Iterator[tu
         yield tuple((math.ceil(level * (kind.size + 1) * (1 - equal.ROUNDING)),) for kind in kinds)
         return
     normal, seen = NormalDist(), set()
-    chances = np.linspace(0.96, 0.04, 47) if len(kinds) == 1 and statistics == 1 else CHANCES
+    every = len(kinds) == 1 and statistics == 1 and kinds[0].size <= SMALL  # an order more or less matters there
+    chances = np.linspace(0.96, 0.04, 47) if every else CHANCES
     for middle in chances:
         for apart in APART[statistics]:
             offsets = np.linspace(-apart, apart, statistics) + normal.inv_cdf(float(middle))
@@ -186,7 +188,7 @@ def _rank(
     if not slope > 0:
         return None
     deviation = math.sqrt(float(variance[1])) / slope / (level * aim.alpha)
-    grid = level_grid(level, max(deviation, 1e-9), _reach(kinds))
+    grid = _grid(kinds, orders, votes, level, max(deviation, 1e-9))
     voters = _voters(kinds, number, orders, votes, grid.levels)
     reach = 8 * math.sqrt(float(variance[1])) + 40 * max(votes)
     ranks = np.arange(max(1, int(centre[1] - reach)), min(voters.total, int(centre[1] + reach) + 1) + 1)
@@ -219,9 +221,12 @@ def _voters(
 
 def _stays(kind: Kind, order: int) -> float:
     """Return the chance that a site without scores beyond the grid does not answer infinity."""
-    return 0.0 if kind.failure is None else float(kind.failure(np.array([kind.size - order]))[0])
+    return 0.0 if kind.unbounded is None else 1 - kind.unbounded(order)
 
 
-def _reach(kinds: Sequence[Kind]) -> float:
-    """Return how many standard deviations a law of coverage reaches: noise for privacy falls off more slowly."""
-    return NORMAL if all(kind.failure is None for kind in kinds) else EXPONENTIAL
+def _grid(
+    kinds: Sequence[Kind], orders: Sequence[Sequence[int]], votes: Sequence[int], level: float, deviation: float
+) -> LevelGrid:
+    """Return levels that hold a law of coverage: noise for privacy falls off more slowly, and has corners."""
+    reach = NORMAL if all(kind.failure is None for kind in kinds) else EXPONENTIAL
+    return level_grid(level, deviation, reach, corners(kinds, orders, votes))

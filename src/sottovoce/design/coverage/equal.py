@@ -27,7 +27,8 @@ Ints = npt.NDArray[np.int64]
 
 ROUNDING = 1e-12  # 0.9 * 100 is not 90 in floating point: what is this close counts as reached
 FEW = 500
-SPACING, NARROW = 0.27, 0.6  # between nodes: absolute in logit units, and in standard deviations
+SPACING, NARROW = 0.27, 0.6  # between nodes: in logit units of C and of V, and in standard deviations
+OUTSIDE = 1e-18  # of a law, at each end
 
 
 class Pair(NamedTuple):
@@ -53,16 +54,16 @@ def moments(sites: int, scores: int, orders: Any, ranks: Any) -> tuple[Floats, F
     order, rank = (np.atleast_1d(np.asarray(given, dtype=np.float64))[:, None] for given in (orders, ranks))
     above, over = scores - order + 1, sites - rank + 1
     middle = np.clip(betaincinv(order, above, rank / (sites + 1)), 1e-300, 1 - 1e-16)
-    centre = np.log(middle) - np.log1p(-middle)
     slope = np.exp(order * np.log(middle) + above * np.log1p(-middle) - betaln(order, above))  # of the site's law, in x
     share = rank / (sites + 1)
     deviation = np.sqrt(share * (1 - share) / (sites + 2)) / np.maximum(slope, 1e-300)
-    # left and right tails fall like exp(order rank x) and exp(-(n - order + 1)(m - rank + 1) x)
-    left = 9 * deviation + 37 / (order * rank)
-    right = 9 * deviation + 37 / (above * over)
-    spacing = np.minimum(SPACING, NARROW * deviation)
-    count = int(np.max(np.ceil((left + right) / spacing))) + 1
-    x = centre - left + (left + right) * np.linspace(0.0, 1.0, count)
+    # an extreme of many sites falls off slowly on one side and at once on the other, so both ends are looked up
+    low = betaincinv(order, above, betaincinv(rank, over, OUTSIDE))
+    high = betaincinv(above, order, betaincinv(over, rank, OUTSIDE))
+    start, stop = np.log(low) - np.log1p(-low), np.log1p(-high) - np.log(high)
+    spacing = np.minimum(NARROW * deviation, SPACING * np.minimum(1.0, share * (1 - share) / slope))
+    count = int(np.max(np.ceil((stop - start) / spacing))) + 1
+    x = start + (stop - start) * np.linspace(0.0, 1.0, count)
     t, rest = expit(x), expit(-x)
     below, not_below = betainc(order, above, t), betainc(above, order, rest)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -10,7 +10,8 @@ l and k, and the table is one product of matrices. Nodes lie close where a law o
 
     du / dy = 1 / FAR + sqrt(m) / (2 NEAR cosh(y / 2)),
 
-whose integral is closed.
+whose integral is closed. M is smooth in l and k, whole or not, and so is computed for a few hundred of each, from which
+the others follow (`stretches`).
 """
 
 import math
@@ -18,6 +19,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.design.coverage.stretches import stretches
 from sottovoce.errors import BadInput
 
 Floats = npt.NDArray[np.float64]
@@ -56,20 +58,28 @@ def conformal_coverage(m: int, n: int) -> Floats:
         )
     from scipy.special import betaincinv, betaln, expit
 
-    y, width = nodes(sites)
     half = (scores + 1) // 2
-    orders = np.arange(1, half + 1)[:, None]
-    lower = betaincinv(orders, scores - orders + 1, expit(y))  # nodes lie symmetrically: the other half is its mirror
-    levels = np.concatenate([lower, 1 - lower[: scores - half][::-1, ::-1]])
-    ranks = np.arange(1, sites + 1)
+    orders, rows = stretches(half)
+    y, width = nodes(sites)
+    left, up, down = y[: len(y) // 2 + 1], orders[:, None], scores - orders[:, None] + 1
+    # a probability near 1 by its complement: it would lose the digits that count for the largest of many sites
+    levels = np.hstack([betaincinv(up, down, expit(left)), 1 - betaincinv(down, up, expit(left[:-1]))[:, ::-1]])
+    ranks, columns = stretches((sites + 1) // 2)
     # density of y under Beta(k, m - k + 1), times the spacing
-    weights = ranks * _log_expit(y)[:, None]
-    weights += (sites - ranks + 1) * _log_expit(-y)[:, None]
-    weights -= betaln(ranks, sites - ranks + 1)
-    np.exp(weights, out=weights)
-    weights *= width[:, None]
+    weights = ranks * _log_expit(y)[:, None] + (sites - ranks + 1) * _log_expit(-y)[:, None]
+    weights = np.exp(weights - betaln(ranks, sites - ranks + 1)) * width[:, None]
     weights /= weights.sum(axis=0)  # takes out what rounding the logarithms of large factorials has cost
-    return np.asarray(levels @ weights)
+    # of rank k, and of rank m - k + 1: nodes lie symmetrically
+    low, high = (levels @ weights).T, (levels[:, ::-1] @ weights).T
+    few = np.empty((len(orders), sites))
+    for part in columns:
+        few[:, part.start : part.stop] = part.fill(low).T
+        few[:, sites - part.stop : sites - part.start] = part.fill(high).T[:, ::-1]
+    table = np.empty((scores, sites))
+    for part in rows:
+        table[part.start : part.stop] = part.fill(few)
+    table[half:] = 1 - table[: scores - half][::-1, ::-1]  # M[l, k] + M[n - l + 1, m - k + 1] = 1
+    return table
 
 
 def nodes(sites: int) -> tuple[Floats, Floats]:

@@ -15,22 +15,29 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.design.coverage.level_grid import Corner
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Failure = Callable[[Ints], Floats]
 
+MARGIN = 1 << 30  # scores that noise may reach
+PIECE = 1 << 20  # probabilities held at once
 REACH = 9.0  # standard deviations of a binomial law, and as many scores again for small ones
+SLIGHT = 0.01  # of the votes, squared: the corner of such a kind of site is lost among the others
 
 
 class Kind(NamedTuple):
     """What the design must know of a site: its size, and how a private answer may fail; sites alike share one.
 
-    A mechanism that is ``bounded`` can only be asked for orders from 1 to the size.
+    A mechanism that is ``bounded`` can only be asked for orders from 1 to the size; ``unbounded(order)`` is at least
+    the chance that its noise alone makes the answer infinite.
     """
 
     size: int
     failure: Failure | None = None
     bounded: bool = False
+    unbounded: Callable[[int], float] | None = None
 
 
 def below(kinds: Sequence[Kind], orders: Ints, levels: Floats) -> Floats:
@@ -47,9 +54,7 @@ def below(kinds: Sequence[Kind], orders: Ints, levels: Floats) -> Floats:
     found[orders > sizes] = 0.0
     for i, kind in enumerate(kinds):
         if kind.failure is not None:
-            counts, mass = binomial(kind.size, levels)
-            for j, order in enumerate(orders[i]):
-                found[i, j] = np.clip(mass @ kind.failure(counts - order), 0.0, 1.0)
+            found[i] = _noisy(kind.size, kind.failure, orders[i], levels)
     return found
 
 
@@ -70,8 +75,7 @@ def orders_for(kinds: Sequence[Kind], level: float, wanted: Floats) -> Ints:
     found = np.take_along_axis(tried, best[:, :, None], axis=2)[:, :, 0].astype(np.int64)
     for i, kind in enumerate(kinds):
         if kind.failure is not None:
-            private = _private_orders(kind.size, kind.failure, level, wanted)
-            found[i] = np.clip(private, 1, kind.size) if kind.bounded else private
+            found[i] = [_private_order(kind, kind.failure, level, each) for each in wanted.tolist()]
     return np.asarray(found)
 
 
@@ -91,34 +95,75 @@ def information(kinds: Sequence[Kind], orders: Ints, level: float) -> Floats:
     slope[orders > sizes] = 0.0
     for i, kind in enumerate(kinds):
         if kind.failure is not None:
-            counts, mass = binomial(kind.size, np.array([level]))
-            score = mass[0] * (counts - kind.size * level) / (level * (1 - level))
+            counts, mass = (part[0] for part in binomial(kind.size, np.array([level])))
+            score = mass * (counts - kind.size * level) / (level * (1 - level))
             slope[i] = [score @ kind.failure(counts - order) for order in orders[i]]
     chance = below(kinds, orders, np.array([level]))[:, :, 0]
     return np.asarray(np.mean(slope / np.maximum(chance * (1 - chance), 1e-12), axis=1))
 
 
-def binomial(size: int, levels: Floats) -> tuple[Ints, Floats]:
-    """Return counts that hold all but 1e-17 of the binomial laws, and the laws, one a row."""
-    from scipy.special import gammaln, xlog1py, xlogy
+def corners(kinds: Sequence[Kind], orders: Sequence[Sequence[int]], votes: Sequence[int]) -> list[Corner]:
+    """Return where private values of weight turn from noise below their order to noise above it.
 
-    centre, deviation = size * levels, np.sqrt(size * levels * (1 - levels))
-    low = max(int(np.min(centre - REACH * (deviation + 3))), 0)
-    high = min(math.ceil(np.max(centre + REACH * (deviation + 3))), size)
-    counts = np.arange(low, high + 1)
-    ways = gammaln(size + 1) - gammaln(counts + 1) - gammaln(size - counts + 1)
-    mass = np.exp(ways + xlogy(counts, levels[:, None]) + xlog1py(size - counts, -levels[:, None]))
+    >>> corners([Kind(100)], [(91,)], [1]), corners([Kind(100, lambda d: d >= 0)], [(80,)], [1])
+    ([], [Corner(place=1.3862943611198906, width=0.25)])
+    """
+    heavy = SLIGHT * sum(each * each for each in votes)
+    return [
+        Corner(math.log(order / (kind.size - order)), math.sqrt(kind.size / (order * (kind.size - order))))
+        for kind, asked, each in zip(kinds, orders, votes, strict=True)
+        for order in asked
+        if kind.failure is not None and each * each >= heavy and 0 < order < kind.size
+    ]
+
+
+def binomial(size: int, levels: Floats) -> tuple[Ints, Floats]:
+    """Return for each level counts that hold all but 1e-17 of its binomial law, and the law."""
+    from scipy.special import gammaln
+
+    reach = math.ceil(REACH * (math.sqrt(size * float(np.max(levels * (1 - levels)))) + 3))
+    if 2 * reach >= size:
+        counts = np.broadcast_to(np.arange(size + 1), (len(levels), size + 1))
+    else:
+        first = np.clip(np.rint(size * levels).astype(np.int64) - reach, 0, size - 2 * reach)
+        counts = first[:, None] + np.arange(2 * reach + 1)
+    low = int(counts.min())
+    every = np.arange(low, int(counts.max()) + 1)
+    ways = (gammaln(size + 1) - gammaln(every + 1) - gammaln(size - every + 1))[counts - low]
+    inside = np.clip(levels, 1e-300, 1 - 2.0**-53)[:, None]
+    mass = np.exp(ways + counts * (np.log(inside) - np.log1p(-inside)) + size * np.log1p(-inside))
     return counts, mass / mass.sum(axis=1, keepdims=True)
 
 
-def _private_orders(size: int, failure: Failure, level: float, wanted: Floats) -> Ints:
-    """Return the orders whose noisy values lie below a level with nearest to the wanted probabilities."""
-    counts, mass = binomial(size, np.array([level]))
-    margin = 8
-    while margin < 1 << 24 and float(failure(np.array([-margin]))[0]) > 1e-3:
-        margin *= 2
-    orders = np.arange(int(counts[0]) - margin, int(counts[-1]) + margin + 1)
-    # one correlation of the noise with the law of the count: chance[i] = sum_c mass[c] failure(c - orders[i])
-    noise = failure(np.arange(int(counts[0] - orders[-1]), int(counts[-1] - orders[0]) + 1))
-    chance = np.correlate(noise, mass[0], mode="valid")[::-1]
-    return np.asarray(orders[np.abs(chance[:, None] - wanted[None, :]).argmin(axis=0)])
+def _noisy(size: int, failure: Failure, orders: Ints, levels: Floats) -> Floats:
+    """Return the probabilities that noisy values lie below levels: (values, levels)."""
+    found = np.empty((len(orders), len(levels)))
+    rows = max(1, PIECE // (2 * math.ceil(REACH * (math.sqrt(size) / 2 + 3)) + 1))
+    for start in range(0, len(levels), rows):
+        counts, mass = binomial(size, levels[start : start + rows])
+        low, high = int(counts.min()), int(counts.max())
+        for j, order in enumerate(orders.tolist()):
+            fails = failure(np.arange(low - order, high - order + 1))
+            found[j, start : start + rows] = np.einsum("ij,ij->i", mass, fails[counts - low])
+    return np.clip(found, 0.0, 1.0)
+
+
+def _private_order(kind: Kind, failure: Failure, level: float, wanted: float) -> int:
+    """Return the order whose noisy value lies below a level with nearest to the wanted probability."""
+    counts, mass = (part[0] for part in binomial(kind.size, np.array([level])))
+
+    def chance(order: int) -> float:
+        return float(mass @ failure(counts - order))
+
+    least, most = (1, kind.size) if kind.bounded else (-MARGIN, kind.size + MARGIN)
+    low = high = min(max(round(kind.size * level), least), most)
+    step = 4
+    while low > least and chance(low) <= wanted:
+        low, step = max(low - step, least), 2 * step
+    step = 4
+    while high < most and chance(high) > wanted:
+        high, step = min(high + step, most), 2 * step
+    while high - low > 1:  # the higher the order, the rarer a value below
+        middle = (low + high) // 2
+        low, high = (low, middle) if chance(middle) <= wanted else (middle, high)
+    return low if abs(chance(low) - wanted) < abs(chance(high) - wanted) else high

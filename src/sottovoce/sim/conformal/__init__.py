@@ -1,0 +1,1 @@
+"""Simulations of one-shot conformal prediction: laws of scores, baselines, and many calibrations at once."""
