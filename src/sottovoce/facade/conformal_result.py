@@ -119,8 +119,8 @@ class ConformalThreshold(Threshold):
             found.append(f"the threshold is infinite, and so is every prediction set: {sites} answered infinity")
         elif self.spent is not None and self.infinite_chance > RARE:
             found.append(
-                f"noise alone may make the set infinite in {self.infinite_chance:.1%} of calibrations; more scores or a "
-                "larger epsilon would help"
+                f"noise alone may make the set infinite in {self.infinite_chance:.1%} of calibrations; more scores or "
+                "a larger epsilon would help"
             )
         return tuple(found)
 

@@ -13,10 +13,14 @@ from sottovoce.sim.randomness import dice
 SOURCE = dice(5).generator()
 # (m, n, alpha), small enough that all pairs can be tried
 RANDOM = [
-    (int(SOURCE.integers(1, 40)), int(SOURCE.integers(1, 60)), float(SOURCE.choice([0.5, 0.2, 0.1, 0.05, SOURCE.random()])))
-    for _ in range(60)
+    (
+        int(SOURCE.integers(1, 40)),
+        int(SOURCE.integers(1, 60)),
+        float(SOURCE.choice([0.5, 0.2, 0.1, 0.05, SOURCE.random()])),
+    )
+    for _ in range(40)
 ]
-EVERY = [(m, n, alpha) for m in (1, 2, 3, 5, 9) for n in (1, 2, 3, 8, 19, 39) for alpha in (0.02, 0.1, 0.25, 0.5, 0.9)]
+EVERY = [(m, n, alpha) for m in (1, 2, 3, 5, 9) for n in (1, 2, 8, 19) for alpha in (0.02, 0.1, 0.25, 0.5, 0.9)]
 
 
 def laws(m: int, n: int) -> tuple[equal.Ints, equal.Ints, equal.Floats, equal.Floats]:
@@ -58,7 +62,7 @@ def test_closest_is_the_best_of_all_valid_pairs(m: int, n: int, alpha: float) ->
 
 
 @pytest.mark.parametrize("delta", [0.5, 0.1, 0.001])
-@pytest.mark.parametrize(("m", "n", "alpha"), RANDOM[:25] + EVERY[::3])
+@pytest.mark.parametrize(("m", "n", "alpha"), RANDOM[:12] + EVERY[::5])
 def test_conditional_is_the_smallest_of_all_valid_pairs(m: int, n: int, alpha: float, delta: float) -> None:
     orders, ranks, mean, _ = laws(m, n)
     valid = equal.probability(m, n, orders, ranks, 1 - alpha) >= 1 - delta - equal.ROUNDING
@@ -89,8 +93,12 @@ def test_probabilities_are_exact() -> None:
 
 @pytest.mark.parametrize("alpha", [0.5, 0.2, 0.1, 0.05, 0.01, 1 / 3, 0.123])
 def test_one_site_is_split_conformal(alpha: float) -> None:
-    for n in [*range(1, 130), 199, 999, 10_000]:
-        order = math.ceil(Fraction(str(alpha)) * -(n + 1) + n + 1) if alpha != 1 / 3 else math.ceil(Fraction(2, 3) * (n + 1))
+    for n in [*range(1, 41), 99, 199, 999, 10_000]:
+        order = (
+            math.ceil(Fraction(str(alpha)) * -(n + 1) + n + 1)
+            if alpha != 1 / 3
+            else math.ceil(Fraction(2, 3) * (n + 1))
+        )
         for rule in (equal.closest, equal.argmin):
             pair = rule(1, n, alpha)
             if order > n:
@@ -110,8 +118,22 @@ def test_sites_of_one_score_are_split_conformal_too() -> None:
 @pytest.mark.parametrize(("m", "n"), [(10, 100), (50, 20), (100, 10), (10, 1000), (100, 100), (5, 200)])
 def test_known_figures(m: int, n: int) -> None:
     """The means that the paper's theorem and the exact rule give at delta = 0.1."""
-    theorem = {(10, 100): 0.9641, (50, 20): 0.9903, (100, 10): 0.9928, (10, 1000): 0.9235, (100, 100): 0.9610, (5, 200): 0.9499}
-    exactly = {(10, 100): 0.9166, (50, 20): 0.9156, (100, 10): 0.9148, (10, 1000): 0.9048, (100, 100): 0.9052, (5, 200): 0.9162}
+    theorem = {
+        (10, 100): 0.9641,
+        (50, 20): 0.9903,
+        (100, 10): 0.9928,
+        (10, 1000): 0.9235,
+        (100, 100): 0.9610,
+        (5, 200): 0.9499,
+    }
+    exactly = {
+        (10, 100): 0.9166,
+        (50, 20): 0.9156,
+        (100, 10): 0.9148,
+        (10, 1000): 0.9048,
+        (100, 100): 0.9052,
+        (5, 200): 0.9162,
+    }
     for rule, known in ((equal.theorem, theorem), (equal.conditional, exactly)):
         pair = rule(m, n, 0.1, 0.1)
         assert pair is not None
@@ -151,6 +173,5 @@ def test_any_size_and_level(m: int, n: int, alpha: float) -> None:
     assert 1 <= pair.order <= n
     assert 1 <= pair.rank <= m
     assert 1 - alpha - 1e-12 <= pair.mean < 1
-    # no closer than all scores in one place
-    together = math.ceil((m * n + 1) * (1 - alpha) - 1e-6) / (m * n + 1)
-    assert pair.spread >= 0.98 * math.sqrt(together * (1 - together) / (m * n + 2))
+    # no less spread than an order statistic of all scores in one place that has the same mean
+    assert pair.spread >= 0.98 * math.sqrt(pair.mean * (1 - pair.mean) / (m * n + 2))

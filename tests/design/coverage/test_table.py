@@ -25,14 +25,14 @@ def choose(n: int) -> list[int]:
 def exact(m: int, n: int) -> tuple[dict[tuple[int, int], float], dict[tuple[int, int], float]]:
     """Return mean and standard deviation of the coverage for all orders and ranks, rounded once from exact integers.
 
-    The number below t at site j is binomial, so P(C >= t) = sum_a N_a t^a (1 - t)^(mn - a) with whole N_a: how many ways
-    there are to have a scores below t, and the l-th smallest score below it at k - 1 sites or fewer. They are the
+    The number below t at a site is binomial, so P(C >= t) = sum_a N_a t^a (1 - t)^(mn - a) for whole N_a: in how many
+    ways a scores lie below t, and the l-th smallest score at k - 1 sites or fewer does. They are the
     coefficients of sums of products of two polynomials, held in one large integer with a field for each coefficient.
     """
     total, field = m * n, 2 * m * n // 8 + 1  # bytes: no coefficient reaches 2^(mn)
     ways, sites = choose(total), choose(m)
     of_site = choose(n)
-    common = np.lcm.reduce(np.array([(total + 1) * (total + 2)] + ways, dtype=object)) * (total + 1) * (total + 2)
+    common = np.lcm.reduce(np.array([(total + 1) * (total + 2), *ways], dtype=object)) * (total + 1) * (total + 2)
     # int t^a (1 - t)^(mn - a) dt = 1 / ((mn + 1) C(mn, a)), and with another t (a + 1) / (mn + 2) of it
     first = [int(common) // ((total + 1) * way) for way in ways]
     second = [2 * each * (a + 1) // (total + 2) for a, each in enumerate(first)]

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-VOTES = 24  # of the site that tells most
+VOTES = (24, 96, 384, 1536)  # of the site that tells most: the first that is fine enough
+ALMOST = 0.99
 CHANCES = (0.5, 0.55, 0.45, 0.6, 0.4, 0.65, 0.35, 0.7, 0.3, 0.8, 0.2, 0.9, 0.1, 0.97, 0.03)
-SMALL = 5_000  # scores of a site
+SMALL = 50_000  # scores of a site
 MANY, FEW = 40, 5  # kinds of sites beyond which only some chances, or one, are tried
 APART = {1: (0.0,), 2: (0.4, 0.6, 0.8), 3: (0.7, 0.85, 1.0), 4: (0.9, 1.05), 5: (1.0, 1.2, 1.4)}  # deviations
 
@@ -69,7 +70,7 @@ def choose(kinds: Sequence[Kind], number: Sequence[int], aim: Aim, statistics: i
     for tried, orders in enumerate(_candidates(kinds, aim, statistics)):
         if best is not None and tried >= (1 if len(kinds) > 5 * MANY else FEW if len(kinds) > MANY else math.inf):
             break
-        votes = _votes(kinds, orders, aim)
+        votes = _votes(kinds, number, orders, aim)
         found = _rank(kinds, number, orders, votes, aim)
         if found is not None and (best is None or found[0] < best[0]):
             best = found
@@ -166,13 +167,20 @@ def _candidates(kinds: Sequence[Kind], aim: Aim, statistics: int) -> Iterator[tu
                 yield orders
 
 
-def _votes(kinds: Sequence[Kind], orders: Sequence[Sequence[int]], aim: Aim) -> tuple[int, ...]:
-    """Return whole numbers in proportion to what each kind of site tells, the largest being VOTES."""
+def _votes(kinds: Sequence[Kind], number: Sequence[int], orders: Sequence[Sequence[int]], aim: Aim) -> tuple[int, ...]:
+    """Return whole numbers in proportion to what each kind of site tells, as large as it takes to be so."""
     if len(kinds) == 1 or (aim.rule == "paper" and all(kind.failure is None for kind in kinds)):
         return (1,) * len(kinds)
-    told = information(kinds, np.array(orders), 1 - aim.alpha)
-    votes = np.maximum(np.rint(VOTES * told / told.max()), 1).astype(np.int64)
-    return tuple((votes // np.gcd.reduce(votes)).tolist())
+    told, count = information(kinds, np.array(orders), 1 - aim.alpha), np.array(number)
+    if not told.max() > 0:
+        return (1,) * len(kinds)
+    for most in VOTES:
+        votes = np.maximum(np.rint(most * told / told.max()), 1.0)
+        # of what the best weights could tell; many small sites with a vote each may drown a large one
+        if (count @ (votes * told)) ** 2 >= ALMOST * (count @ votes**2) * (count @ told**2):
+            break
+    whole = votes.astype(np.int64)
+    return tuple((whole // np.gcd.reduce(whole)).tolist())
 
 
 def _rank(
