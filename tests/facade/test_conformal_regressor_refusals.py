@@ -127,3 +127,15 @@ def test_what_was_not_called_is_asked_for() -> None:
     unfitted = FederatedConformalRegressor(LinearRegression(), prefit=True)
     with pytest.raises(NotFittedError, match="LinearRegression instance is not fitted"):
         unfitted.conformalize(SITES)
+
+
+def test_settings_are_checked_before_any_site_is_scored() -> None:
+    class Asked(LinearRegression):  # type: ignore[misc]
+        def predict(self, X: Any) -> Any:  # noqa: N803
+            raise AssertionError("a site was scored")
+
+    model = Asked().fit([[0.0], [1.0]], [0.0, 1.0])
+    for wrong, words in (({"epsilon": 1.0}, "public maximum"), ({"bins": 5}, "bins belongs"), ({"rule": "x"}, "rule")):
+        c = FederatedConformalRegressor(model, prefit=True, **wrong)  # type: ignore[arg-type]
+        with pytest.raises(sv.BadInput, match=words):
+            c.conformalize({"north": ([[0.0], [1.0]], [0.0, 1.0])})

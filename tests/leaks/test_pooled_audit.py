@@ -119,7 +119,9 @@ def test_the_sum_of_messages_has_the_audited_law() -> None:
     # the frequency of a zero and of +-1 among 9,000 summed cells, five standard deviations each
     noise, sites, cells = polya(2.0, 3), 3, 9_000
     edges = np.arange(cells) + 1.0
-    messages = [SharingSite(Records(np.zeros(4)), noise, dice(seed)).answer(edges.tolist()) for seed in range(sites)]
+    messages = [
+        SharingSite(Records(np.zeros(4)), noise, 99.0, dice(seed)).answer(edges.tolist()) for seed in range(sites)
+    ]
     total = add_messages(messages).view(np.int32)
     p = float(noise.ratio)
     for distance, chance in ((0, (1 - p) / (1 + p)), (1, 2 * p * (1 - p) / (1 + p))):

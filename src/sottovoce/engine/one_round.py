@@ -42,10 +42,13 @@ def ask_tallies(
     return cell_of_tallies(ones, choice)
 
 
-def ask_sum(records: Sequence[Records], edges: Floats, choice: PooledChoice, dice: Dice) -> int:
+def ask_sum(
+    records: Sequence[Records], epsilons: Sequence[float], edges: Floats, choice: PooledChoice, dice: Dice
+) -> int:
     """Add the noisy counts of all sites, and return the cell that the sum points at."""
     if choice.noise is None:
         raise ValueError("this choice is not for a sum")
     own = dice.split(len(records))
-    sites = [SharingSite(each, choice.noise, die) for each, die in zip(records, own, strict=True)]
+    noise, given = choice.noise, zip(records, epsilons, own, strict=True)
+    sites = [SharingSite(scores, noise, budget, die) for scores, budget, die in given]
     return cell_of_sum(add_messages([site.answer(edges.tolist()) for site in sites]), choice)

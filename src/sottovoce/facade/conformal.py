@@ -19,12 +19,16 @@ from sottovoce.estimators.weighted_rank import weighted_rank
 from sottovoce.facade.conformal_base import SiteFacts, Threshold
 from sottovoce.facade.conformal_plan import Plan, plan
 from sottovoce.facade.conformal_result import ConformalThreshold
-from sottovoce.facade.conformal_settings import Settings, check_grid, check_settings
+from sottovoce.facade.conformal_settings import Settings, check_edges, check_settings
 from sottovoce.facade.federated import check_callers
 from sottovoce.facade.panel import number, per_site
 from sottovoce.protocol.calibration import CellQuery, OrderQuery
 
 Floats = npt.NDArray[np.float64]
+
+LARGEST = 100.0  # a budget beyond it protects nobody
+
+LARGEST = 1000.0  # epsilon; no mechanism could spend a tenth of it
 
 
 def conformal_threshold(
@@ -105,7 +109,7 @@ def conformal_threshold(
     private = epsilon is not None
     settings = check_settings(alpha, guarantee, delta, rule, statistics, exact, mechanism, private)
     check_callers(randomness, None)
-    edges = _edges(minimum, maximum, bins, grid, mechanism, private)
+    edges = check_edges(minimum, maximum, bins, grid, mechanism, private)
     table = scores if isinstance(scores, SiteTable) else read_sites(scores, missing=missing, needs=SCORES)
     if table.unit.kind != "number":
         raise BadInput(f"scores must be numbers, not {table.unit.plural}; give the scores of the model.")
@@ -167,27 +171,16 @@ def _run(
     )
 
 
-def _edges(minimum: Any, maximum: Any, bins: Any, grid: Any, mechanism: str, private: bool) -> Floats | None:
-    """Return the public grid of a private study; without privacy there is none."""
-    if private:
-        return check_grid(minimum, maximum, bins, grid, mechanism)
-    given = {"maximum": maximum, "minimum": minimum, "bins": bins, "grid": grid}
-    for name, value in given.items():
-        if value is not None:
-            raise BadInput(
-                f"{name} belongs to a private study, and epsilon is not given; give it, or leave {name} out."
-            )
-    return None
-
-
 def _budgets(epsilon: Any, names: tuple[str, ...]) -> list[float]:
     """Return the budget of every site, infinite where there is none."""
     if epsilon is None:
         return [math.inf] * len(names)
     budgets = [number(value, where) for value, where in per_site(epsilon, names, "epsilon")]
     for budget, (value, where) in zip(budgets, per_site(epsilon, names, "epsilon"), strict=True):
-        if not budget > 0:
-            raise BadInput(f"{where} must be positive, not {value!r}; leave epsilon out for no privacy.")
+        if not budget > 0 or LARGEST < budget < math.inf:
+            raise BadInput(f"{where} must be positive and at most {LARGEST:g}, not {value!r}; leave it out for none.")
+        if LARGEST < budget < math.inf:
+            raise BadInput(f"{where} {value!r} protects nobody; give at most {LARGEST:g}, or math.inf for no privacy.")
     if all(map(math.isinf, budgets)):
         raise BadInput("epsilon is infinite everywhere, which is no privacy; leave it out for order statistics.")
     return budgets
@@ -201,7 +194,7 @@ def _hints(table: SiteTable, edges: Floats) -> tuple[str, ...]:
         return ()
     where = sum(count > 0 for count in above)
     return (
-        f"{sum(above):,} of {sum(records.size for records in table.records):,} scores at {where:,} "
-        f"site{'' if where == 1 else 's'} lie above the grid, which ends at {top:g}: the promise holds, but the set "
-        "grows, to infinity if they are many; next time choose a larger maximum",
+        f"not to be passed on: {sum(above):,} of {sum(records.size for records in table.records):,} scores at "
+        f"{where:,} site{'' if where == 1 else 's'} lie above the grid, which ends at {top:g}: the promise holds, "
+        "but the set grows, to infinity if they are many; next time choose a larger maximum",
     )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.channels.selection.shuffling import DELTA, shuffled_epsilon
 from sottovoce.errors import BadInput
 from sottovoce.facade.conformal_settings import Settings
 
@@ -17,6 +16,11 @@ if TYPE_CHECKING:
     from sottovoce.facade.conformal_report_result import CoverageReport
 
 Floats = npt.NDArray[np.float64]
+
+NOT_PROTECTED = (
+    "Not protected: which sites took part, how many scores and missing values each holds; and where one individual "
+    "gave several records, or several studies ask the same ones, epsilons add up."
+)
 
 
 class CoverageLaw(NamedTuple):
@@ -85,6 +89,11 @@ class Threshold:
         raise BadInput(f"mechanism {self.mechanism!r} knows bounds of its coverage, and no law; plot report(scores).")
 
     @property
+    def promise(self) -> str:
+        """Return what is protected, and what is not."""
+        raise NotImplementedError
+
+    @property
     def infinite_chance(self) -> float:
         """Return the chance (at most) of an infinite set even if no score lies beyond the grid."""
         raise NotImplementedError
@@ -135,16 +144,6 @@ class Threshold:
         exactly = "exactly " if self.settings.exact else "at least "
         return f"covers a new score with probability {exactly}{level}, on average over calibrations"
 
-    def shuffled(self, delta: float = DELTA) -> Mapping[str, float] | None:
-        """Return what messages would cost if shuffled, with a delta; the same where that amplifies nothing."""
-        if self.spent is None:
-            return None
-        # a message hides among those that cost no more than itself
-        return {
-            name: shuffled_epsilon(epsilon, sum(other <= epsilon for other in self.spent), delta)
-            for name, epsilon in zip(self.names, self.spent, strict=True)
-        }
-
     def report(self, scores: Any, **settings: Any) -> "CoverageReport":
         """Report the coverage site by site, worst first; see `coverage_report`."""
         from sottovoce.facade.conformal_report import coverage_report
@@ -172,7 +171,8 @@ class Threshold:
         """Return everything that may be passed on, in plain numbers."""
         return {
             "value": self.value if math.isfinite(self.value) else None,
-            "infinite": math.isinf(self.value),
+            "infinite": self.value == math.inf,
+            "empty": self.value == -math.inf,
             "coverage": self.coverage,
             "confidence": self.confidence,
             "alpha": self.alpha,
@@ -184,6 +184,8 @@ class Threshold:
             "bins": len(self.edges) or None,
             "grid_end": self.edges[-1] if self.edges else None,
             "dropped": self.dropped,
+            "infinite_chance": self.infinite_chance,
+            "promise": self.promise,
             "warnings": list(self.warnings),
             "sites": [
                 {

@@ -14,6 +14,7 @@ from sottovoce.client.reading.complaint import kind_of
 from sottovoce.errors import BadInput
 from sottovoce.facade.conformal import conformal_threshold
 from sottovoce.facade.conformal_scores import Floats
+from sottovoce.facade.conformal_settings import check_edges, check_settings
 from sottovoce.facade.conformal_sites import check_rows, read_pairs, refuse_shared, refused_covariates
 
 _PASSED = ("epsilon", "bins", "grid", "mechanism", "guarantee", "delta", "rule", "statistics", "exact")
@@ -74,8 +75,12 @@ class ConformalEstimator(BaseEstimator):  # type: ignore[misc]
             With one table: its responses, and the label of every row's site (None: all are of one site).
         """
         self._opened("conformalize")
-        scores = self.score_sites(sites, y, site=site)
         minimum, maximum = self._ends()
+        private = self.epsilon is not None
+        promise = (self.alpha, self.guarantee, self.delta, self.rule, self.statistics, self.exact)
+        check_settings(*promise, self.mechanism, private)  # before the models score every site
+        check_edges(minimum, maximum, self.bins, self.grid, self.mechanism, private)
+        scores = self.score_sites(sites, y, site=site)
         self.threshold_ = conformal_threshold(
             scores,
             self.alpha,

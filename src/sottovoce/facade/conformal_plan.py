@@ -12,14 +12,14 @@ from sottovoce.channels.selection.named import Mechanism, selection
 from sottovoce.design.coverage.choose import Aim, Choice, choose, infinite, law_grid, survival
 from sottovoce.design.coverage.equal import ROUNDING
 from sottovoce.design.coverage.paper_private import paper_private
-from sottovoce.design.coverage.voters import Kind, below, orders_for
+from sottovoce.design.coverage.voters import Kind
 from sottovoce.errors import BadInput, Refused
 from sottovoce.facade.conformal_base import SiteFacts
 from sottovoce.facade.conformal_settings import Settings
 
 Floats = npt.NDArray[np.float64]
 
-GROWTH, LARGEST = 1.25, 10**9  # of the search for a sufficient number of scores
+GROWTH, MOST = 1.3, 1e6  # of the search for a sufficient number of scores
 OFTEN = 0.5  # of infinite sets by noise alone: beyond it a private answer is not worth its budget
 
 
@@ -50,16 +50,23 @@ def plan(sites: Sequence[SiteFacts], settings: Settings, cells: int) -> Plan:
     number = tuple(np.bincount(kind_of).tolist())
     if settings.mechanism == "paper":
         return _paper(facts, number, kind_of, settings, cells)
+    if settings.mechanism is None and settings.conditional and settings.rule == "paper" and len(facts) > 1:
+        raise BadInput("the paper's theorem 3.3 is for sites of one size, and these differ; choose rule 'closest'.")
     kinds = tuple(_kind(fact, settings, cells) for fact in facts)
     found = choose(kinds, number, aim_of(settings), settings.statistics)
-    if found is None or (settings.mechanism is not None and infinite(kinds, number, found) > OFTEN):
+    if found is None or _useless(kinds, number, found, settings):
         raise Refused(_too_few(sites, settings, cells))
     return Plan(kinds, number, kind_of, found)
 
 
+def _useless(kinds: Sequence[Kind], number: Sequence[int], choice: Choice, settings: Settings) -> bool:
+    """Tell whether noise alone makes most sets infinite; of the exponential mechanisms only a rough bound is known."""
+    return settings.mechanism == "sparse-vector" and infinite(kinds, number, choice) > OFTEN
+
+
 def aim_of(settings: Settings) -> Aim:
     """Return the promise in the words of the design."""
-    return Aim(settings.alpha, settings.delta if settings.conditional else None, settings.rule)
+    return Aim(settings.alpha, settings.delta if settings.conditional else None, settings.rule, settings.exact)
 
 
 def _kind(fact: SiteFacts, settings: Settings, cells: int) -> Kind:
@@ -107,10 +114,11 @@ def _too_few(sites: Sequence[SiteFacts], settings: Settings, cells: int) -> str:
     level, alpha = 1 - settings.alpha, settings.alpha
     promise = f"cover {level:.6g}" + (f" with confidence {1 - settings.delta:.6g}" if settings.conditional else "")
     if settings.mechanism is not None:
-        needed = _private_needed(sites, settings, cells)
+        found = _private_needed(sites, settings, cells)
+        enough = "more than a million" if found is None else f"about {found:,}"
         return (
             f"no finite set can {promise} from {held} at {len(sites):,} site{'' if len(sites) == 1 else 's'} with "
-            f"these budgets; about {needed:,} would do: add scores, raise epsilon, or raise alpha."
+            f"these budgets; {enough} would do: add scores, raise epsilon, or raise alpha."
         )
     if settings.conditional and settings.rule == "paper":
         needed = math.ceil(math.log(1 / settings.delta) / (2 * alpha**2) * (1 - ROUNDING))
@@ -125,26 +133,24 @@ def _too_few(sites: Sequence[SiteFacts], settings: Settings, cells: int) -> str:
             "raise alpha."
         )
     return (
-        f"rule {settings.rule!r} has no finite set that can {promise} from {held} at {len(sites):,} sites so small; "
-        "choose rule 'closest', or add scores."
+        f"rule {settings.rule!r} finds no finite set that can {promise} from {held} at {len(sites):,} sites so small; "
+        "add scores, or join sites."
     )
 
 
-def _private_needed(sites: Sequence[SiteFacts], settings: Settings, cells: int) -> int:
-    """Return about how many scores these sites would need, all growing alike, for noise to leave room for an order."""
-    level, facts = 1 - settings.alpha, sorted(set(sites))
-    number = [sum(site == fact for site in sites) for fact in facts]
-    grown = [fact.size for fact in facts]
-    while sum(grown) < LARGEST:
-        grown = [math.ceil(GROWTH * size) for size in grown]
-        kinds = [_kind(SiteFacts(size, fact.epsilon), settings, cells) for size, fact in zip(grown, facts, strict=True)]
-        orders = orders_for(kinds, level, np.array([0.5]))
-        chance = below(kinds, orders, np.array([level]))[:, 0, 0]
-        best = int(np.argmax(grown))
-        infinite_too = kinds[best].unbounded
-        often = 0.0 if infinite_too is None else infinite_too(int(orders[best, 0]))
-        if abs(float(chance[best]) - 0.5) < 0.1 and often < 0.1:
+def _private_needed(sites: Sequence[SiteFacts], settings: Settings, cells: int) -> int | None:
+    """Return about how many scores these sites would need, all growing alike; None if more than a million."""
+    grown = list(sites)
+    while sum(site.size for site in grown) < MOST:
+        grown = [SiteFacts(math.ceil(GROWTH * site.size), site.epsilon) for site in grown]
+        facts = sorted(set(grown))
+        kinds = [_kind(fact, settings, cells) for fact in facts]
+        number = [grown.count(fact) for fact in facts]
+        found = choose(kinds, number, aim_of(settings))
+        if found is not None and not _useless(kinds, number, found, settings):
             break
-    rough = sum(n * size for n, size in zip(number, grown, strict=True))
+    else:
+        return None
+    rough = sum(site.size for site in grown)
     digits = int(10 ** max(len(str(rough)) - 2, 0))
     return math.ceil(rough / digits) * digits

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,7 @@ from sottovoce.design.coverage.pooled import Guarantee, PooledChoice
 from sottovoce.design.coverage.pooled_aggregate import choose_aggregate
 from sottovoce.design.coverage.pooled_local import choose_local
 from sottovoce.engine.one_round import ask_sum, ask_tallies
-from sottovoce.facade.conformal_base import SiteFacts, Threshold
+from sottovoce.facade.conformal_base import NOT_PROTECTED, SiteFacts, Threshold
 from sottovoce.facade.conformal_settings import Settings
 from sottovoce.facade.promise import promise
 from sottovoce.facade.summary import WIDTH, wrapped
@@ -73,7 +72,7 @@ class PooledThreshold(Threshold):
         epsilon = max(self.spent or (math.inf,))
         unit = "person" if self.per_person else "record"
         text += f"Another score of one {unit} shifts the odds of any sum by at most a factor {math.exp(epsilon):.3g} "
-        text += f"(epsilon {epsilon:.3g}, computed from the integers of the noise). {TRUST}"
+        text += f"(epsilon {epsilon:.3g}, computed from the integers of the noise). {TRUST} {NOT_PROTECTED}"
         if self.seeded:
             text += " This run used seeded dice: it is a simulation and protects nobody."
         return text
@@ -110,10 +109,6 @@ class PooledThreshold(Threshold):
                 lines += wrapped(label, text)
         return "\n".join([*lines, "=" * WIDTH])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything that may be passed on, in plain numbers."""
-        return super().to_dict() | {"infinite_chance": self.choice.infinite, "promise": self.promise}
-
 
 def pooled_threshold(
     table: SiteTable,
@@ -133,13 +128,13 @@ def pooled_threshold(
     else:
         # one noise protects the sum, so the smallest budget is everybody's
         choice = choose_aggregate(sum(sizes), len(sizes), min(epsilons), bins, alpha, guarantee, delta)
-        cell, spent = ask_sum(table.records, edges, choice, dice), choice.epsilons * len(sizes)
+        cell, spent = ask_sum(table.records, epsilons, edges, choice, dice), choice.epsilons
     return PooledThreshold(
         value=upper_edge(edges, cell),
         settings=settings,
         names=table.names,
         facts=tuple(facts),
-        spent=tuple(spent[: len(sizes)]),
+        spent=tuple(spent),
         edges=tuple(edges.tolist()),
         seeded=not dice.private or table.seeded,
         per_person=table.per_person,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sottovoce.design.coverage.choose import Choice, choose, infinite, law_grid, survival
 from sottovoce.facade.conformal_base import CoverageLaw, Threshold
 from sottovoce.facade.conformal_plan import Plan, aim_of
-from sottovoce.facade.panel import first_few
+from sottovoce.facade.panel import first_few, number
 
 Floats = npt.NDArray[np.float64]
 
@@ -68,7 +68,10 @@ class ConformalThreshold(Threshold):
 
     def at_least(self, level: float) -> float:
         """Return the probability (a lower bound with privacy) that this calibration covers at least a level."""
-        return float(self._survival(np.array([float(level)]))[0])
+        asked = number(level, "level")
+        if not 0 < asked < 1:
+            return 1.0 if asked <= 0 else 0.0
+        return float(self._survival(np.array([asked]))[0])
 
     @property
     def confidence(self) -> float:
@@ -93,7 +96,7 @@ class ConformalThreshold(Threshold):
     @cached_property
     def paper(self) -> Choice | None:
         """Return what the paper's rule would have chosen, for comparison; None with privacy or where it has none."""
-        if self.spent is not None:
+        if self.spent is not None or (self.settings.conditional and len(self.plan.kinds) > 1):
             return None
         return choose(self.plan.kinds, self.plan.number, aim_of(self.settings)._replace(rule="paper"))
 
@@ -117,12 +120,19 @@ class ConformalThreshold(Threshold):
         if math.isinf(self.value) and self.value > 0:
             sites = first_few(self.unbounded)
             found.append(f"the threshold is infinite, and so is every prediction set: {sites} answered infinity")
-        elif self.spent is not None and self.infinite_chance > RARE:
+        elif self.mechanism == "sparse-vector" and self.infinite_chance > RARE:  # of others a rough bound is known
             found.append(
-                f"noise alone may make the set infinite in {self.infinite_chance:.1%} of calibrations; more scores or "
+                f"noise alone makes the set infinite in {self.infinite_chance:.1%} of calibrations; more scores or "
                 "a larger epsilon would help"
             )
         return tuple(found)
+
+    @property
+    def promise(self) -> str:
+        """Return what is protected, and what is not."""
+        from sottovoce.facade.conformal_summary import protected
+
+        return protected(self) if self.spent is not None else "No privacy: sites sent scores as they are."
 
     def summary(self) -> str:
         """Return a table of the promise, the threshold and the sites."""

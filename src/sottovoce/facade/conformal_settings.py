@@ -22,6 +22,7 @@ BINS = 100
 MECHANISMS = (*SELECTIONS, *POOLED)
 MOST_STATISTICS = 5
 MOST_BINS = 100_000
+LEAST = 1e-9  # of alpha and delta: the laws are exact to about 1e-12
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,11 @@ def check_grid(minimum: Any, maximum: Any, bins: Any, edges: Any, mechanism: str
         if any(given is not None for given in (minimum, maximum, bins)):
             raise BadInput("grid gives all edges, so minimum, maximum and bins say nothing more; give either.")
         try:
-            line = np.asarray(edges, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise BadInput("grid must be a list of numbers, the edges of the cells; correct it.") from None
+            line = np.asarray(edges)
+        except ValueError:
+            line = np.asarray("ragged")
+        if line.dtype.kind not in "iuf" or isinstance(edges, np.ma.MaskedArray):
+            raise BadInput("grid must be a list of numbers, the edges of the cells; correct it.")
         return checked_grid(line)
     if maximum is None:
         raise BadInput(
@@ -92,7 +95,7 @@ def check_grid(minimum: Any, maximum: Any, bins: Any, edges: Any, mechanism: str
             "grid=, the edges themselves."
         )
     top, bottom = number(maximum, "maximum"), number(0.0 if minimum is None else minimum, "minimum")
-    if not (math.isfinite(top) and math.isfinite(bottom) and bottom < top):
+    if not (math.isfinite(top - bottom) and bottom < top):
         raise BadInput(f"maximum must be finite and above the minimum {bottom:g}, not {maximum!r}; correct it.")
     count = POOLED.get(mechanism, BINS) if bins is None else _whole(bins, "bins")
     if not 1 <= count <= MOST_BINS:
@@ -104,6 +107,8 @@ def _part(value: Any, name: str, example: str) -> float:
     part = number(value, name)
     if not 0 < part < 1:
         raise BadInput(f"{name} must lie strictly between 0 and 1, not {value!r}; give {example}.")
+    if not LEAST <= part <= 1 - LEAST:
+        raise BadInput(f"{name} must keep {LEAST:g} away from 0 and 1, not be {value!r}; give {example}.")
     return part
 
 
@@ -128,3 +133,16 @@ def _whole(value: Any, name: str) -> int:
         return operator.index(value)
     except TypeError:
         raise BadInput(f"{name} must be a whole number, not {value!r}; correct it.") from None
+
+
+def check_edges(minimum: Any, maximum: Any, bins: Any, grid: Any, mechanism: str, private: bool) -> Floats | None:
+    """Return the public grid of a private study; without privacy there is none."""
+    if private:
+        return check_grid(minimum, maximum, bins, grid, mechanism)
+    given = {"maximum": maximum, "minimum": minimum, "bins": bins, "grid": grid}
+    for name, value in given.items():
+        if value is not None:
+            raise BadInput(
+                f"{name} belongs to a private study, and epsilon is not given; give it, or leave {name} out."
+            )
+    return None

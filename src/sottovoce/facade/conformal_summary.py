@@ -3,13 +3,17 @@
 import math
 from typing import TYPE_CHECKING
 
-from sottovoce.channels.selection.shuffling import DELTA, sites_needed
+from sottovoce.facade.conformal_base import NOT_PROTECTED
 from sottovoce.facade.summary import WIDTH, wrapped
 
 if TYPE_CHECKING:
     from sottovoce.facade.conformal_result import ConformalThreshold
 
 MOST_ROWS = 24
+SHUFFLED = (
+    "Shuffling the messages would not add to it: that takes messages that hide a whole site, and more than 232 of them "
+    "at delta 1e-6."
+)
 
 
 def summary(result: "ConformalThreshold") -> str:
@@ -19,7 +23,7 @@ def summary(result: "ConformalThreshold") -> str:
         *wrapped("Promise", result.estimand),
         *wrapped("Threshold", _value(result)),
         *wrapped("Coverage", coverage_line(result)),
-        *wrapped("Confidence", _single(result)),
+        *([] if math.isinf(result.value) else wrapped("Confidence", _single(result))),
         *wrapped("Made from", _made(result)),
     ]
     if result.paper is not None and result.rule != "paper" and result.paper[:3] != result.choice[:3]:
@@ -41,14 +45,15 @@ def summary(result: "ConformalThreshold") -> str:
         "Holds for", "new scores that come from the sites' common law; see report(scores) where sites differ"
     )
     if result.spent is not None:
-        lines += wrapped("Protected", protected(result))
+        lines += wrapped("Protected", result.promise)
     return "\n".join([*lines, "=" * WIDTH])
 
 
 def coverage_line(result: "ConformalThreshold") -> str:
     """Say what coverage is known, and how surely."""
-    least = "at least " if result.spent is not None else ""
-    return f"{least}{result.coverage:.4f} on average, standard deviation {result.spread:.4f}"
+    if result.spent is not None:  # the spread of the law that is promised is not that of the coverage
+        return f"at least {result.coverage:.4f} on average"
+    return f"{result.coverage:.4f} on average, standard deviation {result.spread:.4f}"
 
 
 def protected(result: "ConformalThreshold") -> str:
@@ -67,23 +72,7 @@ def protected(result: "ConformalThreshold") -> str:
         text += f"Not so at {', '.join(exposed)}, where scores were sent as they are. "
     if result.seeded:
         text += "This run used seeded dice, which anybody can throw again: it is a simulation and protects nobody. "
-    text += "Not protected: which sites took part and how many scores each holds; epsilons of several studies add up. "
-    return text + shuffling(result)
-
-
-def shuffling(result: "ConformalThreshold") -> str:
-    """Say plainly what shuffling the messages would add."""
-    epsilons, shuffled = result.epsilon or {}, result.shuffled() or {}
-    gain = [name for name in epsilons if shuffled[name] < epsilons[name]]
-    if gain:
-        best = min(gain, key=lambda name: shuffled[name])
-        return (
-            f"Shuffling the messages would amplify: epsilon {epsilons[best]:.3g} to {shuffled[best]:.3g} with delta "
-            f"{DELTA:g}."
-        )
-    few = len(epsilons) <= sites_needed()
-    why = f"that takes more than {sites_needed()} sites" if few else "epsilon is too large for so many sites"
-    return f"Shuffling the messages would not amplify it: {why} (delta {DELTA:g})."
+    return f"{text}{NOT_PROTECTED} {SHUFFLED}"
 
 
 def _value(result: "ConformalThreshold") -> str:
@@ -94,7 +83,7 @@ def _value(result: "ConformalThreshold") -> str:
 
 def _single(result: "ConformalThreshold") -> str:
     least = "at least " if result.spent is not None else ""
-    return f"this calibration covers {1 - result.alpha:.6g} or more with probability {least}{result.confidence:.4f}"
+    return f"of calibrations like this one {least}{result.confidence:.1%} cover {1 - result.alpha:.6g} or more"
 
 
 def _made(result: "ConformalThreshold") -> str:

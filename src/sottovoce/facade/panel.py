@@ -108,7 +108,7 @@ def first_few(names: Iterable[str]) -> str:
 
 def number(value: Any, where: str) -> float:
     """Return a finite number or refuse."""
-    if isinstance(value, bool | str | bytes) or value is None:
+    if isinstance(value, bool | str | bytes) or value is None or value is np.ma.masked:
         raise BadInput(f"{where} must be a number, not {value!r}; correct it.")
     try:
         result = float(value)

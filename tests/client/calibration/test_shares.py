@@ -39,7 +39,7 @@ def test_a_sum_over_sites_has_the_stated_variance() -> None:
 
 
 def test_without_noise_counts_are_sent_as_they_are() -> None:
-    site = SharingSite(Records(np.array([0.5, 1.0, 1.5, 2.0, 9.0])), Polya(0, 2), dice(1))
+    site = SharingSite(Records(np.array([0.5, 1.0, 1.5, 2.0, 9.0])), Polya(0, 2), math.inf, dice(1))
     message = site.answer([1.0, 2.0])
     assert message.dtype == np.uint32
     assert message.tolist() == [2, 1]
@@ -53,7 +53,7 @@ def test_negative_counts_wrap_around() -> None:
 
 
 def test_one_message_a_site() -> None:
-    site = SharingSite(Records(np.arange(50.0)), polya(1.0, 3), dice(7))
+    site = SharingSite(Records(np.arange(50.0)), polya(1.0, 3), 1.0, dice(7))
     assert (site.size, site.spent) == (50, 0)
     first = site.answer([10.0, 20.0, 30.0])
     assert site.spent == 50
@@ -65,15 +65,15 @@ def test_one_message_a_site() -> None:
 
 @pytest.mark.parametrize("edges", [[], [1.0, 1.0], [2.0, 1.0], [1.0, math.inf], [math.nan]])
 def test_a_bad_grid_costs_nothing(edges: list[float]) -> None:
-    site = SharingSite(Records(np.arange(50.0)), polya(1.0, 3), dice(7))
+    site = SharingSite(Records(np.arange(50.0)), polya(1.0, 3), 1.0, dice(7))
     with pytest.raises(BadInput, match="a grid is"):
         site.answer(edges)
     assert site.spent == 0
 
 
 def test_only_the_systems_dice_are_private() -> None:
-    assert SharingSite(Records(np.arange(3.0)), polya(1.0, 3)).private
-    assert not SharingSite(Records(np.arange(3.0)), polya(1.0, 3), dice(1)).private
+    assert SharingSite(Records(np.arange(3.0)), polya(1.0, 3), 1.0).private
+    assert not SharingSite(Records(np.arange(3.0)), polya(1.0, 3), 1.0, dice(1)).private
 
 
 def test_a_throw_near_the_end_of_the_words_is_thrown_again() -> None:

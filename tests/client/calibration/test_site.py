@@ -1,81 +1,169 @@
-"""A calibration site sends one message in its life, within its budget, and never shows a score."""
+"""A calibration site sends one message in its life, never more than its budget, and nothing else about its scores."""
 
 import copy
+import importlib
 import math
-import pickle  # noqa: TID251
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from sottovoce.client.calibration.site import CalibrationSite
+from sottovoce.channels.selection.named import SELECTIONS, selection
+from sottovoce.client.calibration.site import CalibrationSite, Query
+from sottovoce.client.randomness import SystemDice
 from sottovoce.client.record import Records
 from sottovoce.errors import BadInput
 from sottovoce.protocol.calibration import CellQuery, CellReport, OrderQuery, OrderReport
 from sottovoce.sim.randomness import dice
 
-SECRET = 0.123456789
-EDGES = tuple(np.linspace(0.1, 1.0, 10).tolist())
+pickled: Callable[[object], bytes] = importlib.import_module("pickle").dumps
+SECRETS = np.array([0.123456789, 0.234567891, 0.345678912, 0.456789123] * 25)
+EDGES = tuple(np.linspace(0.05, 1.0, 20).tolist())
+CELL = CellQuery("sparse-vector", 90, 1.0, EDGES)
 
 
-def scores() -> Records:
-    return Records(np.array([SECRET, *np.linspace(0.2, 0.9, 99).tolist()]))
+def site(budget: float = 1.0, seed: int | None = 1) -> CalibrationSite:
+    return CalibrationSite(Records(SECRETS.copy()), budget, None if seed is None else dice(seed))
 
 
-def query(epsilon: float = 1.0, order: int = 90) -> CellQuery:
-    return CellQuery("sparse-vector", order, epsilon, EDGES)
+def test_order_statistics_of_an_open_site() -> None:
+    report = site(math.inf).answer(OrderQuery((1, 100, 50, 101)))
+    assert report == OrderReport((0.123456789, 0.456789123, 0.234567891, math.inf))
 
 
-def test_order_statistics_are_sent_as_they_are_and_infinite_beyond_the_last() -> None:
-    site = CalibrationSite(scores(), math.inf)
-    assert site.answer(OrderQuery((1, 100, 101))) == OrderReport((SECRET, 0.9, math.inf))
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_a_cell_of_a_private_site_has_the_law_of_the_mechanism(name: str) -> None:
+    query = CellQuery(name, 90, 1.0, (0.2, 0.4, 0.6))
+    drawn = [site(seed=seed).answer(query) for seed in range(400)]
+    assert all(isinstance(report, CellReport) for report in drawn)
+    found = np.bincount([report.cell for report in drawn if isinstance(report, CellReport)], minlength=4)
+    law = selection(name, 100, 90, 4, 1.0).law(np.array([25, 50, 25, 0]))
+    # Hoeffding, over four cells: false alarm 1e-6
+    assert np.abs(found / 400 - law).max() < math.sqrt(math.log(2 * 4 / 1e-6) / (2 * 400))
 
 
-def test_a_private_site_never_sends_scores_and_is_not_spent_by_the_attempt() -> None:
-    site = CalibrationSite(scores(), 1.0, dice(1))
-    with pytest.raises(BadInput, match="budget of 1; ask it for a cell"):
-        site.answer(OrderQuery((90,)))
-    assert isinstance(site.answer(query()), CellReport)
-
-
-def test_a_query_beyond_the_budget_is_refused_before_anything_is_spent() -> None:
-    site = CalibrationSite(scores(), 0.5, dice(1))
-    with pytest.raises(BadInput, match="more than this site's budget"):
-        site.answer(query(1.0))
-    assert isinstance(site.answer(query(0.5)), CellReport)
-
-
-def test_a_retry_gets_the_same_message_and_another_query_is_refused() -> None:
-    site = CalibrationSite(scores(), 0.5, dice(3))
-    first = site.answer(query(0.5))
-    assert all(site.answer(query(0.5)) == first for _ in range(50))
-    with pytest.raises(BadInput, match="sent its one message"):
-        site.answer(query(0.5, order=91))
-
-
-def test_fresh_sites_draw_fresh_cells() -> None:
-    cells = {CalibrationSite(scores(), 0.2).answer(query(0.2)).cell for _ in range(200)}  # type: ignore[union-attr]
-    assert len(cells) > 1  # one cell two hundred times would have a chance below 1e-6 at this budget
+def test_the_same_query_gets_the_same_message_and_no_other_gets_any() -> None:
+    cases: tuple[tuple[float, Query, list[Query]], ...] = (
+        (1.0, CELL, [CellQuery("sparse-vector", 91, 1.0, EDGES), CellQuery("exponential", 90, 1.0, EDGES)]),
+        (1.0, CELL, [CellQuery("sparse-vector", 90, 0.5, EDGES), CellQuery("sparse-vector", 90, 1.0, EDGES[:-1])]),
+        (math.inf, OrderQuery((90,)), [OrderQuery((91,)), OrderQuery((90, 91)), CELL]),
+    )
+    for budget, first, others in cases:
+        asked = CalibrationSite(Records(SECRETS.copy()), budget)  # the system's dice: a second draw would differ
+        said = asked.answer(first)
+        for _ in range(20):
+            assert asked.answer(first) is said
+        for other in others:
+            with pytest.raises(
+                BadInput, match="has sent its one message; it answers the same query again, and no other"
+            ):
+                asked.answer(other)
+        assert asked.answer(first) is said
 
 
 def test_the_message_is_drawn_from_the_dice_alone() -> None:
-    one, two = (CalibrationSite(scores(), 0.5, dice(7)).answer(query(0.5)) for _ in range(2))
-    assert one == two
+    query = CellQuery("sparse-vector", 90, 0.2, EDGES)
+    assert len({site(seed=7).answer(query) for _ in range(5)}) == 1
+    assert len({site(seed=None).answer(query) for _ in range(200)}) > 1  # all alike with a chance below 1e-6
 
 
-@pytest.mark.parametrize("form", [repr, str])
-def test_no_text_shows_a_score(form: type) -> None:
-    assert "0.123" not in form(CalibrationSite(scores(), 1.0))
-    assert "100 scores" in form(CalibrationSite(scores(), 1.0))
+def test_a_message_that_failed_on_its_way_is_spent() -> None:
+    class Broken:
+        private = True
+
+        def words(self, n: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+            raise OSError("no entropy")
+
+        def split(self, n: int) -> "list[Broken]":
+            return [self] * n
+
+    asked = CalibrationSite(Records(SECRETS.copy()), 1.0, Broken())
+    with pytest.raises(OSError, match="no entropy"):
+        asked.answer(CELL)
+    for query in (CELL, CellQuery("sparse-vector", 91, 1.0, EDGES)):
+        with pytest.raises(BadInput, match="has sent its one message"):
+            asked.answer(query)
 
 
-@pytest.mark.parametrize("copying", [pickle.dumps, copy.copy, copy.deepcopy])
-def test_a_site_is_neither_pickled_nor_copied(copying: object) -> None:
-    with pytest.raises(TypeError, match="do not leave"):
-        copying(CalibrationSite(scores(), 1.0))  # type: ignore[operator]
+@pytest.mark.parametrize("budget", [0.999999, 0.5, 1e-9])
+def test_a_query_beyond_the_budget_is_refused_and_spends_nothing(budget: float) -> None:
+    asked = site(budget)
+    with pytest.raises(BadInput, match=r"would cost epsilon 1, more than this site's budget"):
+        asked.answer(CELL)
+    if budget == 0.5:
+        assert asked.answer(CellQuery("sparse-vector", 90, 0.5, EDGES)) == asked.answer(
+            CellQuery("sparse-vector", 90, 0.5, EDGES)
+        )
 
 
-def test_an_unknown_mechanism_is_refused_unspent() -> None:
-    site = CalibrationSite(scores(), 1.0, dice(1))
-    with pytest.raises(BadInput, match="there is no mechanism 'laplace'"):
-        site.answer(CellQuery("laplace", 90, 1.0, EDGES))
-    assert isinstance(site.answer(query()), CellReport)
+def test_the_budget_counts_what_a_mechanism_costs_and_not_what_it_states() -> None:
+    cheap = CellQuery("paper", 90, 1.0, EDGES)
+    cost = selection("paper", 100, 90, 21, 1.0).epsilon
+    assert cost < 0.56
+    assert isinstance(site(0.56).answer(cheap), CellReport)
+    with pytest.raises(BadInput, match="would cost epsilon"):
+        site(0.55).answer(cheap)
+
+
+def test_a_private_site_never_sends_scores() -> None:
+    asked = site(5.0)
+    with pytest.raises(BadInput, match="budget of 5; ask it for a cell, not for scores"):
+        asked.answer(OrderQuery((90,)))
+    assert isinstance(asked.answer(CELL), CellReport)  # nothing was spent
+
+
+@pytest.mark.parametrize("budget", [0.0, -1.0, math.nan, -math.inf])
+def test_a_budget_is_positive(budget: float) -> None:
+    with pytest.raises(BadInput, match="the budget of a site must be positive"):
+        site(budget)
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        (CellQuery("sparse-vector", 90, 1.0, ()), "a grid is a list of finite edges"),
+        (CellQuery("sparse-vector", 90, 1.0, (1.0, 0.5)), "each larger than the one before"),
+        (CellQuery("sparse-vector", 90, 1.0, (0.5, math.inf)), "finite edges"),
+        (CellQuery("sparse-vector", 90, 1.0, (0.5, math.nan)), "finite edges"),
+        (CellQuery("sparse-vector", 90, math.inf, EDGES), "makes no selection"),
+        (CellQuery("sparse-vector", 90, 0.0, EDGES), "makes no selection"),
+        (CellQuery("sparse-vector", 90, math.nan, EDGES), "makes no selection"),
+        (CellQuery("exponential", 101, 1.0, EDGES), "is not between 1 and the number of scores"),
+        (CellQuery("none", 90, 1.0, EDGES), "there is no mechanism 'none'"),
+        (OrderQuery((0,)), "ranks of scores begin at 1"),
+        (OrderQuery((5, -1)), "ranks of scores begin at 1"),
+        (OrderQuery(()), "ask for one at least"),
+    ],
+)
+def test_a_query_that_makes_no_sense_spends_nothing(query: Query, sentence: str) -> None:
+    budget = math.inf if isinstance(query, OrderQuery) else 1.0
+    asked = site(budget)
+    with pytest.raises(BadInput, match=sentence) as caught:
+        asked.answer(query)
+    assert not [value for value in SECRETS[:4].tolist() if repr(value)[:6] in str(caught.value)]
+    fine: Query = OrderQuery((1,)) if budget == math.inf else CELL
+    assert asked.answer(fine) == asked.answer(fine)
+
+
+def test_a_site_shows_nothing_and_cannot_be_copied() -> None:
+    asked = site()
+    assert len(asked) == 100
+    assert repr(asked) == str(asked) == "CalibrationSite(100 scores, values hidden)"
+    with pytest.raises(TypeError):
+        vars(asked)
+    for duplicate in (pickled, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="cannot be pickled or copied"):
+            duplicate(asked)
+
+
+def test_without_dice_it_is_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    words = SystemDice.words
+
+    def counted(self: SystemDice, n: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+        drawn.append(n)
+        return words(self, n)
+
+    monkeypatch.setattr(SystemDice, "words", counted)
+    CalibrationSite(Records(SECRETS.copy()), 1.0).answer(CELL)
+    assert drawn

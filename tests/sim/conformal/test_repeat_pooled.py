@@ -49,6 +49,6 @@ def test_a_secure_sum(epsilon: float) -> None:
     slow = []
     for _ in range(500):
         records = [Records(LAW.quantile(scores.random(size))) for size in sizes]
-        slow.append(ask_sum(records, edges, choice, source.split(1)[0]))
+        slow.append(ask_sum(records, [epsilon] * 3, edges, choice, source.split(1)[0]))
     assert agree(repeat_aggregate(choice, sum(sizes), LAW, edges, 20_000, 6), slow, bins)
     assert not agree(repeat_aggregate(choice, sum(sizes), score_law("half-normal"), edges, 500, 6), slow, bins)

@@ -52,7 +52,7 @@ class Selection(Protocol):
         """Bound the chance to name the cell without an upper edge when it holds no score."""
 
     def failure(self, distance: npt.ArrayLike) -> Floats:
-        """Bound the probability that the edge lies below a level with ``order + distance`` scores at or below it."""
+        """Bound the probability that the edge lies below a level with ``order + distance`` scores below it."""
 
     def law(self, counts: Counts) -> Floats:
         """Return the probability of every cell, given how many scores each cell holds."""

@@ -15,7 +15,7 @@ smallest score, and any other at most ``M = max(low[1], high[1])``. If that cell
 most M and holds W now: with R for all but the two, ``Z / Z' <= (W + M + R) / (W + (W + R) / A)``, no more than the same
 at M + R. So a probability changes by at most ``B (W + S) / (W + S / A)`` or, backwards, ``A (W + S) / (W + S / B)``.
 
-*Failure.* Let c < order scores lie at or below s. A cell whose edge is below s has ``x >= order - c``, and there are at
+*Failure.* Let c < order scores lie below s. A cell whose edge is below s has ``x >= order - c``, and there are at
 most ``cells - 1`` such cells; the cell of the ``order``-th smallest score is not among them. So the probability is at
 most ``odds / (1 + odds)`` with ``odds = (cells - 1) low[order - c] / low[0]``.
 """
@@ -84,7 +84,7 @@ class Exponential:
         return logarithm(self.ratio)
 
     def failure(self, distance: npt.ArrayLike) -> Floats:
-        """Bound the probability that the edge lies below a level with ``order + distance`` scores at or below it."""
+        """Bound the probability that the edge lies below a level with ``order + distance`` scores below it."""
         ranks = np.maximum(-np.asarray(distance, dtype=np.int64), 0)
         low = self.tables[0]
         odds = (self.cells - 1) * low.relative(ranks, low.at(0))

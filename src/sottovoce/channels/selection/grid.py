@@ -23,7 +23,7 @@ def grid(edges: npt.ArrayLike) -> Floats:
     array([0.5, 1. , 2. ])
     """
     line = np.array(edges, dtype=np.float64)
-    if line.ndim != 1 or line.size == 0 or not np.isfinite(line).all() or (np.diff(line) <= 0).any():
+    if line.ndim != 1 or line.size == 0 or not np.isfinite(line).all() or (line[1:] <= line[:-1]).any():
         raise BadInput("a grid is a list of finite edges, each larger than the one before; give at least one.")
     line.flags.writeable = False
     return line

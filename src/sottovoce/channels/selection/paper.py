@@ -7,7 +7,7 @@ takes q as the order over the number of scores, or 1/2 if that is less.
 *Privacy.* As in `exponential` every log-weight moves within [-a, b], so the mechanism costs a + b = epsilon / (2 q):
 less than the ``stated`` epsilon, by up to a half.
 
-*Failure.* A cell whose edge is below s, with c < order scores at or below s, has at least size - c above. The cell of
+*Failure.* A cell whose edge is below s, with c < order scores below s, has at least size - c above. The cell of
 the ``order``-th smallest score has at most size - order above and order - 1 below. Their weights bound the odds.
 """
 
@@ -81,7 +81,7 @@ class PaperExponential:
         return logarithm(self.ratio)
 
     def failure(self, distance: npt.ArrayLike) -> Floats:
-        """Bound the probability that the edge lies below a level with ``order + distance`` scores at or below it."""
+        """Bound the probability that the edge lies below a level with ``order + distance`` scores below it."""
         ranks = np.maximum(-np.asarray(distance, dtype=np.int64), 0)
         above, below = self.tables
         asked = min(above.at(self.size - self.order), below.at(self.order - 1))

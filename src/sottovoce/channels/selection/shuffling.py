@@ -1,11 +1,15 @@
-"""What shuffling the sites' messages would add to their privacy (Feldman, McMillan and Talwar 2021), in closed form.
+"""What the paper hopes from shuffling the sites' messages, by the theorem it quotes; nothing here counts on it.
 
-If m messages, each epsilon-private, reach the server in random order, together they are (epsilon', delta)-private with
+Feldman, McMillan and Talwar (2021): if m people each send an epsilon-private message about all that they hold, then in
+random order the messages are together (epsilon', delta)-private with
 
     epsilon' = log(1 + (w - 1) / (w + 1) (8 sqrt(w log(4 / delta) / m) + 8 w / m)),      w = exp(epsilon),
 
-provided that epsilon <= log(m / (16 log(2 / delta))). For delta = 1e-6 that takes m > 232 sites however small epsilon:
-with fewer there is no amplification at all. Nothing in this package counts on it.
+provided that epsilon <= log(m / (16 log(2 / delta))). For delta = 1e-6 that takes m > 232 however small epsilon.
+
+It does not apply here. A site's message is epsilon-private for one replaced score, not for all the scores of the site,
+so the messages of other sites need not look like it and give no cover: let 999 sites hold low scores alone and one site
+high ones, and its message stands out in any order. So shuffling adds nothing to the privacy of a record, whatever m.
 """
 
 import math
@@ -15,23 +19,23 @@ from sottovoce.errors import BadInput
 DELTA = 1e-6
 
 
-def sites_needed(delta: float = DELTA) -> int:
-    """Return the largest number of sites for which shuffling amplifies nothing, whatever epsilon.
+def messages_needed(delta: float = DELTA) -> int:
+    """Return the number of messages up to which even the theorem amplifies nothing, whatever epsilon.
 
-    >>> sites_needed()
+    >>> messages_needed()
     232
     """
     return math.floor(16 * math.log(2 / delta))
 
 
-def shuffled_epsilon(epsilon: float, sites: int, delta: float = DELTA) -> float:
-    """Return the epsilon of shuffled messages, with a delta; the same epsilon where shuffling does not amplify.
+def shuffled_epsilon(epsilon: float, messages: int, delta: float = DELTA) -> float:
+    """Return the theorem's epsilon of shuffled messages, each about all that its sender holds; the same if not less.
 
     Parameters
     ----------
     epsilon
         What each message costs by itself.
-    sites
+    messages
         How many messages are shuffled.
     delta
         The chance with which the smaller epsilon need not hold.
@@ -43,8 +47,8 @@ def shuffled_epsilon(epsilon: float, sites: int, delta: float = DELTA) -> float:
     """
     if not 0 < delta < 1:
         raise BadInput(f"delta must lie strictly between 0 and 1, not {delta!r}; give one such as 1e-6.")
-    if sites <= 16 * math.log(2 / delta) or epsilon > math.log(sites / (16 * math.log(2 / delta))):
+    if messages <= 16 * math.log(2 / delta) or epsilon > math.log(messages / (16 * math.log(2 / delta))):
         return epsilon
     odds = math.exp(epsilon)
-    spread = 8 * math.sqrt(odds * math.log(4 / delta)) / math.sqrt(sites) + 8 * odds / sites
+    spread = 8 * math.sqrt(odds * math.log(4 / delta)) / math.sqrt(messages) + 8 * odds / messages
     return min(epsilon, math.log1p((odds - 1) / (odds + 1) * spread))

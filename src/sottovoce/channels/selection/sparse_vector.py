@@ -19,7 +19,7 @@ If no cell stops, the factors are 1 / s and 1. Sums over z keep the bounds, so `
 ``P(noise > k) <= P(noise > k + 1) / r`` was used, in one direction: noise on one side is enough, at half the variance
 of two-sided noise of the same budget.
 
-*Failure.* Let c scores lie at or below s, and s lie in cell b. The edge is below s only if cell b did not stop, though
+*Failure.* Let c scores lie below s, and s lie in cell b. The edge is below s only if cell b did not stop, though
 ``tail_b >= size - c``: the probability is at most ``P(nu - zeta <= T - size + c) = P(nu - zeta <= c - order)``. The
 number of cells does not enter, so a fine grid costs no validity.
 """
@@ -69,7 +69,7 @@ class SparseVector:
         return logarithm(self.ratio)
 
     def failure(self, distance: npt.ArrayLike) -> Floats:
-        """Bound the probability that the edge lies below a level with ``order + distance`` scores at or below it."""
+        """Bound the probability that the edge lies below a level with ``order + distance`` scores below it."""
         return difference_cdf(distance, self.query, self.threshold)
 
     @property

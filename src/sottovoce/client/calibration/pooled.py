@@ -1,6 +1,7 @@
 """The scores of all sites in one place, for a report that is not private: which part of each lies below a score."""
 
 from collections.abc import Sequence
+from typing import NoReturn, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,9 @@ class PooledScores:
 
     def __repr__(self) -> str:
         return f"PooledScores({len(self._sorted):,} sites, values hidden)"
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise TypeError("the scores of all sites cannot be pickled or copied: they are kept for one report")
 
     def shares_at(self, ranks: Ints) -> Floats:
         """Return the part of each site's scores below the distinct scores of some ranks.

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from sottovoce.channels.selection.base import Counts
 from sottovoce.channels.selection.geometric import WORD
+from sottovoce.channels.selection.grid import grid
 from sottovoce.channels.selection.polya import Polya
 from sottovoce.client.calibration.cells import cell_counts
 from sottovoce.client.calibration.noise import geometric
@@ -30,7 +31,12 @@ class SharingSite:
 
     __slots__ = ("_dice", "_ledger", "_noise", "_scores")
 
-    def __init__(self, scores: Records, noise: Polya, dice: Dice | None = None) -> None:
+    def __init__(self, scores: Records, noise: Polya, budget: float, dice: Dice | None = None) -> None:
+        if not noise.epsilon <= budget:
+            raise BadInput(
+                f"the sum would cost epsilon {noise.epsilon:.6g}, more than this site's budget of {budget:.6g}; ask "
+                "for more noise."
+            )
         self._scores = scores
         self._noise = noise
         self._dice = SystemDice() if dice is None else dice
@@ -56,9 +62,7 @@ class SharingSite:
 
     def answer(self, edges: Sequence[float]) -> Vector:
         """Return the noisy counts above each edge up to the next; a retry gets the same, another grid is refused."""
-        line = np.array(edges, dtype=np.float64)
-        if line.ndim != 1 or not line.size or not np.isfinite(line).all() or (np.diff(line) <= 0).any():
-            raise BadInput("a grid is a list of finite edges, each larger than the one before; give at least one.")
+        line = grid(edges)
         query = Query(ROUND, tuple(line.tolist()), (self.size,) + (0,) * (line.size - 1))
         kept = self._ledger.replay(query)
         if kept is None:

@@ -3,8 +3,7 @@
 import math
 from typing import NoReturn, SupportsIndex
 
-import numpy as np
-
+from sottovoce.channels.selection.grid import grid
 from sottovoce.channels.selection.named import selection
 from sottovoce.client.calibration.draw import select
 from sottovoce.client.calibration.order_values import order_values
@@ -12,6 +11,7 @@ from sottovoce.client.randomness import Dice, SystemDice
 from sottovoce.client.record import Records
 from sottovoce.errors import BadInput
 from sottovoce.protocol.calibration import CellQuery, CellReport, OrderQuery, OrderReport
+from sottovoce.protocol.exact import within
 
 Query = OrderQuery | CellQuery
 Report = OrderReport | CellReport
@@ -31,6 +31,7 @@ class CalibrationSite:
 
     Examples
     --------
+    >>> import numpy as np
     >>> site = CalibrationSite(Records(np.array([3.0, 1.0, 2.0])), math.inf)
     >>> site.answer(OrderQuery((2,)))
     OrderReport(values=(2.0,))
@@ -42,6 +43,10 @@ class CalibrationSite:
     __slots__ = ("_asked", "_budget", "_dice", "_said", "_scores")
 
     def __init__(self, scores: Records, budget: float, dice: Dice | None = None) -> None:
+        if not budget > 0:
+            raise BadInput(f"the budget of a site must be positive, not {budget!r}; give math.inf for no privacy.")
+        if not budget > 0:
+            raise BadInput(f"the budget of a site must be positive, not {budget!r}; give math.inf to send scores.")
         self._scores, self._budget = scores, budget
         self._dice: Dice = SystemDice() if dice is None else dice
         self._asked: Query | None = None
@@ -54,14 +59,16 @@ class CalibrationSite:
         if self._asked is not None:
             raise BadInput("this site has sent its one message; it answers the same query again, and no other.")
         if isinstance(query, OrderQuery):
-            if math.isfinite(self._budget):
+            if self._budget != math.inf:
                 raise BadInput(f"this site has a budget of {self._budget:g}; ask it for a cell, not for scores.")
+            if not query.orders or min(query.orders) < 1:
+                raise BadInput("ranks of scores begin at 1; ask for one at least.")
             self._asked = query
             self._said = OrderReport(tuple(order_values(self._scores, query.orders).tolist()))
             return self._said
-        edges = np.array(query.edges, dtype=np.float64)
+        edges = grid(query.edges)
         mechanism = selection(query.mechanism, self._scores.size, query.order, len(edges) + 1, query.epsilon)
-        if mechanism.epsilon > self._budget:
+        if not within(mechanism.ratio, self._budget):
             raise BadInput(
                 f"the query would cost epsilon {mechanism.epsilon:.6g}, more than this site's budget of "
                 f"{self._budget:.6g}; ask for less."

@@ -44,6 +44,11 @@ class Aim(NamedTuple):
     alpha: float
     delta: float | None = None  # None: on average
     rule: str = "closest"
+    lowest: bool = False  # take the smallest valid rank, so that the one below it is not valid
+
+    def reached(self, means: Floats) -> npt.NDArray[np.bool_]:
+        """Tell which mean coverages keep the promise on average."""
+        return np.asarray(means >= 1 - self.alpha - min(equal.ROUNDING, 1e-6 * self.alpha))
 
 
 class Choice(NamedTuple):
@@ -72,6 +77,8 @@ def choose(kinds: Sequence[Kind], number: Sequence[int], aim: Aim, statistics: i
             break
         votes = _votes(kinds, number, orders, aim)
         found = _rank(kinds, number, orders, votes, aim)
+        if found is not None and not any(kind.bounded for kind in kinds):  # an infinite set is worth nothing
+            found = found[0] + infinite(kinds, number, found[1]), found[1]
         if found is not None and (best is None or found[0] < best[0]):
             best = found
     return None if best is None else best[1]
@@ -88,7 +95,7 @@ def survival(kinds: Sequence[Kind], number: Sequence[int], choice: Choice, level
         from scipy.special import betainc
 
         chance = below(kinds, np.array(choice.orders), levels)[0, 0]
-        rank = math.ceil(choice.rank / choice.votes[0])
+        rank = -(-choice.rank // choice.votes[0])
         return np.asarray(betainc(number[0] - rank + 1, rank, 1 - chance))
     from sottovoce.design.coverage.voting import vote_law
 
@@ -156,11 +163,14 @@ def _candidates(kinds: Sequence[Kind], aim: Aim, statistics: int) -> Iterator[tu
         return
     normal, seen = NormalDist(), set()
     every = len(kinds) == 1 and statistics == 1 and kinds[0].size <= SMALL  # an order more or less matters there
-    chances = np.linspace(0.96, 0.04, 47) if every else CHANCES
+    chances = np.linspace(0.96, 0.04, 47).tolist() if every else list(CHANCES)
+    if aim.delta is not None:  # few sites can be that sure only if each is
+        chances += [part * aim.delta ** (1 / root) for root in (1, 2, 3, 5) for part in (0.99, 0.8, 0.5, 0.1, 0.01)]
     for middle in chances:
         for apart in APART[statistics]:
-            offsets = np.linspace(-apart, apart, statistics) + normal.inv_cdf(float(middle))
-            wanted = np.array([normal.cdf(-offset) for offset in offsets])
+            wanted = np.array(
+                [normal.cdf(normal.inv_cdf(middle) - step) for step in np.linspace(-apart, apart, statistics)]
+            )
             orders = tuple(map(tuple, orders_for(kinds, level, wanted).tolist()))
             if orders not in seen:
                 seen.add(orders)
@@ -174,10 +184,12 @@ def _votes(kinds: Sequence[Kind], number: Sequence[int], orders: Sequence[Sequen
     told, count = information(kinds, np.array(orders), 1 - aim.alpha), np.array(number)
     if not told.max() > 0:
         return (1,) * len(kinds)
+    chance = below(kinds, np.array(orders), np.array([1 - aim.alpha]))[:, :, 0]
+    noise = np.mean(chance * (1 - chance), axis=1)
     for most in VOTES:
         votes = np.maximum(np.rint(most * told / told.max()), 1.0)
         # of what the best weights could tell; many small sites with a vote each may drown a large one
-        if (count @ (votes * told)) ** 2 >= ALMOST * (count @ votes**2) * (count @ told**2):
+        if (count @ (votes * told * noise)) ** 2 >= ALMOST * (count @ (votes**2 * noise)) * (count @ (told**2 * noise)):
             break
     whole = votes.astype(np.int64)
     return tuple((whole // np.gcd.reduce(whole)).tolist())
@@ -186,7 +198,7 @@ def _votes(kinds: Sequence[Kind], number: Sequence[int], orders: Sequence[Sequen
 def _rank(
     kinds: Sequence[Kind], number: Sequence[int], orders: tuple[tuple[int, ...], ...], votes: tuple[int, ...], aim: Aim
 ) -> tuple[float, Choice] | None:
-    """Return the smallest rank that keeps the promise, with what it is worth by the rule; None if none does."""
+    """Return the best rank that keeps the promise, with what it is worth by the rule; None if none does."""
     from sottovoce.design.coverage.voting import mean_and_variance, vote_law
 
     level = 1 - aim.alpha
@@ -203,16 +215,16 @@ def _rank(
     held = vote_law(voters).at_most(ranks - 1)
     means = grid.mean(held)
     if aim.delta is None:
-        valid = means >= level - equal.ROUNDING
+        valid = aim.reached(means)
     else:
         at = vote_law(_voters(kinds, number, orders, votes, np.array([level]))).at_most(ranks - 1)[0]
-        valid = at >= 1 - aim.delta - equal.ROUNDING
+        valid = at >= 1 - aim.delta - min(equal.ROUNDING, 1e-6 * aim.delta)
     if not valid.any():
         return None
-    i = int(np.argmax(valid))
-    mean, spread = float(means[i]), float(grid.spread(held[:, i : i + 1])[0])
-    worth = mean if aim.delta is not None or aim.rule == "paper" else (mean - level) ** 2 + spread**2
-    return worth, Choice(orders, votes, int(ranks[i]), mean, spread)
+    spreads = grid.spread(held)
+    worth = means if aim.delta is not None or aim.rule == "paper" else (means - level) ** 2 + spreads**2
+    i = int(np.argmax(valid) if aim.lowest else np.argmin(np.where(valid, worth, np.inf)))
+    return float(worth[i]), Choice(orders, votes, int(ranks[i]), float(means[i]), float(spreads[i]))
 
 
 def _voters(

@@ -117,7 +117,7 @@ def conditional(sites: int, scores: int, alpha: float, delta: float) -> Pair | N
     """
 
     def valid(orders: Ints, ranks: Ints) -> npt.NDArray[np.bool_]:
-        return probability(sites, scores, orders, ranks, 1 - alpha) >= 1 - delta - ROUNDING
+        return probability(sites, scores, orders, ranks, 1 - alpha) >= 1 - delta - min(ROUNDING, 1e-6 * delta)
 
     orders, ranks = _frontier(sites, scores, valid, alpha)
     return min(_pairs(sites, scores, orders, ranks), key=lambda pair: pair.mean, default=None)
@@ -148,7 +148,7 @@ def _candidates(sites: int, scores: int, alpha: float) -> list[Pair]:
     """Return the smallest valid rank of each order, with its law."""
 
     def valid(orders: Ints, ranks: Ints) -> npt.NDArray[np.bool_]:
-        return moments(sites, scores, orders, ranks)[0] >= 1 - alpha - ROUNDING
+        return moments(sites, scores, orders, ranks)[0] >= 1 - alpha - min(ROUNDING, 1e-6 * alpha)
 
     return _pairs(sites, scores, *_frontier(sites, scores, valid, alpha))
 
