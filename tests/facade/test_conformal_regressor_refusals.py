@@ -136,6 +136,6 @@ def test_settings_are_checked_before_any_site_is_scored() -> None:
 
     model = Asked().fit([[0.0], [1.0]], [0.0, 1.0])
     for wrong, words in (({"epsilon": 1.0}, "public maximum"), ({"bins": 5}, "bins belongs"), ({"rule": "x"}, "rule")):
-        c = FederatedConformalRegressor(model, prefit=True, **wrong)  # type: ignore[arg-type]
+        c = FederatedConformalRegressor(model, prefit=True, **wrong)
         with pytest.raises(sv.BadInput, match=words):
             c.conformalize({"north": ([[0.0], [1.0]], [0.0, 1.0])})

@@ -110,7 +110,7 @@ class ConformalThreshold(Threshold):
         """Return what is worth knowing before the threshold is used."""
         found = []
         short = [
-            f"{name!r} ({fact.size:,} scores, asked for its {max(asked):,}th smallest)"
+            f"{name!r} ({fact.size:,} scores, asked for order {max(asked):,})"
             for name, fact, asked in zip(self.names, self.facts, self.plan.orders, strict=True)
             if math.isinf(fact.epsilon) and max(asked) > fact.size
         ]

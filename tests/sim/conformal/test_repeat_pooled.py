@@ -30,15 +30,15 @@ def agree(fast: Repeated, slow: list[int], bins: int) -> bool:
 
 
 def test_one_record_one_question() -> None:
-    sizes, epsilons, bins = [900, 2000], [3.0, 2.0], 8
+    sizes, epsilons, bins = [120, 200], [4.0, 3.0], 6
     choice, edges = choose_local(sizes, epsilons, bins), LAW.edges(bins)
     scores, source = dice(1).generator(), dice(2)
     slow = []
-    for _ in range(400):
+    for _ in range(200):
         records = [Records(LAW.quantile(scores.random(size))) for size in sizes]
         slow.append(ask_tallies(records, epsilons, edges, choice, source.split(1)[0]))
     assert agree(repeat_local(choice, LAW, edges, 20_000, 3), slow, bins)
-    assert not agree(repeat_local(choice, score_law("half-normal"), edges, 400, 3), slow, bins)
+    assert not agree(repeat_local(choice, score_law("half-normal"), edges, 200, 3), slow, bins)
 
 
 @pytest.mark.parametrize("epsilon", [1.0, math.inf])

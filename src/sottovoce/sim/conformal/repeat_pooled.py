@@ -24,7 +24,7 @@ def repeat_local(choice: PooledChoice, law: ScoreLaw, edges: Floats, replication
     >>> from sottovoce.design.coverage.pooled_local import choose_local
     >>> from sottovoce.sim.conformal.score_laws import score_law
     >>> law = score_law("exponential")
-    >>> found = repeat_local(choose_local([9000] * 2, [2.0] * 2), law, law.edges(16), 400, seed=1)
+    >>> found = repeat_local(choose_local([900] * 2, [4.0] * 2, bins=8), law, law.edges(8), 400, seed=1)
     >>> found.mean > 0.9
     True
     """
@@ -47,7 +47,7 @@ def repeat_aggregate(
     >>> from sottovoce.design.coverage.pooled_aggregate import choose_aggregate
     >>> from sottovoce.sim.conformal.score_laws import score_law
     >>> law = score_law("exponential")
-    >>> found = repeat_aggregate(choose_aggregate(1000, 5, 1.0), 1000, law, law.edges(32), 400, seed=1)
+    >>> found = repeat_aggregate(choose_aggregate(1000, 5, 1.0, bins=8), 1000, law, law.edges(8), 400, seed=1)
     >>> found.mean > 0.9
     True
     """
