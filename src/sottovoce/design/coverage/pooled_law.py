@@ -18,6 +18,7 @@ Ints = npt.NDArray[np.int64]
 OUTSIDE = 38.0  # minus the logarithm of the mass outside the window
 NOTHING = -40.0  # logarithm of a characteristic function that adds nothing
 PIECE = 1 << 20  # entries of the characteristic function held at once
+GROUP = 32  # tail probabilities treated together
 
 
 class Crowd(NamedTuple):
@@ -71,6 +72,9 @@ def failures(count: PooledCount, thresholds: Sequence[int], tails: Floats) -> Fl
     array([[0.25, 0.  ],
            [0.75, 0.  ]])
     """
+    if len(tails) > GROUP:  # where counts hardly vary they need all frequencies, which elsewhere are nothing
+        groups = np.array_split(tails, math.ceil(len(tails) / GROUP))
+        return np.hstack([failures(count, thresholds, group) for group in groups])
     spread, noise = binomial_reach(count, tails), noise_reach(count.ratio, max(count.terms))
     middles = count.mean(tails)
     first = max(math.floor(np.min(middles) - spread), 0) - noise
