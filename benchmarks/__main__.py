@@ -5,6 +5,11 @@ import os
 
 from benchmarks import (
     answers,
+    conformal_pooled,
+    conformal_private,
+    conformal_real,
+    conformal_speed,
+    conformal_spread,
     integration,
     integration_table_b2,
     regression_default,
@@ -26,6 +31,11 @@ PARTS = (
     "regression-errors",
     "integration",
     "integration-table-b2",
+    "conformal-speed",
+    "conformal-spread",
+    "conformal-private",
+    "conformal-pooled",
+    "conformal-real",
 )
 
 
@@ -54,6 +64,16 @@ def main() -> None:
         integration.run(max(options.replications, 400), options.jobs)
     if "integration-table-b2" in options.parts:
         integration_table_b2.run(max(options.replications, 2000))
+    if "conformal-speed" in options.parts:
+        conformal_speed.run()
+    if "conformal-spread" in options.parts:
+        conformal_spread.run(max(options.replications, 4000))
+    if "conformal-private" in options.parts:
+        conformal_private.run(max(options.replications, 4000))
+    if "conformal-pooled" in options.parts:
+        conformal_pooled.run(max(options.replications, 4000))
+    if "conformal-real" in options.parts:
+        conformal_real.run()
 
 
 if __name__ == "__main__":

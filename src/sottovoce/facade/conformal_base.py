@@ -1,6 +1,7 @@
 """What every conformal threshold tells, however it was made: its value, its promise, its sites and their privacy."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,7 +39,7 @@ class SiteFacts(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Threshold:
+class Threshold(ABC):
     """A threshold for scores; print it, or `summary()`, for a table."""
 
     value: float
@@ -54,14 +55,14 @@ class Threshold:
     hints: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @property
+    @abstractmethod
     def coverage(self) -> float:
         """Return the mean coverage over calibrations, or what it is at least."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def confidence(self) -> float:
         """Return the probability that one calibration covers at least 1 - alpha, or what it is at least."""
-        raise NotImplementedError
 
     @property
     def spread(self) -> float:
@@ -89,19 +90,19 @@ class Threshold:
         raise BadInput(f"mechanism {self.mechanism!r} knows bounds of its coverage, and no law; plot report(scores).")
 
     @property
+    @abstractmethod
     def promise(self) -> str:
         """Return what is protected, and what is not."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def infinite_chance(self) -> float:
         """Return the chance (at most) of an infinite set even if no score lies beyond the grid."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def warnings(self) -> tuple[str, ...]:
         """Return what is worth knowing before the threshold is used."""
-        raise NotImplementedError
 
     @property
     def alpha(self) -> float:
@@ -156,9 +157,9 @@ class Threshold:
 
         return plot_law(self, path)
 
+    @abstractmethod
     def summary(self) -> str:
         """Return a table of the promise, the threshold and the sites."""
-        raise NotImplementedError
 
     def __str__(self) -> str:
         return self.summary()

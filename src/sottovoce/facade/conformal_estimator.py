@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy.typing as npt
@@ -20,31 +21,31 @@ from sottovoce.facade.conformal_sites import check_rows, read_pairs, refuse_shar
 _PASSED = ("epsilon", "bins", "grid", "mechanism", "guarantee", "delta", "rule", "statistics", "exact")
 
 
-class ConformalEstimator(BaseEstimator):  # type: ignore[misc]
+class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     """A model of scikit-learn, and a threshold of its scores from many sites; scores and calibration data are not kept.
 
     A subclass knows its models, reads responses, and scores them.
     """
 
+    @abstractmethod
     def _default(self) -> Any:
         """Return the model for whoever gives none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _models(self) -> tuple[Any, ...]:
         """Return the models to fit, or those that are fitted already."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _responses(self, y: Any, name: str) -> npt.NDArray[Any]:
         """Read the responses of a site into a contiguous array."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _site_scores(self, X: Any, responses: npt.NDArray[Any], name: str) -> Floats:  # noqa: N803
         """Score the records of a site."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _ends(self) -> tuple[Any, Any]:
         """Return the smallest and the largest score, as public as the settings."""
-        raise NotImplementedError
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:  # noqa: N803
         """Fit the model, forgetting any threshold before; a model that is ``prefit`` is taken as it is.

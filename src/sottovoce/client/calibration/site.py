@@ -45,8 +45,6 @@ class CalibrationSite:
     def __init__(self, scores: Records, budget: float, dice: Dice | None = None) -> None:
         if not budget > 0:
             raise BadInput(f"the budget of a site must be positive, not {budget!r}; give math.inf for no privacy.")
-        if not budget > 0:
-            raise BadInput(f"the budget of a site must be positive, not {budget!r}; give math.inf to send scores.")
         self._scores, self._budget = scores, budget
         self._dice: Dice = SystemDice() if dice is None else dice
         self._asked: Query | None = None
