@@ -19,7 +19,7 @@ from sottovoce.facade.conformal_settings import Settings
 
 Floats = npt.NDArray[np.float64]
 
-GROWTH, MOST = 1.3, 1e6  # of the search for a sufficient number of scores
+LEAP, HALVINGS, MOST = 8.0, 3, 100_000_000  # of the search for a sufficient number of scores
 OFTEN = 0.5  # of infinite sets by noise alone: beyond it a private answer is not worth its budget
 
 
@@ -112,10 +112,10 @@ def _too_few(sites: Sequence[SiteFacts], settings: Settings, cells: int) -> str:
     total = sum(site.size for site in sites)
     held = f"{total:,} score{'' if total == 1 else 's'}"
     level, alpha = 1 - settings.alpha, settings.alpha
-    promise = f"cover {level:.6g}" + (f" with confidence {1 - settings.delta:.6g}" if settings.conditional else "")
+    promise = f"cover {level:.10g}" + (f" with confidence {1 - settings.delta:.10g}" if settings.conditional else "")
     if settings.mechanism is not None:
         found = _private_needed(sites, settings, cells)
-        enough = "more than a million" if found is None else f"about {found:,}"
+        enough = f"not even {MOST:,}" if found is None else f"about {found:,}"
         return (
             f"no finite set can {promise} from {held} at {len(sites):,} site{'' if len(sites) == 1 else 's'} with "
             f"these budgets; {enough} would do: add scores, raise epsilon, or raise alpha."
@@ -139,18 +139,22 @@ def _too_few(sites: Sequence[SiteFacts], settings: Settings, cells: int) -> str:
 
 
 def _private_needed(sites: Sequence[SiteFacts], settings: Settings, cells: int) -> int | None:
-    """Return about how many scores these sites would need, all growing alike; None if more than a million."""
-    grown = list(sites)
-    while sum(site.size for site in grown) < MOST:
-        grown = [SiteFacts(math.ceil(GROWTH * site.size), site.epsilon) for site in grown]
-        facts = sorted(set(grown))
-        kinds = [_kind(fact, settings, cells) for fact in facts]
-        number = [grown.count(fact) for fact in facts]
-        found = choose(kinds, number, aim_of(settings))
-        if found is not None and not _useless(kinds, number, found, settings):
-            break
-    else:
+    """Return about how many scores sites like these would need, shared out evenly; None if not even MOST would do."""
+    total, number, least = sum(site.size for site in sites), len(sites), (1 - settings.alpha) / settings.alpha
+    epsilon = sorted(site.epsilon for site in sites)[number // 2]
+
+    def enough(scores: float) -> bool:
+        kinds = (_kind(SiteFacts(max(math.ceil(scores / number), 1), epsilon), settings, cells),)
+        found = choose(kinds, (number,), aim_of(settings))
+        return found is not None and not _useless(kinds, (number,), found, settings)
+
+    low, high = float(total), max(LEAP * total, least)
+    while high <= MOST and not enough(high):
+        low, high = high, LEAP * high
+    if high > MOST:
         return None
-    rough = sum(site.size for site in grown)
-    digits = int(10 ** max(len(str(rough)) - 2, 0))
-    return math.ceil(rough / digits) * digits
+    for _ in range(HALVINGS):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    digits = int(10 ** max(len(str(math.ceil(high))) - 2, 0))
+    return math.ceil(high / digits) * digits

@@ -1,5 +1,6 @@
 """Exact comparison of integer ratios with exponentials, so that epsilon is computed and never believed."""
 
+import functools
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -7,6 +8,7 @@ from fractions import Fraction
 _DIGITS = 80  # far beyond the 2^62 faces of a die: no ratio of such integers comes this close to exp(epsilon)
 
 
+@functools.lru_cache(maxsize=1024)
 def exponential(epsilon: float) -> Fraction:
     """Return exp(epsilon) to 80 digits as a fraction."""
     with localcontext() as context:
@@ -14,6 +16,7 @@ def exponential(epsilon: float) -> Fraction:
         return Fraction(Decimal(epsilon).exp())
 
 
+@functools.lru_cache(maxsize=1024)
 def logarithm(ratio: Fraction) -> float:
     """Return the float nearest to the logarithm of a ratio of integers."""
     with localcontext() as context:

@@ -92,8 +92,10 @@ def test_refusals_say_how_many_records() -> None:
         return Promise((0,), 1.0, 1.0, infinite)
 
     refuse_infinite(promise(0.5), 100, lambda factor: promise(1.0), "or more")
-    with pytest.raises(Refused, match=r"100 records .* 80% of the studies; bring about 660 records, or more\.$"):
+    with pytest.raises(Refused, match=r"100 records .* 80% of the studies; bring about 800 records, or more\.$"):
         refuse_infinite(promise(0.8), 100, lambda factor: promise(0.4 if factor > 5 else 0.9), "or more")
+    with pytest.raises(Refused, match=r"bring more than 100,000,000 records, or more\.$"):
+        refuse_infinite(promise(0.8), 100, lambda factor: promise(0.9), "or more")
 
 
 @pytest.mark.parametrize(

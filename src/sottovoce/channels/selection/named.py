@@ -1,5 +1,6 @@
 """Selections by the names that a study and a query know."""
 
+import functools
 from collections.abc import Callable
 
 from sottovoce.channels.selection.exponential import Exponential, exponential
@@ -17,6 +18,7 @@ _MADE: dict[str, Callable[[int, int, int, float], Mechanism]] = {
 SELECTIONS = tuple(_MADE)
 
 
+@functools.lru_cache(maxsize=4096)  # sites of one size are asked alike
 def selection(name: str, size: int, order: int, cells: int, epsilon: float) -> Mechanism:
     """Return the mechanism of a name for a site of some size.
 

@@ -26,7 +26,8 @@ POINTS = 1 << 14  # levels of the grid on which the worst law is sought
 ROUNDING = 1e-8  # added to the miss probability for the errors of the spline and of the sums
 FLAT = 24.0  # minus the logarithm of what a comparison may still fail or succeed at the ends of the window
 TRIES, NEAR = 30, 1e-5  # tries at most, and how near the mean coverage comes to 1 - alpha if thresholds let it
-GROWTH, MOST_GROWTH = 1.6, 1e6  # steps of the search for a sufficient number of records, and its end
+LEAP, HALVINGS = 8.0, 2  # steps of the search for a sufficient number of records, and how often the last is halved
+MOST_RECORDS = 100_000_000
 OFTEN = 0.5  # of infinite sets although no score lies above the grid: beyond it an answer is refused
 
 
@@ -131,15 +132,22 @@ def refuse_infinite(promise: Promise, records: int, grown: Callable[[float], Pro
     """
     if promise.infinite <= OFTEN:
         return
-    factor = GROWTH
-    while grown(factor).infinite > OFTEN and factor < MOST_GROWTH:
-        factor *= GROWTH
-    needed = math.ceil(records * factor)
-    digits = 10 ** max(0, len(str(needed)) - 2)
+    enough, factor = None, LEAP
+    while enough is None and records * factor < MOST_RECORDS:
+        enough = factor if grown(factor).infinite <= OFTEN else None
+        factor *= LEAP
+    if enough is None:
+        needed = f"more than {MOST_RECORDS:,}"
+    else:
+        low = enough / LEAP
+        for _ in range(HALVINGS):
+            middle = math.sqrt(low * enough)
+            low, enough = (low, middle) if grown(middle).infinite <= OFTEN else (middle, enough)
+        digits = int(10 ** max(0, len(str(math.ceil(records * enough))) - 2))
+        needed = f"about {math.ceil(records * enough / digits) * digits:,}"
     raise Refused(
         f"{records:,} records cannot give a finite set at this alpha and budget: noise alone would exceed the "
-        f"threshold in {promise.infinite:.0%} of the studies; bring about {math.ceil(needed / digits) * digits:,} "
-        f"records, {advice}."
+        f"threshold in {promise.infinite:.0%} of the studies; bring {needed} records, {advice}."
     )
 
 

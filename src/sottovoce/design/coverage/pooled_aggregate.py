@@ -5,12 +5,16 @@ variables; the thresholds are set so that all comparisons fail equally often at 
 share records and noise, so the worst law uses that a scan misses only if each single comparison fails.
 """
 
+import math
+
 from sottovoce.channels.selection.polya import polya
 from sottovoce.design.coverage.pooled import Guarantee, PooledChoice, grown, promised, refuse_infinite
-from sottovoce.design.coverage.pooled_law import Crowd, PooledCount
+from sottovoce.design.coverage.pooled_law import Crowd, PooledCount, noise_reach
 from sottovoce.design.coverage.pooled_worst import worst_of_any
-from sottovoce.errors import BadInput
+from sottovoce.errors import BadInput, Refused
 
+DROWNED = 1.5  # times the records that may be missed: noise of so many leaves no finite set
+FARTHEST = 400_000  # counts that noise may reach; the time to compute its law grows with it
 LARGEST = 1 << 30  # records: their counts and the noise must fit signed integers of 32 bits
 
 
@@ -62,6 +66,18 @@ def choose_aggregate(
             f"{LARGEST:,} records."
         )
     noise = polya(epsilon, sites)
+    if math.sqrt(noise.variance) > DROWNED * alpha * total:
+        needed = math.ceil(math.sqrt(noise.variance * bins) / alpha)
+        digits = int(10 ** max(0, len(str(needed)) - 2))
+        raise Refused(
+            f"{total:,} records cannot give a finite set at this alpha and budget: noise would drown the few that may "
+            f"be missed; bring about {math.ceil(needed / digits) * digits:,} records, or a larger budget."
+        )
+    if noise_reach(float(noise.ratio), bins) > FARTHEST:
+        raise BadInput(
+            f"epsilon {epsilon!r} adds too much noise to {bins} cells for its law to be computed; give a larger "
+            "budget, fewer bins, or choose mechanism 'sparse-vector'."
+        )
     count = PooledCount((Crowd(total, 1, 0.0, 1.0),), float(noise.ratio), tuple(range(bins, 0, -1)))
     promise = promised(count, worst_of_any, alpha, guarantee, delta)
     refuse_infinite(
