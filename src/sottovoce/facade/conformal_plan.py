@@ -19,7 +19,7 @@ from sottovoce.facade.conformal_settings import Settings
 
 Floats = npt.NDArray[np.float64]
 
-LEAP, HALVINGS, MOST = 8.0, 3, 100_000_000  # of the search for a sufficient number of scores
+LEAP, HALVINGS, MOST = 8.0, 2, 10_000_000  # of the search for a sufficient number of scores
 OFTEN = 0.5  # of infinite sets by noise alone: beyond it a private answer is not worth its budget
 
 

@@ -93,6 +93,17 @@ def test_too_few_records_say_how_many() -> None:
         choose_aggregate(5, 1, 2.0, bins=4)
 
 
+@pytest.mark.parametrize(("total", "epsilon"), [(1_000, 0.01), (1_000, 1e-6), (10**6, 1e-5)])
+def test_noise_that_drowns_everything_is_refused_at_once(total: int, epsilon: float) -> None:
+    with pytest.raises(Refused, match=r"noise would drown the few that may be missed; bring about [\d,]+ records"):
+        choose_aggregate(total, 3, epsilon)
+
+
+def test_a_law_that_would_take_minutes_is_refused() -> None:
+    with pytest.raises(BadInput, match="adds too much noise to 32 cells for its law to be computed"):
+        choose_aggregate(10**8, 3, 1e-4)
+
+
 @pytest.mark.parametrize(("total", "bins"), [(0, 4), (1 << 30, 4), (100, 0)])
 def test_no_sum(total: int, bins: int) -> None:
     with pytest.raises(BadInput, match="make no sum"):

@@ -5,6 +5,7 @@
 """
 
 import functools
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -16,6 +17,7 @@ from sottovoce.errors import BadInput
 
 BITS = 100  # a weight reaches 2^-100 of the largest before the table is flat
 MOST = 1 << 29  # bits in one table: 64 MB
+_TOO_LONG = "this selection needs tables beyond 64 MB; choose the sparse vector, which needs none."
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +55,9 @@ def table(numerator: int, length: int, bits: int = BITS) -> Table:
     >>> table(1 << 63, 9, bits=3).weights, table(1 << 63, 9).steepest
     ((8, 4, 2, 1), Fraction(2, 1))
     """
+    falls = -math.log(numerator / 2.0**64)  # a step; the table is flat when all bits have fallen
+    if min(length, bits * math.log(2) / max(falls, 1e-19)) * bits > 4 * MOST:
+        raise BadInput(_TOO_LONG)
     weights, held = [1 << bits], bits
     steep, flat = 1, 1
     while len(weights) <= length:
@@ -65,5 +70,5 @@ def table(numerator: int, length: int, bits: int = BITS) -> Table:
         weights.append(lower)
         held += lower.bit_length()
         if held > MOST:
-            raise BadInput("this selection needs tables beyond 64 MB; choose the sparse vector, which needs none.")
+            raise BadInput(_TOO_LONG)
     return Table(tuple(weights), Fraction(steep, flat))
