@@ -126,7 +126,7 @@ def check_report(scores: SiteTable, weights: Any, level: Any, epsilon: Any, call
 def _goal(threshold: Any, alpha: Any) -> _Goal:
     """Read a threshold, or a number with its alpha."""
     if hasattr(threshold, "alpha") and hasattr(threshold, "coverage"):
-        if alpha is not None and alpha != threshold.alpha:
+        if alpha is not None and number(alpha, "alpha") != threshold.alpha:
             raise BadInput(f"alpha {alpha!r} is not that of the threshold, {threshold.alpha!r}; leave it out.")
         return _Goal(float(threshold.value), float(threshold.alpha), threshold)
     value = number(threshold, "threshold")

@@ -50,15 +50,17 @@ def predict(made: Any, table: SiteTable, weights: Sequence[float]) -> tuple[Pred
         return None, "of a plain number it is not known how it was made"
     if made.epsilon is not None:
         return None, "the threshold was made with noise, and a site's value is not one of its scores"
-    absent = [name for name in made.orders if name not in table.names]
+    asked_of, sizes, votes = made.orders, made.sizes, made.votes  # made anew at each call
+    places = {name: place for place, name in enumerate(table.names)}
+    absent = [name for name in asked_of if name not in places]
     if absent:
         return None, f"site {absent[0]!r} took part in the threshold and has no scores here"
     pooled = PooledScores(table.records)
-    voters = [table.names.index(name) for name in made.orders]
+    voters = [places[name] for name in asked_of]
     asked = Asked(
-        tuple(int(made.sizes[name]) for name in made.orders),
-        tuple(tuple(map(int, orders)) for orders in made.orders.values()),
-        tuple(int(made.votes[name]) for name in made.orders),
+        tuple(int(sizes[name]) for name in asked_of),
+        tuple(tuple(map(int, orders)) for orders in asked_of.values()),
+        tuple(int(votes[name]) for name in asked_of),
         int(made.choice.rank),
     )
     averages = np.zeros(len(table.names))

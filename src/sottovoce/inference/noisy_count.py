@@ -7,6 +7,7 @@ as 0 or ``n``: that loses a little, and keeps an unlucky noise from refuting eve
 noise, and the interval is theirs.
 """
 
+import functools
 import math
 from typing import Any
 
@@ -21,6 +22,7 @@ HALVINGS = 60
 Floats = npt.NDArray[np.float64]
 
 
+@functools.lru_cache(maxsize=4096)  # many sites may have few records each, and so few different counts
 def limits(count: int, n: int, level: float, ratio: float) -> tuple[float, float]:
     """Return the shares that a noisy count out of ``n`` does not refute.
 

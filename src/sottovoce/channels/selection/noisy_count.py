@@ -13,6 +13,8 @@ from sottovoce.channels.selection.geometric import SMALLEST, WORD, ratio
 from sottovoce.errors import BadInput
 from sottovoce.protocol.exact import exponential, logarithm, within
 
+LARGEST = 1000.0  # no noise of 64 bits could spend a tenth of it
+
 
 @dataclass(frozen=True)
 class NoisyCount:
@@ -50,8 +52,11 @@ def noisy_count(epsilon: float) -> NoisyCount:
     >>> noise.epsilon <= 1.0 < noise.epsilon + 1e-12, round(noise.fall, 6)
     (True, 0.367879)
     """
-    if not SMALLEST <= epsilon < math.inf:
-        raise BadInput(f"epsilon {epsilon!r} makes no noisy count; give a finite budget of at least {SMALLEST:g}.")
+    if not SMALLEST <= epsilon <= LARGEST:
+        raise BadInput(
+            f"epsilon {epsilon!r} makes no noisy count; give a finite budget of at least {SMALLEST:g} and at most "
+            f"{LARGEST:g}."
+        )
     noise = NoisyCount(math.ceil(WORD / exponential(epsilon)))
     if not within(noise.ratio, epsilon):
         raise BadInput(f"this noisy count costs {noise.epsilon!r}, more than its budget {epsilon!r}.")
