@@ -1,0 +1,1 @@
+"""Cells of the paper on federated quantiles (Cai, Hu and Wu)."""

@@ -1,0 +1,1 @@
+"""Cells of the paper on data integration (Cai, Hu and Wu)."""
