@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "sottovoce"
-GONE = ("client", "sim", "engine", "facade", "cli", "__main__.py")
+GONE = ("client", "sim", "engine", "facade", "reproduce", "cli", "__main__.py")
 
 SCRIPT = """
 import importlib, math, pkgutil, sys
@@ -21,7 +21,7 @@ seen = []
 for found in pkgutil.walk_packages(sottovoce.__path__, "sottovoce."):
     importlib.import_module(found.name)
     seen.append(found.name)
-for room in ("client", "sim", "engine", "facade", "cli"):
+for room in ("client", "sim", "engine", "facade", "reproduce", "cli"):
     try:
         importlib.import_module("sottovoce." + room)
     except ModuleNotFoundError:
