@@ -7,16 +7,15 @@ from pathlib import Path
 
 from sottovoce.sim.integration.table_b2 import METHODS, POWERS, SHIFTS, Cell, coverage
 
-PRINTED = Path(__file__).parents[1] / "papers" / "data-integration" / "table-b2.csv"
+PRINTED = Path(__file__).parents[1] / "papers" / "data-integration" / "table-b2.print.csv"
 SEED = 2024
 
 
 def printed() -> dict[tuple[float, str, float], float]:
     with PRINTED.open(newline="") as lines:
         return {
-            (float(row["beta"]), row["method"], float(row["bias"])): float(row["value"])
+            (float(row["beta"]), row["method"], float(row["bias"])): 100 * float(row["value"])
             for row in csv.DictReader(lines)
-            if row["quantity"] == "coverage_percent"
         }
 
 

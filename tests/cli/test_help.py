@@ -18,7 +18,7 @@ PINNED = f"typer=={version('typer')}" in (Path(__file__).parents[2] / "constrain
 
 
 @pytest.mark.skipif(not PINNED, reason="the words around the words are those of the typer in constraints.txt")
-@pytest.mark.parametrize("command", ["", "quantile", "integrate", "regress", "conformal", "demo"])
+@pytest.mark.parametrize("command", ["", "quantile", "integrate", "regress", "conformal", "reproduce", "demo"])
 def test_help_is_as_kept(command: str) -> None:
     """Write the files anew with WRITE_GOLDEN=1, and read what changed."""
     words = [word for word in (command, "--help") if word]
@@ -32,7 +32,9 @@ def test_help_is_as_kept(command: str) -> None:
     assert done.stdout == kept.read_text()
 
 
-@pytest.mark.parametrize("command", [[], ["regress"], ["integrate"], ["conformal"]], ids=lambda words: "".join(words))
+@pytest.mark.parametrize(
+    "command", [[], ["regress"], ["integrate"], ["conformal"], ["reproduce"]], ids=lambda words: "".join(words)
+)
 def test_the_module_runs_and_help_loads_nothing_heavy(command: list[str]) -> None:
     code = (
         f"import sys, runpy; sys.argv = {['sottovoce', *command, '--help']!r}\n"

@@ -114,7 +114,7 @@ def options_of(command: str) -> set[str]:
 
 def test_the_options_of_the_readme_are_those_of_the_commands() -> None:
     elsewhere = README
-    commands = ("regress", "integrate", "conformal")
+    commands = ("regress", "integrate", "conformal", "reproduce")
     for command in commands:
         before, _, rest = elsewhere.partition(f"### The command {command}\n")
         section, heading, after = re.split(r"^(#{1,3} )", rest, maxsplit=1, flags=re.MULTILINE)

@@ -13,6 +13,7 @@ from sottovoce.cli.demo import demo
 from sottovoce.cli.integrate import integrate
 from sottovoce.cli.quantile import quantile
 from sottovoce.cli.regress import regress
+from sottovoce.cli.reproduce import reproduce
 from sottovoce.cli.several import SeveralTests
 
 app = typer.Typer(
@@ -27,6 +28,7 @@ app.command()(quantile)
 app.command()(integrate)
 app.command()(regress)
 app.command(cls=SeveralTests)(conformal)
+app.command()(reproduce)
 app.command()(demo)
 
 
