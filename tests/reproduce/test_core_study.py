@@ -139,3 +139,26 @@ def test_a_recipe_that_is_not_there_is_refused_by_name() -> None:
         recipes.find("federated.nothing")
     with pytest.raises(BadInput, match=r"there is no recipe 'nothing\.walk'"):
         recipes.find("nothing.walk")
+
+
+def test_what_is_found_does_not_depend_on_the_number_of_processes(tmp_path: Path) -> None:
+    table = """
+title = "Table 1. Two cells"
+recipe = "regression.trajectory"
+replications = 2
+rows = ["tau"]
+quantities = ["error"]
+[[cells]]
+tau = [0.5, 0.75]
+p = 1
+epsilon = 2.0
+until = 3000
+step = "normalised"
+"""
+    (tmp_path / "a-paper").mkdir()
+    (tmp_path / "a-paper" / "table-1.toml").write_text(table)
+    asked = [read_item(tmp_path / "a-paper" / "table-1.toml")]
+    (alone,) = study.reproduce(asked, tmp_path / "one", jobs=1)
+    (together,) = study.reproduce(asked, tmp_path / "two", jobs=2)
+    assert alone.rows == together.rows
+    assert len({row.measures["error"].value for row in alone.rows}) == len(alone.rows) > 2
