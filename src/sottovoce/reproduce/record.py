@@ -1,4 +1,4 @@
-"""What was found, as a CSV file beside the print: one line a number, with its error, seedless and machineless."""
+"""What was found, as a CSV file beside the print: one line a number, with its error and its replications."""
 
 import csv
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sottovoce.reproduce.cell import Row, plain
 from sottovoce.reproduce.item import Item
+from sottovoce.reproduce.measure import Measure
 
 
 def record(item: Item, rows: Sequence[Row], path: Path | None = None) -> Path:
@@ -19,8 +20,22 @@ def record(item: Item, rows: Sequence[Row], path: Path | None = None) -> Path:
         for row in rows:
             places = [plain(row.where[key]) if key in row.where else "" for key in keys]
             for quantity, measure in row.measures.items():
-                writer.writerow([*places, quantity, f"{measure.value:.6g}", f"{measure.error:.2g}", measure.n])
+                writer.writerow([*places, quantity, f"{measure.value:.6g}", f"{measure.error:.3g}", measure.n])
     return target
+
+
+def recorded(item: Item) -> list[Row]:
+    """Return the rows that were recorded of an item, without curves; none if there is no record."""
+    if not item.ours_file.exists():
+        return []
+    rows: dict[tuple[tuple[str, str], ...], Row] = {}
+    with item.ours_file.open(newline="", encoding="utf-8") as lines:
+        for line in csv.DictReader(lines):
+            quantity = line.pop("quantity")
+            measure = Measure(float(line.pop("value")), float(line.pop("error")), int(line.pop("replications")))
+            where = {key: text for key, text in line.items() if text}
+            rows.setdefault(tuple(where.items()), Row(dict(where), {}, {})).measures[quantity] = measure
+    return list(rows.values())
 
 
 def _keys(item: Item, rows: Sequence[Row]) -> list[str]:
