@@ -36,10 +36,10 @@ def test_each_printed_number_has_one_cell_a_reading(name: str) -> None:
     keys = [key for key in (printed[0] if printed else {}) if key not in ("quantity", "value")]
     readings: dict[tuple[str, ...], list[str]] = {}
     for cell in cells:
-        readings.setdefault(tuple(plain(cell[key]) for key in keys), []).append(str(cell["reading"]))
+        readings.setdefault(tuple(plain(cell[key]) for key in keys), []).extend(walk.readings_of(cell))
     for line in printed:
         found = readings[tuple(plain(line[key]) for key in keys)]
-        assert sorted(found) in (["fixed", "fresh"], ["fresh"])
+        assert sorted(found) == ["authors", "fresh"]
     assert item.kind == "figure" or any(cell["method"] == "default" for cell in cells)
 
 
@@ -63,13 +63,27 @@ def test_what_a_setting_changes() -> None:
     assert walk.rounds_of(many).sum() == 2 + 5 * 38
 
 
-def test_fixed_records_are_those_of_the_data_set_alone() -> None:
-    setting = {**SMALL, "method": "C1", "reading": "fixed"}
-    scene = walk.scene_of(setting)
-    assert (walk.data_of(setting, scene) == walk.data_of({**setting, "rate": 0.9}, walk.scene_of(setting))).all()
-    assert run("federated.walk", setting) != run("federated.walk", {**setting, "data_set": 2})
-    longest = walk.data_of({"rounds": 40}, scene)
-    assert len(longest) == walk.rounds_of({"method": "Log", "rounds": 40}).sum()
+def test_one_data_set_serves_all_rates() -> None:
+    setting = {**SMALL, "method": "C1", "reading": "authors"}
+    one, two = (walk.plan_of({**setting, "rate": rate}, walk.scene_of(setting)).data for rate in (0.25, 0.9))
+    assert one is not None
+    assert two is not None
+    assert (one == two).all()
+    assert run("federated.walk", setting) != run("federated.walk", {**setting, "data_seed": 2})
+
+
+def test_what_the_authors_drew_anew_stands_under_both_readings() -> None:
+    setting = {**SMALL, "method": "Single", "reading": "both"}
+    theirs, fresh = run("federated.walk", setting)
+    assert (theirs.where["reading"], fresh.where["reading"]) == ("authors", "fresh")
+    assert theirs.measures == fresh.measures
+
+
+def test_sites_that_do_not_talk_go_to_their_own_levels() -> None:
+    setting = {**SMALL, "method": "DC", "reading": "fresh"}
+    assert (
+        run("federated.walk", setting)[0].measures != run("federated.walk", {**setting, "levels": "common"})[0].measures
+    )
 
 
 def test_both_intervals_stand_around_the_same_estimates() -> None:

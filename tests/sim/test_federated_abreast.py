@@ -100,6 +100,14 @@ def test_only_the_chosen_sites_count_in_the_average() -> None:
     assert (points == middle).all()
 
 
+def test_sites_spend_records_only_when_chosen() -> None:
+    data = np.array([[1.0, -1.0], [2.0, -2.0]])
+    turns, points = np.array([0, 1]), np.zeros(2)
+    abreast.ask_own(points, np.full(2, 0.5), data[:, 0], turns, np.array([1.0, 0.0]), 1.0, -1.0, 1.0)
+    assert turns.tolist() == [1, 1]
+    assert points.tolist() == [1.0, 0.0]
+
+
 @compiled
 @pytest.mark.parametrize(("scenario", "rate"), [("Homo", 0.25), ("Hete L", "hetero")])
 def test_fresh_letters_follow_the_law_of_the_method_itself(scenario: str, rate: float | str) -> None:

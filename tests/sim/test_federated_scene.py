@@ -1,14 +1,18 @@
+import os
+
 import numpy as np
 import pytest
 
 from sottovoce.errors import BadInput
-from sottovoce.sim.federated.replicate import Plan, single
+from sottovoce.sim.federated.replicate import Plan, federated, single
 from sottovoce.sim.federated.rounds import rounds_given, rounds_within, steps
-from sottovoce.sim.federated.scene import LOCATIONS, SCENARIOS, Scene
+from sottovoce.sim.federated.scene import FAMILIES, SCENARIOS, Scene
 from sottovoce.sim.federated.staged import staged
 
+compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="too long uncompiled")
 
-@pytest.mark.parametrize("family", LOCATIONS)
+
+@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("tau", [0.3, "low", "high", 0.8])
 def test_the_truth_is_where_the_sites_reach_the_level(family: str, scenario: str, tau: float | str) -> None:
@@ -31,18 +35,34 @@ def test_the_printed_oracle_lengths_fix_levels_and_rates() -> None:
 
 
 def test_sites_that_do_not_talk_are_biased_as_printed() -> None:
-    for family, printed in (("normal", (0.129, 0.0143, 0.193)), ("cauchy", (0.295, 0.0481, 0.382))):
-        found = [abs(Scene(family, "Hete L", tau, 0.9).divide_and_conquer_bias) for tau in (0.3, 0.5, 0.8)]
-        assert np.allclose(found, printed, atol=0.015)
+    # the errors of DC at rate .9 with 50,000 records, which hardly move any more
+    for scenario, tau, printed in (("Hete L", 0.3, 0.129), ("Hete L", 0.8, 0.193), ("Homo", "high", 0.0132)):
+        assert abs(Scene("normal", scenario, tau, 0.9).divide_and_conquer_bias) == pytest.approx(printed, abs=0.005)
 
 
 def test_a_data_set_belongs_to_family_scenario_and_horizon_alone() -> None:
     scene = Scene("normal", "Hete L", 0.3, 0.25)
     data = scene.data_set(50)
     assert (data == Scene("normal", "Hete L", 0.8, "hetero").data_set(50)).all()
-    assert not (data == scene.data_set(50, number=2)).any()
+    assert not (data == scene.data_set(50, seed=2)).any()
+    assert (data[:40, 0] == scene.data_set(40)[:, 0]).all()
     assert not (data[:40] == scene.data_set(40)).all()
     assert abs(data.mean(axis=0) - scene.locations).max() < 6 / np.sqrt(50)
+    assert np.abs(Scene("normal", "Hete D", 0.5, 0.9).data_set(400)[:, 3:6]).max() < 1
+
+
+@compiled
+def test_the_data_set_gives_the_printed_interval_lengths() -> None:
+    # Table S.8, rate .9: the order of the records alone decides between 1.9 and 2.5 hundredths
+    rounds = np.ones(10_000, dtype=np.int64)
+    for tau, printed in ((0.5, 1.909), ("low", 2.093), ("high", 2.232)):
+        scene = Scene("normal", "Homo", tau, 0.9)
+        theirs, fresh = (
+            200 * federated(scene, Plan(rounds, steps(rounds, 18.0), data=data), 256, 1).halves.mean()
+            for data in (scene.data_set(10_000), None)
+        )
+        assert theirs == pytest.approx(printed, rel=0.05)
+        assert fresh > 1.08 * printed
 
 
 def test_rounds_add_up() -> None:
