@@ -2,12 +2,14 @@
 
 import os
 
+import numpy as np
 import pytest
 
 from sottovoce.reproduce import recipes, shelf
 from sottovoce.reproduce.cell import Cell, Row, Value, plain
 from sottovoce.reproduce.item import Item
 from sottovoce.reproduce.recipes.federated import effort, oracle, path, staged, walk
+from sottovoce.sim.federated.staged import Found
 
 compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="too long uncompiled")
 ITEMS = {item.name: item for item in shelf.items(shelf.papers_folder(), "federated-quantile") if item.name != "table-3"}
@@ -114,5 +116,14 @@ def test_talk_is_counted() -> None:
 
 def test_the_default_counts_its_lost_runs() -> None:
     (row,) = staged.run({**SMALL, "records": 1000, "rate": 0.9}, 2, 1, None)
-    assert {"coverage", "mae", "length", "rounds", "lost"} == set(row.measures)
+    assert {"coverage", "mae", "length", "rounds", "lost", "open"} == set(row.measures)
     assert row.measures["lost"].value == 0
+
+
+def test_an_interval_without_an_end_has_no_length() -> None:
+    scene = walk.scene_of({**SMALL, "tau": 0.5})
+    ends = np.array([-1.0, -2.0]), np.array([1.0, np.inf])
+    measures = staged.measured(scene, Found(np.zeros(2), *ends, np.full(2, 20.0), 2))
+    assert measures["length"].value == 2.0
+    assert measures["coverage"].value == 0.5
+    assert (measures["open"].value, measures["lost"].value) == (0.25, 0.5)

@@ -1,5 +1,6 @@
 """Finished cells, kept one file each, so that an interrupted study goes on where it was."""
 
+import json
 import os
 from pathlib import Path
 
@@ -33,8 +34,8 @@ def path_of(folder: Path, cell: Cell) -> Path:
 def load(folder: Path, cell: Cell) -> Kept | None:
     """Return a finished cell, or None if there is none; a broken file counts as none."""
     try:
-        found = msgspec.json.decode(path_of(folder, cell).read_bytes(), type=Kept)
-    except (FileNotFoundError, msgspec.DecodeError):
+        found = msgspec.convert(json.loads(path_of(folder, cell).read_bytes()), Kept)
+    except (FileNotFoundError, json.JSONDecodeError, UnicodeDecodeError, msgspec.ValidationError):
         return None
     return found if found.cell == cell else None
 
@@ -45,6 +46,7 @@ def save(folder: Path, cell: Cell, rows: list[Row], seconds: float) -> Kept:
     folder.mkdir(parents=True, exist_ok=True)
     target = path_of(folder, cell)
     beside = target.with_suffix(f".{os.getpid()}.part")
-    beside.write_bytes(msgspec.json.format(msgspec.json.encode(done), indent=1))
+    # The standard library's JSON, because an infinite length must come back as one.
+    beside.write_text(json.dumps(msgspec.to_builtins(done), indent=1), encoding="utf-8")
     beside.replace(target)
     return done
