@@ -73,7 +73,7 @@ def differences(found: Sequence[Outcome], path: Path) -> None:
     axes = picture.subplots(1, 3, sharey=True)
     for axis, colour, (paper, title) in zip(axes, COLOURS, list(TITLES.items())[:3], strict=False):
         numbers = [n for outcome in found if outcome.item.paper == paper for n in outcome.numbers if n.honest]
-        gaps = [gap for n, item in _judged(found, paper, numbers) if math.isfinite(gap := n.differences[item])]
+        gaps = [gap for n, item in _judged(found, paper, numbers) if (gap := n.differences[item])]  # no definitions
         axis.hist(
             [max(min(gap, 4.99), -4.99) for gap in gaps], bins=40, range=(-5, 5), density=True, color=colour, alpha=0.6
         )
