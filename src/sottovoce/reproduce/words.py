@@ -8,6 +8,7 @@ from sottovoce.reproduce.digits import percent
 from sottovoce.reproduce.item import Item
 
 OFF, KNOWN = "!", "·"
+ENOUGH = 20  # replications from which on a standard error may be believed
 RULE = f"within {ERRORS:g} standard errors of the difference or {PART:.0%} of the print".replace("%", " %")
 LEGEND = f"diff: (ours - print) / its standard error. A number agrees {RULE}; {OFF} does not, {KNOWN} explained."
 
@@ -71,8 +72,13 @@ def often(replications: int) -> str:
     --------
     >>> often(1000), often(0)
     ('1,000 replications', 'computed, not simulated')
+    >>> often(4)
+    '4 replications (too few to judge by: their standard errors are rough)'
     """
-    return f"{replications:,} replications" if replications else "computed, not simulated"
+    if replications == 0:
+        return "computed, not simulated"
+    rough = " (too few to judge by: their standard errors are rough)" if 1 < replications < ENOUGH else ""
+    return f"{replications:,} replications{rough}"
 
 
 def readings(item: Item, there: Sequence[str]) -> list[str]:
