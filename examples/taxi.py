@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as parquet
-from scipy.special import expit
 
 import sottovoce as sv
 from sottovoce.channels.cq import cq
@@ -33,6 +32,8 @@ from sottovoce.engine.plain import Plain
 from sottovoce.errors import BadInput, Refused
 from sottovoce.estimators.plain_study import PlainStudy
 from sottovoce.sim.regression.cell import printed
+from sottovoce.sim.regression.exact_fit import exact_fit
+from sottovoce.sim.regression.taxi import BOUNDS, HOLDOUT, covariates
 
 Floats = npt.NDArray[np.float64]
 COLUMNS = {
@@ -44,17 +45,6 @@ COLUMNS = {
     "from": ("pickup_location_id", "PULocationID"),
     "to": ("dropoff_location_id", "DOLocationID"),
 }
-AIRPORTS = (132, 138)  # JFK and LaGuardia
-# The 69 zones of the borough Manhattan in the Commission's public table of taxi zones.
-MANHATTAN = (
-    4, 12, 13, 24, 41, 42, 43, 45, 48, 50, 68, 74, 75, 79, 87, 88, 90, 100, 103, 104, 105, 107, 113, 114, 116, 120, 125,
-    127, 128, 137, 140, 141, 142, 143, 144, 148, 151, 152, 153, 158, 161, 162, 163, 164, 166, 170, 186, 194, 202, 209,
-    211, 224, 229, 230, 231, 232, 233, 234, 236, 237, 238, 239, 243, 244, 246, 249, 261, 262, 263,
-)  # fmt: skip
-# distance, sine and cosine of the hour, weekend, passengers; from an airport, to an airport, from Manhattan
-BOUNDS = [(-1, 1), (-1, 1), (-1, 1), (0, 1), (-1, 1), (0, 1), (0, 1), (0, 1)]
-FARTHEST = 20.0  # miles
-HOLDOUT = 650_575 / 2_713_434  # Table 8
 
 
 class Trips(NamedTuple):
@@ -89,66 +79,25 @@ def load(path: str, seed: int) -> Trips:
     kept &= (passengers >= 1) & (passengers <= 6) & np.isfinite(start) & np.isfinite(end)
     rows = np.flatnonzero(kept)
     rows = rows[np.argsort(pickup[rows], kind="stable")]
-    x = features(pickup[rows], passengers[rows], miles[rows], start[rows], end[rows])
+    x = covariates(pickup[rows], passengers[rows], miles[rows], start[rows], end[rows])
     y = np.log1p(minutes[rows])
     held = np.zeros(len(rows), dtype=bool)
     held[sv.sim.dice(seed).generator().choice(len(rows), round(HOLDOUT * len(rows)), replace=False)] = True
     return Trips(x[~held], y[~held], x[held], y[held], table.num_rows)
 
 
-def features(pickup: npt.NDArray[Any], passengers: Floats, miles: Floats, start: Floats, end: Floats) -> Floats:
-    """Return the eight covariates, all in [-1, 1]."""
-    days = pickup.astype("datetime64[D]")
-    turn = 2 * np.pi * ((pickup - days).astype(float) // 3600) / 24
-    return np.column_stack(
-        [
-            2 * np.log1p(np.minimum(miles, FARTHEST)) / math.log1p(FARTHEST) - 1,
-            np.sin(turn),
-            np.cos(turn),
-            (days.astype(int) + 3) % 7 >= 5,  # day 0 was a Thursday
-            (passengers - 3.5) / 2.5,
-            np.isin(start, AIRPORTS),
-            np.isin(end, AIRPORTS),
-            np.isin(start, MANHATTAN),
-        ]
-    ).astype(float)
-
-
-def exact(x: Floats, y: Floats, tau: float) -> Floats:
-    """Return the quantile regression of all rows at once: Newton's method on ever less smoothed check losses."""
-    design = np.column_stack([np.ones(len(y)), x])
-    beta: Floats = np.linalg.lstsq(design, y, rcond=None)[0].astype(np.float64)
-    beta[0] += np.quantile(y - design @ beta, tau)
-    scale = float(np.std(y - design @ beta))
-
-    def loss(at: Floats, width: float) -> float:
-        away = y - design @ at
-        return float(np.mean(tau * away + width * np.logaddexp(0, -away / width)))
-
-    for width in scale * 10.0 ** -np.arange(0.5, 3.1, 0.5):
-        for _ in range(30):
-            below = expit((design @ beta - y) / width)
-            slope = (design.T * (below * (1 - below) / width)) @ design / len(y) + 1e-9 * np.eye(len(beta))
-            step = np.linalg.solve(slope, design.T @ (below - tau) / len(y))
-            part, now = 1.0, loss(beta, width)
-            while part > 1e-4 and loss(beta - part * step, width) > now:
-                part /= 2
-            beta = np.asarray(beta - part * step)
-            if np.abs(part * step).max() < 1e-6 * scale:
-                break
-    return beta
-
-
 def default(trips: Trips, tau: float, epsilon: float, seed: int) -> tuple[Floats, bool]:
     """Fit what a user gets who knows the bounds alone."""
-    return _fit(trips, sv.PrivateQuantileRegressor(tau, epsilon, bounds=BOUNDS, randomness=sv.sim.dice(seed)))
+    return _fit(trips, sv.PrivateQuantileRegressor(tau, epsilon, bounds=list(BOUNDS), randomness=sv.sim.dice(seed)))
 
 
 def cq_found(trips: Trips, tau: float, epsilon: float, seed: int) -> tuple[Floats, bool]:
     """Fit through the paper's channel with the schedule of its simulations, all guesses found by the first people."""
     cell = printed(tau, trips.x.shape[1], epsilon)
     channel = f"cq:{cell.q},{cell.s}" if cell.private else "open"
-    m = sv.PrivateQuantileRegressor(tau, epsilon, channel, BOUNDS, "self-normalised", randomness=sv.sim.dice(seed))
+    m = sv.PrivateQuantileRegressor(
+        tau, epsilon, channel, list(BOUNDS), "self-normalised", randomness=sv.sim.dice(seed)
+    )
     return _fit(trips, m)
 
 
@@ -232,7 +181,7 @@ def main(arguments: list[str] | None = None) -> None:
     say("|---|---|---|---|---|---|---|")
     references, lines = [], []
     for tau in taus:
-        reference = exact(trips.x, trips.y, tau)
+        reference = exact_fit(trips.x, trips.y, tau)
         hit, loss = judge(reference, trips, tau)
         references.append({"tau": tau, "hit_rate": hit, "loss": loss, "coefficients": reference.tolist()})
         say(f"| {tau:g} | - | exact, all trips in sight | {hit:.3f} | 0 (loss {loss:.4f}) | 0 | - |")

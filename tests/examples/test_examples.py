@@ -58,7 +58,7 @@ def columns(taxi: ModuleType) -> dict[str, pa.Array]:
     pickup = np.datetime64("2024-01-01", "s") + draw.integers(0, 31 * 86_400 - 1, n)
     miles, riders = draw.gamma(2.0, 1.5, n) + 0.1, draw.integers(1, 7, n).astype(float)
     start, end = (draw.choice([132.0, 138.0, 4.0, 161.0, 237.0, 7.0], n) for _ in range(2))
-    x = taxi.features(pickup, riders, miles, start, end)
+    x = taxi.covariates(pickup, riders, miles, start, end)
     quantile = TRUTH[0] + x @ TRUTH[1:]
     minutes = np.clip(np.expm1(quantile + draw.laplace(0.0, 0.1, n)), 1.1, 179.0)
     dropoff = pickup + np.rint(60 * minutes).astype("timedelta64[s]")
@@ -101,10 +101,10 @@ def test_both_kinds_of_taxi_files_are_cleaned_alike(
 
 def test_features_of_a_trip(taxi: ModuleType) -> None:
     saturday = np.array(["2024-01-06T06:30:00"], dtype="datetime64[s]")
-    (row,) = taxi.features(saturday, np.array([6.0]), np.array([30.0]), np.array([138.0]), np.array([4.0]))
+    (row,) = taxi.covariates(saturday, np.array([6.0]), np.array([30.0]), np.array([138.0]), np.array([4.0]))
     assert row.round(12).tolist() == [1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0]
     friday = saturday - np.timedelta64(1, "D")
-    (row,) = taxi.features(friday, np.array([1.0]), np.array([0.0]), np.array([4.0]), np.array([132.0]))
+    (row,) = taxi.covariates(friday, np.array([1.0]), np.array([0.0]), np.array([4.0]), np.array([132.0]))
     assert row.round(12).tolist() == [-1.0, 1.0, 0.0, 0.0, -1.0, 0.0, 1.0, 1.0]
 
 
@@ -117,7 +117,7 @@ def test_a_file_without_trips_is_refused(taxi: ModuleType, tmp_path: Path) -> No
 @pytest.mark.parametrize("tau", [0.5, 0.75])
 def test_the_exact_fit_is_where_the_score_is_zero(taxi: ModuleType, tau: float, sample: Path) -> None:
     trips = taxi.load(str(sample), 1)
-    beta = taxi.exact(trips.x, trips.y, tau)
+    beta = taxi.exact_fit(trips.x, trips.y, tau)
     design = np.column_stack([np.ones(len(trips.y)), trips.x])
     score = design.T @ ((trips.y <= design @ beta) - tau)
     # an exact fit passes through 9 rows, which is as far as the sum can be from zero; the smoothing adds as much again
