@@ -28,8 +28,8 @@ bench: $(VENV)/.all $(VENV)/.kernels ## the statistical promises and the speeds,
 	@$(BIN)/python -m benchmarks
 
 clean: ## remove the environment and everything built
-	rm -rf $(VENV) build dist demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis src/*.egg-info
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) build dist demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis src/*.egg-info papers/src/*.egg-info papers/build
+	find src tests papers benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -39,12 +39,12 @@ $(BIN)/python:
 		{ rm -rf $(VENV); echo "'$(PYTHON)' cannot make an environment: install its venv module"; exit 1; }
 
 # A compiled kernel is kept by the date of its own file, not by those of the functions it calls: forget all when one changes.
-$(VENV)/.kernels: $(shell find src -name '*.py') | $(BIN)/python
-	@find src -name '*.nb[ic]' -delete
+$(VENV)/.kernels: $(shell find src papers/src -name '*.py') | $(BIN)/python
+	@find src papers/src -name '*.nb[ic]' -delete
 	@touch $@
 
 # One stamp an extra, made again when what is to be installed changes.
-$(VENV)/.%: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.%: pyproject.toml papers/pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing sottovoce[$*] (once)"
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[$*]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[$*]' $(if $(filter demo,$*),,-e ./papers)
 	@touch $@

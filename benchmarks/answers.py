@@ -6,7 +6,7 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 
 import sottovoce as sv
-from sottovoce.sim.populations import population
+from sottovoce_papers.simulation.populations import population
 
 SALARY = population("lognormal", 0.8).moved(0, 48_000)
 

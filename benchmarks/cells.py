@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from sottovoce.estimators.gate import PAIRS
-from sottovoce.sim.experiment import StagedCell
-from sottovoce.sim.populations import Population, blend, homogeneous, population
+from sottovoce.server.quantile.feasibility import PAIRS
+from sottovoce_papers.simulation.experiment import StagedCell
+from sottovoce_papers.simulation.populations import Population, blend, homogeneous, population
 
 SITES = 10
 BANDS = ((0.0, 0.006), (0.006, 0.02), (0.02, 0.04), (0.04, 0.15))  # stages in the first three, pairs in the last

@@ -4,14 +4,14 @@ import numpy as np
 
 from benchmarks.conformal_cells import OTHERS, REAL, TUNED, edges_of, real_laws
 from benchmarks.conformal_tables import seed_of, show, within
-from sottovoce.design.coverage.pooled_aggregate import choose_aggregate
-from sottovoce.design.coverage.pooled_local import choose_local
-from sottovoce.errors import Refused
-from sottovoce.sim.conformal.data_sets import absent
-from sottovoce.sim.conformal.repeat import Repeated
-from sottovoce.sim.conformal.repeat_pooled import repeat_aggregate, repeat_local
-from sottovoce.sim.conformal.score_laws import ScoreLaw, score_law
-from sottovoce.sim.families import Floats
+from sottovoce.core.errors import Refused
+from sottovoce.server.conformal.coverage.pooled_aggregate import choose_aggregate
+from sottovoce.server.conformal.coverage.pooled_local import choose_local
+from sottovoce_papers.simulation.conformal.data_sets import absent
+from sottovoce_papers.simulation.conformal.repeat import Repeated
+from sottovoce_papers.simulation.conformal.repeat_pooled import repeat_aggregate, repeat_local
+from sottovoce_papers.simulation.conformal.score_laws import ScoreLaw, score_law
+from sottovoce_papers.simulation.families import Floats
 
 LOCAL, SUMMED = 16, 32  # bins that the facade takes
 RECORDS = (1_000, 10_000, 100_000, 1_000_000)

@@ -17,9 +17,9 @@ from benchmarks.conformal_cells import (
     uneven_cells,
 )
 from benchmarks.conformal_tables import seed_of, show, within
-from sottovoce.sim.conformal.data_sets import absent
-from sottovoce.sim.conformal.repeat import Setting, repeat
-from sottovoce.sim.conformal.score_laws import score_law
+from sottovoce_papers.simulation.conformal.data_sets import absent
+from sottovoce_papers.simulation.conformal.repeat import Setting, repeat
+from sottovoce_papers.simulation.conformal.score_laws import score_law
 
 MECHANISMS = ("sparse-vector", "exponential", "paper")
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import sottovoce as sv
 from benchmarks.conformal_tables import show
-from sottovoce.design.coverage.equal import argmin, closest
+from sottovoce.server.conformal.coverage.equal import argmin, closest
 
 TABLES = ((1000, 1000), (10_000, 100), (10, 1000), (10, 100))
 ARGMINS = ((1000, 1000), (10, 1000), (10_000, 100), (1000, 1_000_000))
@@ -34,8 +34,8 @@ MEMORY = """
 import sottovoce as sv
 def peak():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
-from sottovoce.design.coverage.choose import choose
-import scipy.special, numpy.fft, sottovoce.design.coverage.voting
+from sottovoce.server.conformal.coverage.choose import choose
+import scipy.special, numpy.fft, sottovoce.server.conformal.coverage.voting
 sv.conformal_coverage(5, 5)
 before = peak()
 {work}
@@ -131,9 +131,9 @@ def _memory() -> list[tuple[str, str]]:
     works = {
         "table (1000, 1000), 7.6 MiB itself": "sv.conformal_coverage(1000, 1000)",
         "table (10000, 100), 7.6 MiB itself": "sv.conformal_coverage(10000, 100)",
-        "argmin (1000, 1e6)": "from sottovoce.design.coverage.equal import argmin; argmin(1000, 10**6, 0.1)",
-        "choice for 1,000 different sizes": "from sottovoce.design.coverage.choose import Aim; "
-        "from sottovoce.design.coverage.voters import Kind; "
+        "argmin (1000, 1e6)": "from sottovoce.server.conformal.coverage.equal import argmin; argmin(1000, 10**6, 0.1)",
+        "choice for 1,000 different sizes": "from sottovoce.server.conformal.coverage.choose import Aim; "
+        "from sottovoce.server.conformal.coverage.voters import Kind; "
         f"choose([Kind(n) for n in {UNEQUAL}], [1] * 1000, Aim(0.1))",
     }
     if not Path("/proc/self/status").exists():

@@ -7,12 +7,12 @@ import numpy.typing as npt
 from scipy.special import betainc, ndtri
 
 from benchmarks.conformal_tables import mean_of, seed_of, show, spread_of, within
-from sottovoce.design.coverage.choose import law_grid, survival
-from sottovoce.design.coverage.equal import probability
-from sottovoce.errors import Refused
-from sottovoce.sim.conformal.baselines import split_law, split_order
-from sottovoce.sim.conformal.repeat import Setting, repeat
-from sottovoce.sim.families import Floats, inverted
+from sottovoce.core.errors import Refused
+from sottovoce.server.conformal.coverage.choose import law_grid, survival
+from sottovoce.server.conformal.coverage.equal import probability
+from sottovoce_papers.simulation.conformal.baselines import split_law, split_order
+from sottovoce_papers.simulation.conformal.repeat import Setting, repeat
+from sottovoce_papers.simulation.families import Floats, inverted
 
 SHAPES = ((10, 100), (10, 1000), (5, 200), (100, 10), (50, 20), (100, 100))
 ALPHA, DELTA = 0.1, 0.1

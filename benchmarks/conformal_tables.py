@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Iterable, Sequence
 
-from sottovoce.sim.conformal.repeat import Repeated
+from sottovoce_papers.simulation.conformal.repeat import Repeated
 
 
 def show(title: str, headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

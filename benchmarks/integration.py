@@ -7,9 +7,9 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 from benchmarks.integration_cells import FAMILIES, SETTINGS, Case, cases, fill_pools, summarise
-from sottovoce.inference import known_bound, paper_weights, valid
-from sottovoce.inference.measured import Measured
-from sottovoce.sim.integration.grid import Score
+from sottovoce.inference.common.measured import Measured
+from sottovoce.inference.integration import known_bound, paper_weights, valid
+from sottovoce_papers.simulation.integration.grid import Score
 
 TARGETS = 2.5  # replications of a target for each of a source: the target's are not shared by others
 

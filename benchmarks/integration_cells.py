@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce.sim.integration.grid import PATTERNS, SHIFTS, Score, score, signs
-from sottovoce.sim.integration.pools import Pool, SiteCell, fill
-from sottovoce.sim.populations import Population, population
+from sottovoce_papers.simulation.integration.grid import PATTERNS, SHIFTS, Score, score, signs
+from sottovoce_papers.simulation.integration.pools import Pool, SiteCell, fill
+from sottovoce_papers.simulation.populations import Population, population
 
 FAMILIES: dict[str, Population] = {
     "normal": population("normal"),

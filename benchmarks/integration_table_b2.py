@@ -5,7 +5,7 @@ import math
 from collections import defaultdict
 from pathlib import Path
 
-from sottovoce.sim.integration.table_b2 import METHODS, POWERS, SHIFTS, Cell, coverage
+from sottovoce_papers.simulation.integration.table_b2 import METHODS, POWERS, SHIFTS, Cell, coverage
 
 PRINTED = Path(__file__).parents[1] / "papers" / "data-integration" / "table-b2.print.csv"
 SEED = 2024

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce.estimators.online_fit import OnlineFit
+from sottovoce.server.regression.dithered.fit import OnlineFit
 from sottovoce.sim.randomness import dice
-from sottovoce.sim.regression.default import Floats, Setting, replicate, sandwich
+from sottovoce_papers.simulation.regression.default import Floats, Setting, replicate, sandwich
 
 LEVEL, Z = 0.95, 1.959964
 

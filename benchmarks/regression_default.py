@@ -5,11 +5,11 @@ import time
 import numpy as np
 
 from sottovoce import PrivateQuantileRegressor
-from sottovoce.client.rows import Rows
-from sottovoce.engine.online import Online
+from sottovoce.client.regression.rows import Rows
+from sottovoce.local.regression.dithered import Online
 from sottovoce.sim.randomness import dice
-from sottovoce.sim.regression.default import Setting
-from sottovoce.sim.regression.designs import paper
+from sottovoce_papers.simulation.regression.default import Setting
+from sottovoce_papers.simulation.regression.designs import paper
 
 PEOPLE = 1_000_000
 CELLS = ((2, 2.0, 150.0), (8, 2.0, 250.0), (2, 4.0, 150.0), (8, 8.0, 250.0))

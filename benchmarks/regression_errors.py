@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 
 from benchmarks.regression_cells import run_cell
-from sottovoce.sim.regression.cell import printed
-from sottovoce.sim.regression.default import Setting
-from sottovoce.sim.regression.designs import paper
-from sottovoce.sim.regression.paper import replicate
+from sottovoce_papers.simulation.regression.cell import printed
+from sottovoce_papers.simulation.regression.default import Setting
+from sottovoce_papers.simulation.regression.designs import paper
+from sottovoce_papers.simulation.regression.paper import replicate
 
 TAUS, DIMENSIONS, BUDGETS = (0.5, 0.75), (1, 2, 5, 8), (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, math.inf)
 PEOPLE = (1000, 3000, 10_000, 30_000, 100_000)

@@ -1,9 +1,9 @@
 """Coverage and length of the default regression's intervals: the named cells, then designs it was not tuned on."""
 
 from benchmarks.regression_cells import line, run_cell
-from sottovoce.sim.regression.catalogue import HELD_OUT, TUNING, design
-from sottovoce.sim.regression.default import Setting
-from sottovoce.sim.regression.designs import paper
+from sottovoce_papers.simulation.regression.catalogue import HELD_OUT, TUNING, design
+from sottovoce_papers.simulation.regression.default import Setting
+from sottovoce_papers.simulation.regression.designs import paper
 
 PEOPLE = 1_000_000
 NAMED = ((0.75, 2, 2.0), (0.5, 5, 4.0), (0.75, 8, 2.0))

@@ -9,9 +9,9 @@ import time
 import numpy as np
 
 import sottovoce as sv
-from sottovoce.estimators.sgd import SgdState
-from sottovoce.sim.fast import Cell, replicate
-from sottovoce.sim.populations import homogeneous, population
+from sottovoce.server.quantile.recursion.walk import SgdState
+from sottovoce_papers.simulation.fast import Cell, replicate
+from sottovoce_papers.simulation.populations import homogeneous, population
 
 RECORDS = 1_000_000
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.cells import BANDS, KINKED, TUNED, UNSEEN, staged_cells, valley_cells
-from sottovoce.sim.experiment import Score, score_all
+from sottovoce_papers.simulation.experiment import Score, score_all
 
 COLUMNS = ("coverage", "error", "length", "lost", "rounds", "searched")
 

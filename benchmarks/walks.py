@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 import sottovoce as sv
-from sottovoce.channels.binary import epsilon_of_rate
-from sottovoce.inference.asymptotic import standard_error
-from sottovoce.sim.populations import homogeneous, population
+from sottovoce.inference.quantile.asymptotic import standard_error
+from sottovoce.protocol.randomised_response import epsilon_of_rate
+from sottovoce_papers.simulation.populations import homogeneous, population
 
 SITES, RECORDS, RATE, TAU = 10, 10_000, 0.25, 0.5
 CASES = (

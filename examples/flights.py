@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 import sottovoce as sv
-from sottovoce.errors import Refused
+from sottovoce.core.errors import Refused
 
 Floats = npt.NDArray[np.float64]
 LONGEST = 2.8  # thousand miles: New York to San Francisco is 2.6; the few flights beyond it are moved to it

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 import sottovoce as sv
-from sottovoce.facade.integrated_result import IntegratedResult
+from sottovoce.server.integration.result import IntegratedResult
 
 Sites = dict[str, npt.NDArray[np.float64]]
 TARGET, SOURCES = "Rocky Mountain", ("Southeast", "Far West", "Mideast")

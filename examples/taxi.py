@@ -25,15 +25,15 @@ import numpy.typing as npt
 import pyarrow.parquet as parquet
 
 import sottovoce as sv
-from sottovoce.channels.cq import cq
-from sottovoce.channels.open import open_channel
-from sottovoce.client.rows import Rows
-from sottovoce.engine.plain import Plain
-from sottovoce.errors import BadInput, Refused
-from sottovoce.estimators.plain_study import PlainStudy
-from sottovoce.sim.regression.cell import printed
-from sottovoce.sim.regression.exact_fit import exact_fit
-from sottovoce.sim.regression.taxi import BOUNDS, HOLDOUT, covariates
+from sottovoce.client.regression.rows import Rows
+from sottovoce.core.errors import BadInput, Refused
+from sottovoce.local.regression.liu_hu import Plain
+from sottovoce.protocol.regression.cq import cq
+from sottovoce.protocol.regression.open import open_channel
+from sottovoce.server.regression.liu_hu.study import PlainStudy
+from sottovoce_papers.simulation.regression.cell import printed
+from sottovoce_papers.simulation.regression.exact_fit import exact_fit
+from sottovoce_papers.simulation.regression.taxi import BOUNDS, HOLDOUT, covariates
 
 Floats = npt.NDArray[np.float64]
 COLUMNS = {

@@ -26,8 +26,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sottovoce.inference import ellipsoid_values
-from sottovoce.inference.ellipsoid_density import FURTHEST, SCALE, mean_square, radius
+from sottovoce.inference.regression import ellipsoid_values
+from sottovoce.inference.regression.ellipsoid_density import FURTHEST, SCALE, mean_square, radius
 from sottovoce.sim import dice
 
 Array = NDArray[np.float64]

@@ -8,13 +8,13 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from sottovoce.reproduce import draw, shelf
-from sottovoce.reproduce.compare import ALONE, Number, Tally, compared, tally
-from sottovoce.reproduce.item import Item
-from sottovoce.reproduce.palette import COLOURS, NOMINAL
-from sottovoce.reproduce.record import recorded
-from sottovoce.reproduce.study import Outcome
-from sottovoce.reproduce.words import added
+from sottovoce_papers.harness import draw, shelf
+from sottovoce_papers.harness.compare import ALONE, Number, Tally, compared, tally
+from sottovoce_papers.harness.item import Item
+from sottovoce_papers.harness.palette import COLOURS, NOMINAL
+from sottovoce_papers.harness.record import recorded
+from sottovoce_papers.harness.study import Outcome
+from sottovoce_papers.harness.words import added
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "reproduction.md"

@@ -5,47 +5,47 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "federated_quantile": "sottovoce.facade.federated",
-    "federated_quantiles": "sottovoce.facade.levels",
-    "quantile_difference": "sottovoce.facade.difference",
-    "compare": "sottovoce.facade.difference",
-    "integrated_quantile": "sottovoce.facade.integrated",
-    "SiteSummary": "sottovoce.facade.site_summary",
-    "conformal_threshold": "sottovoce.facade.conformal",
-    "conformal_coverage": "sottovoce.design.coverage.table",
-    "coverage_report": "sottovoce.facade.conformal_report",
-    "FederatedConformalRegressor": "sottovoce.facade.conformal_regressor",
-    "FederatedConformalClassifier": "sottovoce.facade.conformal_classifier",
-    "PrivateQuantileRegressor": "sottovoce.facade.regressor",
-    "read_frame": "sottovoce.facade.tables",
-    "read_files": "sottovoce.facade.tables",
-    "asymptotic_variance": "sottovoce.inference.asymptotic",
-    "BadInput": "sottovoce.errors",
-    "Refused": "sottovoce.errors",
-    "Lost": "sottovoce.errors",
+    "federated_quantile": "sottovoce.api.quantile.federated",
+    "federated_quantiles": "sottovoce.api.quantile.levels",
+    "quantile_difference": "sottovoce.api.quantile.difference",
+    "compare": "sottovoce.api.quantile.difference",
+    "integrated_quantile": "sottovoce.api.integration.integrated",
+    "SiteSummary": "sottovoce.server.integration.site_summary",
+    "conformal_threshold": "sottovoce.api.conformal.threshold",
+    "conformal_coverage": "sottovoce.server.conformal.coverage.table",
+    "coverage_report": "sottovoce.api.conformal.report",
+    "FederatedConformalRegressor": "sottovoce.api.conformal.regressor",
+    "FederatedConformalClassifier": "sottovoce.api.conformal.classifier",
+    "PrivateQuantileRegressor": "sottovoce.api.regression.regressor",
+    "read_frame": "sottovoce.api.quantile.tables",
+    "read_files": "sottovoce.api.quantile.tables",
+    "asymptotic_variance": "sottovoce.inference.quantile.asymptotic",
+    "BadInput": "sottovoce.core.errors",
+    "Refused": "sottovoce.core.errors",
+    "Lost": "sottovoce.core.errors",
     "sim": "sottovoce.sim",
 }
 
 if TYPE_CHECKING:
     from sottovoce import sim as sim
-    from sottovoce.design.coverage.table import conformal_coverage as conformal_coverage
-    from sottovoce.errors import BadInput as BadInput
-    from sottovoce.errors import Lost as Lost
-    from sottovoce.errors import Refused as Refused
-    from sottovoce.facade.conformal import conformal_threshold as conformal_threshold
-    from sottovoce.facade.conformal_classifier import FederatedConformalClassifier as FederatedConformalClassifier
-    from sottovoce.facade.conformal_regressor import FederatedConformalRegressor as FederatedConformalRegressor
-    from sottovoce.facade.conformal_report import coverage_report as coverage_report
-    from sottovoce.facade.difference import compare as compare
-    from sottovoce.facade.difference import quantile_difference as quantile_difference
-    from sottovoce.facade.federated import federated_quantile as federated_quantile
-    from sottovoce.facade.integrated import integrated_quantile as integrated_quantile
-    from sottovoce.facade.levels import federated_quantiles as federated_quantiles
-    from sottovoce.facade.regressor import PrivateQuantileRegressor as PrivateQuantileRegressor
-    from sottovoce.facade.site_summary import SiteSummary as SiteSummary
-    from sottovoce.facade.tables import read_files as read_files
-    from sottovoce.facade.tables import read_frame as read_frame
-    from sottovoce.inference.asymptotic import asymptotic_variance as asymptotic_variance
+    from sottovoce.api.conformal.classifier import FederatedConformalClassifier as FederatedConformalClassifier
+    from sottovoce.api.conformal.regressor import FederatedConformalRegressor as FederatedConformalRegressor
+    from sottovoce.api.conformal.report import coverage_report as coverage_report
+    from sottovoce.api.conformal.threshold import conformal_threshold as conformal_threshold
+    from sottovoce.api.integration.integrated import integrated_quantile as integrated_quantile
+    from sottovoce.api.quantile.difference import compare as compare
+    from sottovoce.api.quantile.difference import quantile_difference as quantile_difference
+    from sottovoce.api.quantile.federated import federated_quantile as federated_quantile
+    from sottovoce.api.quantile.levels import federated_quantiles as federated_quantiles
+    from sottovoce.api.quantile.tables import read_files as read_files
+    from sottovoce.api.quantile.tables import read_frame as read_frame
+    from sottovoce.api.regression.regressor import PrivateQuantileRegressor as PrivateQuantileRegressor
+    from sottovoce.core.errors import BadInput as BadInput
+    from sottovoce.core.errors import Lost as Lost
+    from sottovoce.core.errors import Refused as Refused
+    from sottovoce.inference.quantile.asymptotic import asymptotic_variance as asymptotic_variance
+    from sottovoce.server.conformal.coverage.table import conformal_coverage as conformal_coverage
+    from sottovoce.server.integration.site_summary import SiteSummary as SiteSummary
 
 __all__ = [*_HOMES, "__version__"]
 

@@ -35,7 +35,7 @@ SPELLINGS = {
     "import os\n\nos.getpid()\n": 0,
     "import numpy as np\n\nnp.zeros(3)\n": 0,
 }
-HOMES = {"src/sottovoce/sim/**": ["TID251"], "src/sottovoce/client/randomness.py": ["TID251"]}
+HOMES = {"src/sottovoce/sim/**": ["TID251"], "src/sottovoce/core/random_source.py": ["TID251"]}
 
 
 def banned(snippet: str, name: str) -> int:
@@ -61,7 +61,7 @@ def test_every_spelling_is_refused_in_the_rooms(snippet: str, times: int) -> Non
 @needs_ruff
 @pytest.mark.parametrize(
     "name",
-    ["src/sottovoce/client/site.py", "src/sottovoce/client/reading/breach.py", "src/sottovoce/__init__.py"]
+    ["src/sottovoce/client/quantile/site.py", "src/sottovoce/client/reading/breach.py", "src/sottovoce/__init__.py"]
     + [f"src/sottovoce/{room}/breach.py" for room in ("channels", "engine", "facade", "inference", "protocol")]
     + ["tests/client/test_breach.py"],
 )
@@ -72,7 +72,7 @@ def test_no_other_place_is_exempt(name: str) -> None:
 @needs_ruff
 def test_the_homes_are_open() -> None:
     assert banned("import numpy as np\n\nnp.random.default_rng(1)\n", "src/sottovoce/sim/breach.py") == 0
-    assert banned("import os\n\nos.urandom(8)\n", "src/sottovoce/client/randomness.py") == 0
+    assert banned("import os\n\nos.urandom(8)\n", "src/sottovoce/core/random_source.py") == 0
 
 
 def test_only_the_homes_are_exempt() -> None:

@@ -28,13 +28,13 @@ for room in ("client", "sim", "engine", "facade", "reproduce", "cli"):
         continue
     raise AssertionError(room + " is still there")
 
-from sottovoce.channels.binary import binary, rate_of
-from sottovoce.estimators import sgd
-from sottovoce.estimators.asking import Crowd
-from sottovoce.estimators.pace import decay
-from sottovoce.estimators.schedule import elapsed
-from sottovoce.estimators.staged import StagedStudy, talk
-from sottovoce.estimators.study import SgdStudy
+from sottovoce.protocol.randomised_response import binary, rate_of
+from sottovoce.server.quantile.recursion import walk as sgd
+from sottovoce.server.quantile.asking import Crowd
+from sottovoce.server.quantile.recursion.step_size import decay
+from sottovoce.server.quantile.recursion.schedule import elapsed
+from sottovoce.server.quantile.staged import StagedStudy, talk
+from sottovoce.server.quantile.recursion.study import SgdStudy
 from sottovoce.inference import inversion
 
 law, tau = NormalDist(20.0, 3.0), 0.7
@@ -71,14 +71,14 @@ for _ in range(len(study.elapsed)):
 estimate = sgd.estimate(study, state)
 assert estimate.n == 500 and math.isfinite(estimate.low) and estimate.low < estimate.point < estimate.high, estimate
 
-from sottovoce.design import choose, omega, parse
-from sottovoce.estimators.hear import hear
-from sottovoce.estimators.online import init, look
-from sottovoce.estimators.online_fit import OnlineFit
-from sottovoce.estimators.online_step import learn
-from sottovoce.estimators.online_study import OnlineStudy
-from sottovoce.estimators.online_sums import TIGHT
-from sottovoce.protocol.block_tables import tables_of
+from sottovoce.server.regression.design import choose, omega, parse
+from sottovoce.server.regression.decode import hear
+from sottovoce.server.regression.dithered.state import init, look
+from sottovoce.server.regression.dithered.fit import OnlineFit
+from sottovoce.server.regression.dithered.step import learn
+from sottovoce.server.regression.dithered.study import OnlineStudy
+from sottovoce.server.regression.dithered.sums import TIGHT
+from sottovoce.protocol.regression.block_tables import tables_of
 
 assert 0.9 < choose(0.5, 2, 1.0).channel.epsilon <= 1.0
 channel = parse("cq:3,3", 0.5, 2, 4.0).channel  # one block that speaks of everything

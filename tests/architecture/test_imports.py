@@ -41,19 +41,25 @@ def test_the_contracts_are_kept(tmp_path: Path) -> None:
 
 
 BREACHES = {
-    "protocol/walk.py": ("from sottovoce.channels.binary import binary", "depends on nothing but the errors"),
-    "channels/binary.py": ("from sottovoce.client.ledger import Ledger", "can reach a record"),
-    "design/omega.py": ("from sottovoce.client.rows import Rows", "can reach a record"),
-    "estimators/gate.py": ("from sottovoce.engine.walks import run", "can reach a record"),
-    "inference/fieller.py": ("from sottovoce.estimators.base import Estimate", "sees averages only"),
-    "client/ties.py": ("from sottovoce.inference.fieller import Line", "neither estimates nor infers"),
-    "engine/walks.py": ("from sottovoce.sim.randomness import dice", "Nobody imports what is seeded"),
-    "engine/conversation.py": ("from sottovoce.facade import promise", "stands on the rooms below"),
+    "protocol/walk.py": (
+        "from sottovoce.protocol.randomised_response import binary",
+        "depends on nothing but the errors",
+    ),
+    "protocol/randomised_response.py": ("from sottovoce.client.ledger import Ledger", "can reach a record"),
+    "server/regression/design/omega.py": ("from sottovoce.client.regression.rows import Rows", "can reach a record"),
+    "server/quantile/feasibility.py": ("from sottovoce.local.quantile.walk_messages import run", "can reach a record"),
+    "inference/quantile/fieller.py": ("from sottovoce.server.quantile.estimate import Estimate", "sees averages only"),
+    "client/quantile/ties.py": (
+        "from sottovoce.inference.quantile.fieller import Line",
+        "neither estimates nor infers",
+    ),
+    "local/quantile/walk_messages.py": ("from sottovoce.sim.randomness import dice", "Nobody imports what is seeded"),
+    "local/quantile/conversation.py": ("from sottovoce.server import privacy_statement", "stands on the rooms below"),
 }
 STRANGERS = {
     "annexe.py": ("import math", "every room is named here"),
-    "cli/breach.py": ("from sottovoce.client.site import Site", "never by an adapter"),
-    "cli/another.py": ("from sottovoce.estimators.base import Estimate", "the facade alone"),
+    "cli/breach.py": ("from sottovoce.client.quantile.site import Site", "never by an adapter"),
+    "cli/another.py": ("from sottovoce.server.quantile.estimate import Estimate", "the facade alone"),
 }
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce.cli import app
-from sottovoce.client.randomness import SystemDice, Words
+from sottovoce.core.random_source import SystemDice, Words
 
 N = 12_000
 USUAL = {"--value": "delay", "--tau": "0.5", "--epsilon": "3"}

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from sottovoce.api.conformal import report as conformal_report
 from sottovoce.cli import app
-from sottovoce.client.calibration.shares import SharingSite
-from sottovoce.client.calibration.site import CalibrationSite
-from sottovoce.client.randomness import SystemDice
-from sottovoce.facade import conformal_report
+from sottovoce.client.conformal.shares import SharingSite
+from sottovoce.client.conformal.site import CalibrationSite
+from sottovoce.core.random_source import SystemDice
 
 PRIVATE = ("--epsilon", "2", "--maximum", "5")
 MECHANISMS = ("sparse-vector", "local", "aggregate")

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce.cli import app
-from sottovoce.client.site import Site
+from sottovoce.client.quantile.site import Site
 
 Ask = Callable[..., Any]
 
@@ -148,7 +148,7 @@ def test_a_lost_search_says_that_records_are_spent(ask: Ask, files: Path, monkey
     def lose(*_: object, **__: object) -> None:
         raise sv.Lost("the search did not find the quantile")
 
-    monkeypatch.setattr("sottovoce.facade.federated.federated_quantile", lose)
+    monkeypatch.setattr("sottovoce.api.quantile.federated.federated_quantile", lose)
     assert "spent" in sentence(ask(files))
 
 

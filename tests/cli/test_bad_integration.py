@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sottovoce.cli import app
-from sottovoce.client.randomness import SystemDice
+from sottovoce.core.random_source import SystemDice
 
 USUAL = {"--value": "delay", "--target": "north", "--tau": "0.5", "--epsilon": "3"}
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import sottovoce as sv
-from sottovoce.facade import conformal_plot
+from sottovoce.server.conformal import plot as conformal_plot
 
 PRIVATE = ("--epsilon", "2", "--maximum", "5")
 Conformal = Callable[..., Any]

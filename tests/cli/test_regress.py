@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce.cli import app
-from sottovoce.client.randomness import SystemDice, Words
+from sottovoce.core.random_source import SystemDice, Words
 
 N, MANY = 3_000, 30_000
 FAR = 5.2  # standard errors that one of three normal errors exceeds once in a million times

@@ -3,7 +3,7 @@
 import pytest
 
 from sottovoce.client.ledger import Ledger
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 from sottovoce.protocol.messages import Query
 
 FIRST, SECOND = Query(1, (0.0, 1.0), (3, 4)), Query(2, (0.5,), (2,))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sottovoce.client.record import Records
-from sottovoce.client.unit import Unit
+from sottovoce.core.unit import Unit
 
 SECRET = 123456.789
 

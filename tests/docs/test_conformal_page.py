@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.client.randomness import SystemDice, Words
-from sottovoce.design.coverage import equal
-from sottovoce.design.coverage.choose import infinite
-from sottovoce.facade.conformal_base import SiteFacts
-from sottovoce.facade.conformal_plan import Plan, plan
-from sottovoce.facade.conformal_settings import check_settings
+from sottovoce.core.random_source import SystemDice, Words
+from sottovoce.server.conformal.base import SiteFacts
+from sottovoce.server.conformal.coverage import equal
+from sottovoce.server.conformal.coverage.choose import infinite
+from sottovoce.server.conformal.plan import Plan, plan
+from sottovoce.server.conformal.settings import check_settings
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "conformal.md").read_text()

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce.cli import app
-from sottovoce.client.randomness import SystemDice, Words
-from sottovoce.facade.result import QuantileResult
+from sottovoce.core.random_source import SystemDice, Words
+from sottovoce.server.quantile.result import QuantileResult
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "sottovoce"
@@ -190,7 +190,7 @@ def test_there_are_signatures() -> None:
 
 
 def resolved(name: str) -> object:
-    """Return what a dotted name such as ``inference.clock.Clock`` stands for."""
+    """Return what a dotted name such as ``inference.self_normalised.clock.Clock`` stands for."""
     parts = name.split(".")
     for depth in range(len(parts), 0, -1):
         try:

@@ -7,6 +7,8 @@ from types import ModuleType
 
 import pytest
 
+from sottovoce_papers.harness.shelf import paper_names
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
 
@@ -42,5 +44,5 @@ def test_the_pictures_are_there() -> None:
 
 
 def test_every_paper_is_named() -> None:
-    for folder in sorted(path.name for path in (ROOT / "papers").iterdir()):
+    for folder in paper_names(ROOT / "papers"):
         assert folder in PAGE

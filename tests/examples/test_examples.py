@@ -15,8 +15,8 @@ import pyarrow.parquet as parquet
 import pytest
 
 import sottovoce as sv
-from sottovoce.client.randomness import SystemDice
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
+from sottovoce.core.random_source import SystemDice
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

@@ -10,24 +10,18 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from sottovoce.inference.self_normalised.critical_values import p_value
 
 from sottovoce import inference
-from sottovoce.estimators.asking import Crowd
-from sottovoce.estimators.staged import Local, StagedStudy, talk
-from sottovoce.inference import (
-    fieller,
-    groups,
-    higrad,
-    inversion,
-    logit_curve,
-    measured,
-    self_normalised,
-    self_normalised_path,
-    vector_normalised,
-)
-from sottovoce.inference.critical_values import p_value
-from sottovoce.inference.inversion import Stage
-from sottovoce.inference.tree import Tree
+from sottovoce.inference.common import measured
+from sottovoce.inference.quantile import fieller, inversion, logit_curve
+from sottovoce.inference.quantile.inversion import Stage
+from sottovoce.inference.regression import groups, higrad, vector_normalised
+from sottovoce.inference.regression.tree import Tree
+from sottovoce.inference.self_normalised import memory as self_normalised
+from sottovoce.inference.self_normalised import path as self_normalised_path
+from sottovoce.server.quantile.asking import Crowd
+from sottovoce.server.quantile.staged import Local, StagedStudy, talk
 
 NORMAL = NormalDist()
 
@@ -189,9 +183,9 @@ CASES: dict[str, Callable[[float, float], Subject]] = {
     "inversion": inverted(False),
     "inversion-robust": inverted(True),
     "fieller": crossed,
-    "self_normalised": normalised,
-    "self_normalised_path-sup": along("sup"),
-    "self_normalised_path-l1": along("l1"),
+    "memory": normalised,
+    "path-sup": along("sup"),
+    "path-l1": along("l1"),
     "vector_normalised": vector,
     "groups": grouped,
     "higrad": branched,
@@ -204,13 +198,13 @@ THROUGH_OTHERS = {"region"}  # what groups, higrad and vector_normalised give
 
 def test_every_interval_has_a_case() -> None:
     found = set()
-    for module in pkgutil.iter_modules(inference.__path__):
-        names = vars(importlib.import_module(f"{inference.__name__}.{module.name}"))
-        own = [n for n, f in names.items() if getattr(f, "__module__", "") == f"{inference.__name__}.{module.name}"]
+    for module in pkgutil.walk_packages(inference.__path__, inference.__name__ + "."):
+        names = vars(importlib.import_module(module.name))
+        own = [n for n, f in names.items() if getattr(f, "__module__", "") == module.name]
         # An interval at the levels of a table alone has no p-value; its own tests repeat what else is asked here.
         gives = any(name == "invert" or name.endswith("interval") or hasattr(names[name], "interval") for name in own)
         if "LEVELS" not in names and gives:
-            found.add(module.name)
+            found.add(module.name.rpartition(".")[2])
     assert found == {*(name.partition("-")[0] for name in CASES), *THROUGH_OTHERS}
 
 

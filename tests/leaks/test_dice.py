@@ -10,8 +10,8 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.client.order import ROUNDS
-from sottovoce.client.site import Site
-from sottovoce.facade.result import QuantileResult
+from sottovoce.client.quantile.site import Site
+from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.sim.randomness import dice
 
 METHODS = ("staged", "regression", "self-normalised")

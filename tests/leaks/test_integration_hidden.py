@@ -19,16 +19,16 @@ import numpy.typing as npt
 import pytest
 
 import sottovoce as sv
-from sottovoce.channels.binary import FACES
-from sottovoce.client import encode
-from sottovoce.client import site as site_module
+from sottovoce.api.integration.sites import plan_sites
 from sottovoce.client.order import ROUNDS, Key, place
+from sottovoce.client.quantile import encode
+from sottovoce.client.quantile import site as site_module
 from sottovoce.client.record import Records
-from sottovoce.engine import source as source_module
-from sottovoce.errors import BadInput, Lost
-from sottovoce.facade.integrated_result import IntegratedResult
-from sottovoce.facade.integration_sites import plan_sites
+from sottovoce.core.errors import BadInput, Lost
+from sottovoce.local.quantile import source as source_module
 from sottovoce.protocol.channel import Channel
+from sottovoce.protocol.randomised_response import FACES
+from sottovoce.server.integration.result import IntegratedResult
 from sottovoce.sim.randomness import dice
 
 compiled = pytest.mark.skipif(
@@ -248,8 +248,8 @@ def test_a_study_says_nothing_at_epsilon_zero(method: str, monkeypatch: pytest.M
     spoken = transcript(LOW, method)
     assert spoken == transcript(LOW, method)
     assert len({spoken, *(transcript(other, method) for other in OTHERS.values())}) == 1 + len(OTHERS)
-    monkeypatch.setattr("sottovoce.facade.panel.binary", lambda epsilon: SILENT)
-    monkeypatch.setattr("sottovoce.facade.panel.rate_of", lambda channel: 0.9)
+    monkeypatch.setattr("sottovoce.api.quantile.panel.binary", lambda epsilon: SILENT)
+    monkeypatch.setattr("sottovoce.api.quantile.panel.rate_of", lambda channel: 0.9)
     assert SILENT.epsilon == 0.0
     silent = transcript(LOW, method)
     assert all(transcript(other, method) == silent != spoken for other in OTHERS.values())

@@ -6,23 +6,24 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from sottovoce.channels.binary import FACES, binary
+from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
-from sottovoce.client.site import Site
-from sottovoce.engine import fused, walks
-from sottovoce.engine.conversation import converse
-from sottovoce.engine.participation import Coin
-from sottovoce.engine.source import Source
-from sottovoce.errors import Lost
-from sottovoce.estimators import sgd
-from sottovoce.estimators.asking import Crowd
-from sottovoce.estimators.pace import decay
-from sottovoce.estimators.schedule import elapsed
-from sottovoce.estimators.staged import StagedStudy, talk
-from sottovoce.estimators.study import SgdStudy
-from sottovoce.facade.solutions import staged_solution
+from sottovoce.core.errors import Lost
+from sottovoce.local.quantile import compiled_walk as fused
+from sottovoce.local.quantile import walk_messages as walks
+from sottovoce.local.quantile.conversation import converse
+from sottovoce.local.quantile.participation import Coin
+from sottovoce.local.quantile.source import Source
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.messages import Query, Study, Tally, to_bytes
+from sottovoce.protocol.randomised_response import FACES, binary
+from sottovoce.server.quantile.asking import Crowd
+from sottovoce.server.quantile.recursion import walk as sgd
+from sottovoce.server.quantile.recursion.schedule import elapsed
+from sottovoce.server.quantile.recursion.step_size import decay
+from sottovoce.server.quantile.recursion.study import SgdStudy
+from sottovoce.server.quantile.solutions import staged_solution
+from sottovoce.server.quantile.staged import StagedStudy, talk
 from sottovoce.sim.randomness import dice
 
 ENDS = np.array([[0.0], [1.0]])

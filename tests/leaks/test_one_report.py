@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sottovoce as sv
-from sottovoce.client import encode
-from sottovoce.client import site as site_module
 from sottovoce.client.order import Key, bits_for, order_key, place
+from sottovoce.client.quantile import encode
+from sottovoce.client.quantile import site as site_module
+from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
-from sottovoce.client.site import Site
-from sottovoce.engine import source as source_module
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
+from sottovoce.local.quantile import source as source_module
 from sottovoce.protocol.messages import Query, Study, to_bytes
 from sottovoce.sim.randomness import dice
 

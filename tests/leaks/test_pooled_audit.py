@@ -9,14 +9,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sottovoce.channels.selection.polya import Polya, polya
-from sottovoce.client.calibration.questions import answer_above, questioned_site
-from sottovoce.client.calibration.shares import SharingSite
+from sottovoce.client.conformal.questions import answer_above, questioned_site
+from sottovoce.client.conformal.shares import SharingSite
 from sottovoce.client.record import Records
-from sottovoce.design.coverage.pooled_local import choose_local
-from sottovoce.estimators.tail_rule import add_messages
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.exact import logarithm, within
+from sottovoce.protocol.selection.polya import Polya, polya
+from sottovoce.server.conformal.coverage.pooled_local import choose_local
+from sottovoce.server.conformal.tail_rule import add_messages
 from sottovoce.sim.randomness import dice
 
 

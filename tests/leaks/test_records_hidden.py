@@ -18,15 +18,15 @@ import pyarrow as pa
 import pytest
 
 import sottovoce as sv
-from sottovoce.channels.binary import binary
+from sottovoce.api.quantile.panel import Panel, prepare
+from sottovoce.client.quantile.site import Rest, Site
 from sottovoce.client.reading.table import SiteTable, read_sites
 from sottovoce.client.record import Records
-from sottovoce.client.site import Rest, Site
-from sottovoce.engine.source import Source
-from sottovoce.errors import BadInput
-from sottovoce.facade.panel import Panel, prepare
-from sottovoce.facade.result import QuantileResult
+from sottovoce.core.errors import BadInput
+from sottovoce.local.quantile.source import Source
 from sottovoce.protocol.messages import Query, Study
+from sottovoce.protocol.randomised_response import binary
+from sottovoce.server.quantile.result import QuantileResult
 
 SECRET = 123456.789012
 SHOWN = (

@@ -6,19 +6,19 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from sottovoce.channels.cq import cq
-from sottovoce.client.persons import Persons
-from sottovoce.client.randomness import Words
-from sottovoce.client.rows import Rows
-from sottovoce.design import omega, parse
-from sottovoce.engine.online import Online
-from sottovoce.engine.online_messages import converse
-from sottovoce.engine.pilot import Pilot
-from sottovoce.estimators.online import State, init
-from sottovoce.estimators.online_study import OnlineStudy
-from sottovoce.protocol.block_tables import COMMON, tables_of
-from sottovoce.protocol.blocks import RegressionChannel
+from sottovoce.client.regression.persons import Persons
+from sottovoce.client.regression.rows import Rows
+from sottovoce.core.random_source import Words
+from sottovoce.local.regression.dithered import Online
+from sottovoce.local.regression.dithered_messages import converse
+from sottovoce.local.regression.pilot import Pilot
 from sottovoce.protocol.messages import PersonQuery, PersonReport, to_bytes
+from sottovoce.protocol.regression.block_tables import COMMON, tables_of
+from sottovoce.protocol.regression.blocks import RegressionChannel
+from sottovoce.protocol.regression.cq import cq
+from sottovoce.server.regression.design import omega, parse
+from sottovoce.server.regression.dithered.state import State, init
+from sottovoce.server.regression.dithered.study import OnlineStudy
 from sottovoce.sim.randomness import SeededDice, dice
 
 Floats = npt.NDArray[np.float64]

@@ -8,16 +8,16 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from sottovoce.channels.cq import cq
-from sottovoce.client import compare, persons
-from sottovoce.client.rows import Rows
-from sottovoce.design import omega
-from sottovoce.engine import online as online_module
-from sottovoce.engine import online_fused
-from sottovoce.engine import pilot as pilot_module
-from sottovoce.engine.online import CHUNK, Online, order_for, walk
-from sottovoce.engine.pilot import Pilot
-from sottovoce.estimators.online_study import OnlineStudy
+from sottovoce.client.regression import compare, persons
+from sottovoce.client.regression.rows import Rows
+from sottovoce.local.regression import dithered as online_module
+from sottovoce.local.regression import dithered_compiled as online_fused
+from sottovoce.local.regression import pilot as pilot_module
+from sottovoce.local.regression.dithered import CHUNK, Online, order_for, walk
+from sottovoce.local.regression.pilot import Pilot
+from sottovoce.protocol.regression.cq import cq
+from sottovoce.server.regression.design import omega
+from sottovoce.server.regression.dithered.study import OnlineStudy
 from sottovoce.sim.randomness import dice
 
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"

@@ -18,8 +18,8 @@ from sottovoce.client.reading.design_matrix import read, read_features
 from sottovoce.client.reading.matrix import open_matrix
 from sottovoce.client.reading.number_column import open_numbers
 from sottovoce.client.reading.regression_files import read_regression_file
-from sottovoce.client.rows import Rows
-from sottovoce.errors import BadInput
+from sottovoce.client.regression.rows import Rows
+from sottovoce.core.errors import BadInput
 
 SECRET = 123456.789012
 BOUNDS = (0.0, 200000.0)

@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.client.calibration.site import CalibrationSite
+from sottovoce.api.conformal import threshold as module
+from sottovoce.client.conformal.site import CalibrationSite
 from sottovoce.client.record import Records
-from sottovoce.errors import BadInput
-from sottovoce.facade import conformal as module
-from sottovoce.facade.conformal_base import Threshold
-from sottovoce.facade.conformal_result import ConformalThreshold
+from sottovoce.core.errors import BadInput
 from sottovoce.protocol.calibration import CellQuery, OrderQuery
+from sottovoce.server.conformal.base import Threshold
+from sottovoce.server.conformal.result import ConformalThreshold
 from sottovoce.sim.randomness import dice
 
 pickle: Any = importlib.import_module("pickle")
@@ -243,7 +243,7 @@ def values_at(epsilon: float, sites: Any, mechanism: str, seeds: int = 40) -> li
 
 def test_at_a_tiny_budget_other_scores_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the same words thrown, what a site says hardly depends on its scores; with a fair budget it does."""
-    monkeypatch.setattr("sottovoce.facade.conformal_plan.OFTEN", 1.0)  # else nothing would be asked at such a budget
+    monkeypatch.setattr("sottovoce.server.conformal.plan.OFTEN", 1.0)  # else nothing would be asked at such a budget
     low, high = {"a": np.linspace(0.0, 1.0, 50)}, {"a": np.linspace(3.0, 3.9, 50)}
     for mechanism in ("sparse-vector",):
         quiet = [values_at(1e-4, sites, mechanism) for sites in (low, high)]

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from sottovoce.channels.selection.base import Counts, Floats, Selection, Weighted
-from sottovoce.channels.selection.exponential import exponential
-from sottovoce.channels.selection.geometric import cost, numerators
-from sottovoce.channels.selection.paper import paper
-from sottovoce.channels.selection.sparse_vector import SparseVector, sparse_vector
-from sottovoce.channels.selection.tables import Table
+from sottovoce.protocol.selection.base import Counts, Floats, Selection, Weighted
+from sottovoce.protocol.selection.exponential import exponential
+from sottovoce.protocol.selection.geometric import cost, numerators
+from sottovoce.protocol.selection.paper import paper
+from sottovoce.protocol.selection.sparse_vector import SparseVector, sparse_vector
+from sottovoce.protocol.selection.tables import Table
 from sottovoce.sim.randomness import dice
 
 BUDGETS = (0.1, 0.5, 1.0, 3.0, 10.0)
@@ -184,7 +184,7 @@ def test_a_table_rounded_down_is_caught_exactly(monkeypatch: pytest.MonkeyPatch)
     mechanism = exponential(4, 2, 400, 1.0)
     case = moved(2, np.bincount([0, 398], [1, 3], 400).astype(np.int64), 0, 399)
     assert exact_ratio(mechanism, case) <= mechanism.ratio
-    monkeypatch.setattr("sottovoce.channels.selection.exponential.table", rounded_down)
+    monkeypatch.setattr("sottovoce.protocol.selection.exponential.table", rounded_down)
     assert exact_ratio(mechanism, case) > mechanism.ratio
 
 

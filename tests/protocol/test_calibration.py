@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 from sottovoce.protocol import calibration
 from sottovoce.protocol.calibration import CellQuery, CellReport, OrderQuery, OrderReport
 from sottovoce.protocol.messages import Message, from_bytes, to_bytes

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 from sottovoce.protocol import messages
 from sottovoce.protocol.messages import (
     Message,

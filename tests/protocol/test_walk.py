@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from sottovoce.channels.binary import binary
+from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
-from sottovoce.client.site import Site
 from sottovoce.protocol.messages import Query, Study
+from sottovoce.protocol.randomised_response import binary
 from sottovoce.protocol.walk import moves, walk
 from sottovoce.sim.randomness import dice
 

@@ -22,9 +22,9 @@ from benchmarks.conformal_speed import argmin_seconds, table_seconds, unequal_se
 from benchmarks.conformal_tables import seed_of
 from scipy.special import ndtri
 
-from sottovoce.sim.conformal.data_sets import absent, data_folder
-from sottovoce.sim.conformal.repeat import Setting, repeat
-from sottovoce.sim.conformal.score_laws import score_law
+from sottovoce_papers.simulation.conformal.data_sets import absent, data_folder
+from sottovoce_papers.simulation.conformal.repeat import Setting, repeat
+from sottovoce_papers.simulation.conformal.score_laws import score_law
 
 pytestmark = pytest.mark.slow
 

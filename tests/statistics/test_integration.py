@@ -11,8 +11,8 @@ import pytest
 from benchmarks.integration_cells import Case, cases, fill_pools
 from scipy.special import bdtr
 
-from sottovoce.inference.normal import two_sided
-from sottovoce.sim.integration.grid import Score
+from sottovoce.inference.common.normal import two_sided
+from sottovoce_papers.simulation.integration.grid import Score
 
 FAMILIES = ["normal", "gamma(2)", "gumbel"]
 TARGETS, SOURCES = 1200, 400

@@ -8,9 +8,9 @@ from benchmarks.regression_cells import Row, run_cell
 from benchmarks.regression_errors import compare
 from scipy import special
 
-from sottovoce.sim.regression.catalogue import HELD_OUT, design
-from sottovoce.sim.regression.default import Setting
-from sottovoce.sim.regression.designs import paper
+from sottovoce_papers.simulation.regression.catalogue import HELD_OUT, design
+from sottovoce_papers.simulation.regression.default import Setting
+from sottovoce_papers.simulation.regression.designs import paper
 
 pytestmark = pytest.mark.slow
 

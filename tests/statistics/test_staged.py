@@ -9,8 +9,8 @@ import pytest
 from benchmarks.cells import TUNED, UNSEEN, staged_cells, valley_cells
 from scipy.special import bdtr
 
-from sottovoce.estimators.gate import SCARCE
-from sottovoce.sim.experiment import Score, score_all
+from sottovoce.server.quantile.feasibility import SCARCE
+from sottovoce_papers.simulation.experiment import Score, score_all
 
 REPLICATIONS = 400
 FALSE_ALARM = 1e-6

@@ -1,9 +1,9 @@
-"""Write the paper's 56 cells for `recursion.cu`: the laws of `sottovoce.sim.regression.cell`, as numbers."""
+"""Write the paper's 56 cells for `recursion.cu`: the designs of `simulation.regression.cell`, as numbers."""
 
 import sys
 from pathlib import Path
 
-from sottovoce.sim.regression.cell import BUDGETS, printed
+from sottovoce_papers.simulation.regression.cell import BUDGETS, printed
 
 ORDER = [(tau, p, epsilon) for tau in (0.5, 0.75) for p in (1, 2, 5, 8) for epsilon in (*BUDGETS, float("inf"))]
 

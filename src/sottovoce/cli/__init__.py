@@ -1,8 +1,9 @@
-"""The command line: each command parses, calls one function of the facade, and prints.
+"""The command line: each command parses, calls one function of `api`, and prints.
 
 Nothing heavier than typer is imported here, so that `--help` is instant; a command imports what it needs when it runs.
 """
 
+from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
@@ -13,7 +14,6 @@ from sottovoce.cli.demo import demo
 from sottovoce.cli.integrate import integrate
 from sottovoce.cli.quantile import quantile
 from sottovoce.cli.regress import regress
-from sottovoce.cli.reproduce import reproduce
 from sottovoce.cli.several import SeveralTests
 
 app = typer.Typer(
@@ -28,8 +28,9 @@ app.command()(quantile)
 app.command()(integrate)
 app.command()(regress)
 app.command(cls=SeveralTests)(conformal)
-app.command()(reproduce)
 app.command()(demo)
+for command in entry_points(group="sottovoce.commands"):  # of other distributions: `reproduce` of sottovoce-papers
+    app.command(name=command.name)(command.load())
 
 
 def _show_version(asked: bool) -> None:

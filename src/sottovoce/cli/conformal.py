@@ -9,10 +9,10 @@ from sottovoce.cli.coverage import show
 from sottovoce.cli.edges import edges
 from sottovoce.cli.output import plain_errors
 from sottovoce.cli.per_site import as_number, per_site
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
-    from sottovoce.facade.conformal_settings import Settings
+    from sottovoce.server.conformal.settings import Settings
 
 _PRIVATE = "with --epsilon"
 
@@ -129,10 +129,10 @@ def conformal(
                 test=test, report_epsilon=report_epsilon, weights=weights != "sites", level=judged["level"] != 0.95
             )
 
-        from sottovoce.facade import plot as drawing
-        from sottovoce.facade.conformal import conformal_threshold
-        from sottovoce.facade.conformal_reading import read_scores
-        from sottovoce.facade.conformal_report import check_report
+        from sottovoce.api.conformal.reading import read_scores
+        from sottovoce.api.conformal.report import check_report
+        from sottovoce.api.conformal.threshold import conformal_threshold
+        from sottovoce.server.quantile import plot as drawing
 
         settings = _settings(asked)
         if plot is not None:
@@ -153,7 +153,7 @@ def conformal(
 
 def _settings(asked: dict[str, Any]) -> "Settings":
     """Check what the facade would refuse, before a file is opened, and a part of failures that nobody promises."""
-    from sottovoce.facade.conformal_settings import check_settings
+    from sottovoce.server.conformal.settings import check_settings
 
     names = ("alpha", "guarantee", "delta", "rule", "statistics", "exact", "mechanism")
     settings = check_settings(**{name: asked[name] for name in names}, private=asked["epsilon"] is not None)

@@ -9,7 +9,7 @@ from sottovoce.cli.output import in_options, print_json
 
 if TYPE_CHECKING:
     from sottovoce.client.reading.table import SiteTable
-    from sottovoce.facade.conformal_base import Threshold
+    from sottovoce.server.conformal.base import Threshold
 
 
 def show(

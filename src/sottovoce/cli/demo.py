@@ -8,8 +8,8 @@ import typer
 from sottovoce.cli.output import plain_errors, print_json, progress_bar
 
 if TYPE_CHECKING:
-    from sottovoce.facade.result import QuantileResult
-    from sottovoce.facade.without_privacy import OpenAnswer
+    from sottovoce.api.quantile.without_privacy import OpenAnswer
+    from sottovoce.server.quantile.result import QuantileResult
 
 TAU = 0.9
 BUDGETS = {40_000: 1.0, 10_000: 1.5, 1_000: 2.0, 0: 3.0}  # from so many flights on: small carriers are asked for more
@@ -27,12 +27,12 @@ def demo(
     All flights that left New York City in 2013; the 16 carriers are the sites, each with a budget of its own.
     """
     with plain_errors():
+        from sottovoce.api.quantile.federated import federated_quantile
+        from sottovoce.api.quantile.tables import read_frame
+        from sottovoce.api.quantile.without_privacy import pooled_quantile
         from sottovoce.cli.flights import arrival_delays
-        from sottovoce.facade.federated import federated_quantile
-        from sottovoce.facade.plot import check_path
-        from sottovoce.facade.plot import plot as draw
-        from sottovoce.facade.tables import read_frame
-        from sottovoce.facade.without_privacy import pooled_quantile
+        from sottovoce.server.quantile.plot import check_path
+        from sottovoce.server.quantile.plot import plot as draw
 
         flights = arrival_delays()
         path = Path(plot)

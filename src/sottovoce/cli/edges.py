@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sottovoce.cli.per_site import as_number
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 
 def edges(text: str | None) -> list[float] | None:

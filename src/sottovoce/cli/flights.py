@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 
 def arrival_delays() -> Any:

@@ -10,10 +10,10 @@ from sottovoce.cli.helping import check_curve, chosen_sites, in_words, joined, r
 from sottovoce.cli.output import in_options, plain_errors, print_json, progress_bar
 from sottovoce.cli.per_site import as_number, per_site
 from sottovoce.cli.summaries import in_unit, read_told
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
-    from sottovoce.facade.integrated_result import IntegratedResult
+    from sottovoce.server.integration.result import IntegratedResult
 
 _PAPER = "adaptive, decay, conservative-paper, ivw, target"
 
@@ -122,11 +122,11 @@ def integrate(
         else:
             _refuse_without_files(told, value=value, site=site, person=person)
 
-        from sottovoce.facade import plot as drawing
-        from sottovoce.facade import tables
-        from sottovoce.facade.integrated import integrated_quantile
-        from sottovoce.facade.integration_names import by_name
-        from sottovoce.facade.integration_settings import check_settings
+        from sottovoce.api.integration.integrated import integrated_quantile
+        from sottovoce.api.integration.names import by_name
+        from sottovoce.api.quantile import tables
+        from sottovoce.server.integration.settings import check_settings
+        from sottovoce.server.quantile import plot as drawing
 
         check_settings(method, level, asked, variance, quantile, caution, sites, chains)
         if plot is not None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from sottovoce.cli.per_site import SiteValues, as_number, per_site
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 
 def levels(text: str) -> float | list[float] | SiteValues:

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from sottovoce.errors import BadInput, Lost
+from sottovoce.core.errors import BadInput, Lost
 
 # The sentences are written for callers of functions: say the option instead of the parameter.
 _OPTIONS = {

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 SiteValues = dict[str, float]
 

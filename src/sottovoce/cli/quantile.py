@@ -7,7 +7,7 @@ import typer
 from sottovoce.cli import options
 from sottovoce.cli.output import in_options, plain_errors, print_json, progress_bar
 from sottovoce.cli.per_site import per_site
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 _RECURSION = "regression, self-normalised"
 
@@ -94,10 +94,10 @@ def quantile(
             study |= {"method": method, "schedule": options.schedule(schedule), "participation": participation}
             study |= {"graph": graph, "norm": norm}
 
-        from sottovoce.facade import levels, tables
-        from sottovoce.facade import plot as drawing
-        from sottovoce.facade.federated import federated_quantile
-        from sottovoce.facade.result import ALTERNATIVES
+        from sottovoce.api.quantile import levels, tables
+        from sottovoce.api.quantile.federated import federated_quantile
+        from sottovoce.server.quantile import plot as drawing
+        from sottovoce.server.quantile.result import ALTERNATIVES
 
         if plot is not None:
             drawing.check_path(plot)

@@ -7,7 +7,7 @@ import typer
 from sottovoce.cli import options
 from sottovoce.cli.output import in_options, plain_errors, print_json, progress_bar
 from sottovoce.cli.per_site import as_number
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 
 def regress(
@@ -72,8 +72,8 @@ def regress(
         if explain and plot is not None:
             raise BadInput("--plot draws what people told, and --explain asks nobody; leave one of them out.")
 
-        from sottovoce.facade import plot as drawing
-        from sottovoce.facade.regression_file import regression_study
+        from sottovoce.api.regression.file import regression_study
+        from sottovoce.server.quantile import plot as drawing
 
         if plot is not None:
             drawing.check_path(plot)

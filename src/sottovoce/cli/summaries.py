@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
-    from sottovoce.client.unit import Unit
-    from sottovoce.facade.site_summary import SiteSummary
+    from sottovoce.core.unit import Unit
+    from sottovoce.server.integration.site_summary import SiteSummary
 
 Told = dict[str, dict[str, Any]]
 EXAMPLE = '{"north": {"estimate": 17.2, "se": 0.3}}'
@@ -40,7 +40,7 @@ def read_told(text: str) -> Told:
 
 def in_unit(told: Mapping[str, Mapping[str, Any]], unit: "Unit | None", path: str) -> "dict[str, SiteSummary]":
     """Turn what was read into summaries; where there are records of dates or durations, it may be written as such."""
-    from sottovoce.facade.site_summary import summary_from
+    from sottovoce.server.integration.site_summary import summary_from
 
     found = {}
     for name, given in told.items():
@@ -51,7 +51,7 @@ def in_unit(told: Mapping[str, Mapping[str, Any]], unit: "Unit | None", path: st
 
 def _read(given: Mapping[str, Any], unit: "Unit", where: str) -> dict[str, Any]:
     """Read what stands there as text in the unit of the records."""
-    from sottovoce.facade.integration_settings import width_of
+    from sottovoce.server.integration.settings import width_of
 
     values = dict(given)
     if isinstance(values.get("estimate"), str):

@@ -4,7 +4,7 @@ Spend first, then answer, then remember the bytes; a retry of the same query get
 finished round is refused.
 """
 
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 from sottovoce.protocol.messages import Query
 
 

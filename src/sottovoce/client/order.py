@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, uint32, uint64
 
-from sottovoce.client.randomness import Dice
+from sottovoce.core.random_source import Dice
 
 ROUNDS = 8
 Key = npt.NDArray[np.uint32]

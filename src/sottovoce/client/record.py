@@ -5,7 +5,7 @@ from typing import Any, NoReturn, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.client.unit import NUMBER, Unit
+from sottovoce.core.unit import NUMBER, Unit
 
 
 class Records:

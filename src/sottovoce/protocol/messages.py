@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 
 class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=False):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sottovoce.client.randomness import Words
+from sottovoce.core.random_source import Words
 
 
 class SeededDice:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sottovoce.client.reading.bounds import Bounds, read_bounds
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 NAMES = ("miles", "hour")
 

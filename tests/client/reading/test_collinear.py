@@ -7,7 +7,7 @@ import pytest
 
 from sottovoce.client.reading.collinear import refuse_collinear, scatter
 from sottovoce.client.reading.matrix import STRETCH, from_columns
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 from sottovoce.sim.randomness import dice
 
 RNG = dice(7).generator()

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sottovoce.client.reading.values import read_values
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 WHERE = "site 'north'"
 TEXT = "every record must be a number, a duration or a date"

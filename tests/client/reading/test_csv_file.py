@@ -7,7 +7,7 @@ import pytest
 
 from sottovoce.client.reading.files import read_files
 from sottovoce.client.reading.table import SiteTable
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 from sottovoce.sim.randomness import dice
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from sottovoce.client.reading.design_matrix import read, read_features
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 COLUMNS = {"miles": [2.0, 7.5, 4.0, 12.0], "night": [False, True, False, False]}
 Y = [9.0, 20.0, 18.0, 31.0]

@@ -6,7 +6,7 @@ import pytest
 
 from sottovoce.client.reading.feature_names import check_features
 from sottovoce.client.reading.matrix import open_matrix
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 NAMED = {"a": [1.0], "b": [2.0]}
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sottovoce.client.reading.frames import read_frame
 from sottovoce.client.reading.table import SiteTable
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 from sottovoce.sim.randomness import dice
 
 DATA: dict[str, list[Any]] = {

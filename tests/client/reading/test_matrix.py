@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse
 
 from sottovoce.client.reading.matrix import STRETCH, open_matrix
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 ROWS = [[1.0, 0.0], [2.5, 1.0], [4.0, 1.0]]
 ARRAY = np.array(ROWS)

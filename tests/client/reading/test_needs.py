@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sottovoce.client.reading.table import QUANTILE, SCORES, read_sites
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 
 def test_one_score_a_site_is_enough() -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sottovoce.client.reading.number_column import NotNumbers, open_numbers
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 NAN = math.nan
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sottovoce.client.reading.persons import one_row_a_person
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 from sottovoce.sim.randomness import dice
 
 

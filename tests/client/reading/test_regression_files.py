@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from sottovoce.client.reading.regression_files import read_regression_file
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 DATA = pa.table(
     {

@@ -11,7 +11,7 @@ import scipy.sparse
 
 from sottovoce.client.reading.matrix import STRETCH
 from sottovoce.client.reading.response import RESPONSE, open_response, read_response
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 
 def read(y: Any, heard: list[str] | None = None) -> Any:

@@ -8,7 +8,7 @@ import pytest
 from sottovoce.client.reading.bounds import read_bounds
 from sottovoce.client.reading.matrix import STRETCH, open_matrix
 from sottovoce.client.reading.scaling import Scaled, refuse_not_finite, scaled
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 
 def scale(table: Any, bounds: Any, clip: bool = False) -> Scaled:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from sottovoce.client.reading.table import read_sites
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 NORTH, SOUTH = [3.0, 4.5, 6.0], [1.0, 2.0]
 

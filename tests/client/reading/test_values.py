@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from sottovoce.client.reading import values
 from sottovoce.client.reading.values import read_values
 from sottovoce.client.record import Records
-from sottovoce.client.unit import Unit
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
+from sottovoce.core.unit import Unit
 
 WHERE = "site 'north'"
 Maker = Callable[[list[Any]], Any]

@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from sottovoce.client.reading.column import Column, Floats, exact_floats
 from sottovoce.client.reading.complaint import KINDS, bad_row
-from sottovoce.client.unit import NUMBER, Unit
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
+from sottovoce.core.unit import NUMBER, Unit
 
 
 def from_arrow(column: Any, where: str) -> Column:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.client.reading.complaint import kind_of
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 Floats = npt.NDArray[np.float64]
 
@@ -101,7 +101,7 @@ def read_bounds(bounds: Any, names: Sequence[str]) -> Bounds:
     array([24.])
     >>> read_bounds({"hour": (24, 0)}, ["hour"])
     Traceback (most recent call last):
-    sottovoce.errors.BadInput: bounds of column 'hour' are (24, 0): give low < high
+    sottovoce.core.errors.BadInput: bounds of column 'hour' are (24, 0): give low < high
     """
     p = len(names)
     if bounds is None:

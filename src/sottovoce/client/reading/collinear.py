@@ -13,7 +13,7 @@ import numpy as np
 from sottovoce.client.reading.bounds import Floats
 from sottovoce.client.reading.complaint import sentence
 from sottovoce.client.reading.matrix import STRETCH, Matrix
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 COLLINEAR = 1e-10  # the share of the variance, at most, in which rounding alone makes columns differ
 CONSTANT = 1e-10  # the standard deviation, in half-widths of the bounds, at most, of a column that hardly changes

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.client.reading.complaint import KINDS, bad_row, sentence
-from sottovoce.client.unit import NUMBER, Unit
+from sottovoce.core.unit import NUMBER, Unit
 
 Floats = npt.NDArray[np.float64]
 

@@ -1,6 +1,6 @@
 """The sentences with which a column is refused: they name the place, the row and the kind of value, never a value."""
 
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 KINDS = "every record must be a number, a duration or a date"
 FINITE = "remove it, or cap it at a finite value"

@@ -14,7 +14,7 @@ import pyarrow.csv as arrow_csv
 
 from sottovoce.client.reading.complaint import KINDS, bad_row
 from sottovoce.client.reading.frames import check_columns
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 MISSING = ["", "NA", "N/A", "#N/A", "NaN", "nan", "NaT", "null", "NULL", "None"]
 

@@ -10,8 +10,8 @@ from sottovoce.client.reading.feature_names import check_features
 from sottovoce.client.reading.matrix import Matrix, open_matrix
 from sottovoce.client.reading.response import RESPONSE, Warn, open_response, read_response
 from sottovoce.client.reading.scaling import refuse_not_finite, scaled
-from sottovoce.client.rows import Rows
-from sottovoce.errors import BadInput
+from sottovoce.client.regression.rows import Rows
+from sottovoce.core.errors import BadInput
 
 ESTIMATOR = "PrivateQuantileRegressor"
 
@@ -74,7 +74,8 @@ def read(
     Rows(4 records of 2 covariates, values hidden)
     >>> read(trips, [9, 20, 18, 31], bounds=(0, 10))
     Traceback (most recent call last):
-    sottovoce.errors.BadInput: Column 'distance' of X is outside its bounds (0, 10) in row 4: widen the bounds, or \
+    sottovoce.core.errors.BadInput: Column 'distance' of X is outside its bounds (0, 10) in row 4: widen the bounds, or
+    \
 give clip=True to move such values to the nearest bound
     """
     if y is None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from sottovoce.client.reading.matrix import Matrix
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 _SHOWN = 5
 

@@ -14,8 +14,8 @@ from sottovoce.client.reading.groups import Codes, Labels, encode, group, join_l
 from sottovoce.client.reading.persons import Roll, check_dice
 from sottovoce.client.reading.table import QUANTILE, Needs, SiteTable, check_names, checked_table
 from sottovoce.client.reading.values import Checked, check_column, read_values
-from sottovoce.client.unit import common_unit
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
+from sottovoce.core.unit import common_unit
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 

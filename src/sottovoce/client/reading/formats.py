@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sottovoce.client.reading.csv_file import csv_where, read_csv
 from sottovoce.client.reading.frames import check_columns
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 _KINDS = {
     ".parquet": "Parquet",

@@ -12,7 +12,7 @@ from sottovoce.client.reading.groups import arrow_labels, encode, group, refuse_
 from sottovoce.client.reading.persons import Roll, check_dice
 from sottovoce.client.reading.table import SiteTable
 from sottovoce.client.reading.values import check_column
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 WHO = "every row must name its person"
 

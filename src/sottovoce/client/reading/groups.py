@@ -15,7 +15,7 @@ from sottovoce.client.reading.persons import Roll, one_row_a_person
 from sottovoce.client.reading.table import QUANTILE, Needs, SiteTable, check_names, checked_table, label_text
 from sottovoce.client.reading.values import Checked
 from sottovoce.client.record import Records
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 Codes = npt.NDArray[np.int64]
 

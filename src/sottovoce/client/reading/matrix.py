@@ -12,7 +12,7 @@ from narwhals.exceptions import NarwhalsError
 from sottovoce.client.reading.column import Column, Floats
 from sottovoce.client.reading.complaint import kind_of
 from sottovoce.client.reading.number_column import NotNumbers, complex_refused, open_numbers
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 STRETCH = 1 << 14
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sottovoce.client.reading.column import Column, from_numpy
 from sottovoce.client.reading.complaint import bad_row, kind_of, sentence
 from sottovoce.client.reading.objects import from_objects, is_missing
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 # The words "argument must be ... string ... number" are those that scikit-learn's check_estimator looks for.
 NUMBERS = "every argument must be neither a string nor a date but a number, so code it as numbers first"

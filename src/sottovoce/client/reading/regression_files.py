@@ -13,7 +13,7 @@ from sottovoce.client.reading.files import expand
 from sottovoce.client.reading.formats import read_table, where
 from sottovoce.client.reading.matrix import from_columns
 from sottovoce.client.reading.number_column import NUMBERS, NotNumbers
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
 
 
 def read_regression_file(

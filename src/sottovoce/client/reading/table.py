@@ -12,8 +12,8 @@ import numpy as np
 from sottovoce.client.reading.complaint import check_missing, kind_of
 from sottovoce.client.reading.values import read_values
 from sottovoce.client.record import Records
-from sottovoce.client.unit import Unit, common_unit
-from sottovoce.errors import BadInput
+from sottovoce.core.errors import BadInput
+from sottovoce.core.unit import Unit, common_unit
 
 
 class Needs(NamedTuple):

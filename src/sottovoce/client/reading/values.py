@@ -11,7 +11,7 @@ from sottovoce.client.reading.column import Column, Floats, from_numpy
 from sottovoce.client.reading.complaint import DROP, FINITE, bad_row, check_missing, kind_of, sentence
 from sottovoce.client.reading.objects import from_objects
 from sottovoce.client.record import Records
-from sottovoce.client.unit import Unit
+from sottovoce.core.unit import Unit
 
 _STRETCH = 1 << 16
 
@@ -56,7 +56,8 @@ def read_values(column: Any, *, where: str, missing: str = "refuse") -> Reading:
     Reading(records=Records(2 records, values hidden), dropped=1)
     >>> read_values([3.0, "four"], where="site 'north'")
     Traceback (most recent call last):
-    sottovoce.errors.BadInput: Site 'north' holds text in row 2: every record must be a number, a duration or a date
+    sottovoce.core.errors.BadInput: Site 'north' holds text in row 2: every record must be a number, a duration or a
+    date
     """
     check_missing(missing)
     if isinstance(column, Records):

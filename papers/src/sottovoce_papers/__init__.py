@@ -1,0 +1,1 @@
+"""The papers' tables and figures again, beside the print: simulations, recipes, and the harness that runs them."""

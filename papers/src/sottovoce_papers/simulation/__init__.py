@@ -1,0 +1,1 @@
+"""Everything simulated: populations, replications, other people's methods."""

@@ -1,0 +1,165 @@
+"""Replications of the staged design with fresh records each time, and what they say: coverage, error, length.
+
+A fresh record's letter is a Bernoulli draw with probability ``r (1 - F(q)) + (1 - r) / 2``, so a whole tally is one
+binomial draw: the conversation is the method itself, only the letters are drawn together.
+"""
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+
+import numpy as np
+
+from sottovoce.core.errors import Lost
+from sottovoce.inference.common.normal import two_sided
+from sottovoce.inference.quantile.asymptotic import standard_error
+from sottovoce.server.quantile.asking import Crowd
+from sottovoce.server.quantile.feasibility import support
+from sottovoce.server.quantile.scarce import Fitted
+from sottovoce.server.quantile.solutions import staged_solution
+from sottovoce.server.quantile.staged import Local, StagedStudy, talk
+from sottovoce.sim.randomness import dice
+from sottovoce_papers.simulation.families import Floats, Generator
+from sottovoce_papers.simulation.populations import Mixture
+
+
+@dataclass(frozen=True, eq=False)
+class StagedCell:
+    """One cell: populations at the sites, level, response rates, sizes and shares (None: pooled)."""
+
+    name: str
+    sites: Mixture
+    tau: float
+    rates: tuple[float, ...]
+    sizes: tuple[int, ...]
+    shares: tuple[float, ...] | None = None
+    robust: bool = False
+    bounds: tuple[float, float] | None = None
+
+    @property
+    def crowd(self) -> Crowd:
+        """Return what the server knows."""
+        sizes = np.array(self.sizes, dtype=np.int64)
+        shares = sizes / sizes.sum() if self.shares is None else np.array(self.shares)
+        return Crowd(shares, np.array(self.rates), sizes)
+
+    @property
+    def support(self) -> float:
+        """Return s / t0, which says how hard the cell is."""
+        return support(self.crowd, self.tau).ratio
+
+    @property
+    def truth(self) -> float:
+        """Return the quantile of the stated estimand."""
+        return self.sites.quantile(self.tau, self.crowd.shares)
+
+    @property
+    def oracle(self) -> float:
+        """Return the standard error if every record had answered at the quantile and the density were known."""
+        crowd = self.crowd
+        at = self.truth
+        return float(
+            standard_error(
+                self.sites.probabilities(at),
+                self.sites.densities(at),
+                crowd.rates,
+                crowd.shares,
+                crowd.sizes.astype(np.float64),
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Score:
+    """What replications of a cell say; errors and lengths are relative to those of the oracle."""
+
+    name: str
+    tau: float
+    support: float
+    coverage: float
+    error: float
+    length: float
+    lost: float
+    rounds: float
+    searched: float
+    worst: float
+    replications: int
+
+
+def converse_fresh(cell: StagedCell, generator: Generator) -> tuple[Local | Fitted, int]:
+    """Run one conversation with fresh records; return its outcome and the number of rounds."""
+    crowd = cell.crowd
+    conversation = talk(StagedStudy(cell.tau, crowd, cell.bounds, None, cell.robust))
+    ask, rounds = next(conversation), 0
+    rates = crowd.rates[:, None]
+    while True:
+        rounds += 1
+        above = 1 - np.array([site.cdf(ask.points) for site in cell.sites.populations])
+        ones = generator.binomial(ask.counts, rates * above + (1 - rates) / 2)
+        try:
+            ask = conversation.send(ones)
+        except StopIteration as stop:
+            return stop.value, rounds
+
+
+def score(cell: StagedCell, replications: int, seed: int, level: float = 0.95) -> Score:
+    """Replicate a cell and summarise; a lost run counts as one that does not cover."""
+    generator, z = dice(seed).generator(), two_sided(level)
+    rows: list[tuple[float, float, float, int, float]] = []
+    for _ in range(replications):
+        try:
+            local, rounds = converse_fresh(cell, generator)
+        except Lost:
+            continue
+        found = staged_solution(local)
+        low, high = found.interval(level)
+        searched = local.milestones[0].reports / local.milestones[-1].reports
+        rows.append((found.point, low, high, rounds, searched))
+    if not rows:
+        raise Lost(f"no run of {cell.name!r} found its quantile; give the cell more records.")
+    points, lows, highs, rounds_, searched_ = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
+    truth, oracle = cell.truth, cell.oracle
+    errors: Floats = np.abs(points - truth) / oracle
+    return Score(
+        cell.name,
+        cell.tau,
+        cell.support,
+        float(np.sum((lows <= truth) & (truth <= highs))) / replications,
+        float(errors.mean()) / math.sqrt(2 / math.pi),
+        float(np.median(highs - lows)) / (2 * z * oracle),
+        1 - len(rows) / replications,
+        float(rounds_.mean()),
+        float(searched_.mean()),
+        float(errors.max()),
+        replications,
+    )
+
+
+_CELLS: list[StagedCell] = []  # inherited by forked workers: populations are functions, which cannot be sent
+
+
+def score_all(
+    cells: Sequence[StagedCell],
+    replications: int,
+    seed: int,
+    jobs: int = 2,
+    progress: Callable[[Score], None] | None = None,
+) -> list[Score]:
+    """Score many cells on a few processes, each cell with a seed of its own."""
+    _CELLS[:] = cells
+    scores = []
+    with warnings.catch_warnings(), ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads: the workers use none of them
+        tasks = [pool.submit(_score_one, i, replications, seed + i) for i in range(len(cells))]
+        for task in tasks:
+            scores.append(task.result())
+            if progress is not None:
+                progress(scores[-1])
+    return scores
+
+
+def _score_one(i: int, replications: int, seed: int) -> Score:
+    return score(_CELLS[i], replications, seed)

@@ -1,0 +1,165 @@
+"""Whom a threshold fails: its coverage site by site, worst first, beside what was promised and what was to be expected.
+
+Sites that differ may average well and fail badly one by one. Each site counts how many of its scores the threshold
+covers, once, plainly or with noise; everything else is computed from the counts. Where the report is not private, the
+sites' own laws also tell what coverage to expect from a new calibration, and how far their own quantiles lie apart.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sottovoce.api.conformal.report_measure import Said, judge, mix, predict, spread
+from sottovoce.api.quantile.federated import check_callers
+from sottovoce.api.quantile.panel import confidence, number, per_site
+from sottovoce.client.conformal.covered import count_covered, noisy_covered
+from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
+from sottovoce.core.errors import BadInput
+from sottovoce.core.random_source import Dice, SystemDice
+from sottovoce.protocol.selection.noisy_count import NoisyCount, noisy_count
+from sottovoce.server.conformal.base import Threshold
+from sottovoce.server.conformal.report_result import CoverageReport
+
+
+class _Goal(NamedTuple):
+    """The threshold to be judged and what it is to cover; ``made`` where it is known how it was made."""
+
+    value: float
+    alpha: float
+    made: Threshold | None
+
+
+def coverage_report(
+    threshold: Any,
+    scores: Any,
+    *,
+    alpha: float | None = None,
+    weights: Any = "sites",
+    level: float = 0.95,
+    epsilon: Any = None,
+    randomness: Dice | None = None,
+    missing: str = "refuse",
+) -> CoverageReport:
+    """Report the coverage of a threshold at every site, worst first, and over all of them.
+
+    Parameters
+    ----------
+    threshold
+        What `conformal_threshold` returned; or a number, with ``alpha``.
+    scores
+        Scores to judge it by, as for `conformal_threshold`: fresh ones if there are any, for those that made the
+        threshold flatter it.
+    alpha
+        The part of the scores that a plain number is allowed to miss; a threshold knows its own.
+    weights
+        What each site counts in the mixture: "sites" (all the same, as equal votes do), "records" (by size), or a
+        mapping from site to weight, which sum to one.
+    level
+        The confidence level of every interval.
+    epsilon
+        The budget of a record, one number or one a site: each site then sends nothing but a noisy count. None: the
+        report is not private, and also tells the expected coverage and the local quantiles.
+    randomness
+        None for the operating system's entropy; `sim.dice` for simulation, which makes the report not private.
+    missing
+        "refuse" missing values, or "drop" and count them.
+
+    Returns
+    -------
+    The report; print it for a table, ``plot(path)`` for a picture.
+
+    Examples
+    --------
+    >>> from sottovoce.api.conformal.report import coverage_report
+    >>> sites = {"north": [i / 100 for i in range(1, 101)], "south": [i / 80 for i in range(1, 101)]}
+    >>> report = coverage_report(0.9, sites, alpha=0.1)
+    >>> report.worst.name, report.worst.coverage, round(report.worst.high, 3), report.below
+    ('south', 0.72, 0.805, ('south',))
+    >>> round(report.mixture.estimate, 3)
+    0.81
+    """
+    goal = _goal(threshold, alpha)
+    share = confidence(level)
+    check_callers(randomness, None)
+    table = scores if isinstance(scores, SiteTable) else read_sites(scores, missing=missing, needs=SCORES)
+    if table.unit.kind != "number":
+        raise BadInput(f"scores must be numbers, not {table.unit.plural}; give the scores of the model.")
+    parts, weights_name = _weights(weights, table)
+    noises = None if epsilon is None else _noises(epsilon, table.names)
+    dice = SystemDice() if randomness is None else randomness
+    if noises is None:
+        said = [Said(count_covered(records, goal.value), records.size, 0.0) for records in table.records]
+        predicted, unpredicted = predict(goal.made, table, parts)
+    else:
+        pairs = zip(table.records, noises, dice.split(len(noises)), strict=True)
+        said = [Said(noisy_covered(each, goal.value, noise, die), each.size, noise.fall) for each, noise, die in pairs]
+        predicted, unpredicted = None, "each site told a noisy count, and nothing of its law"
+    return CoverageReport(
+        value=goal.value,
+        alpha=goal.alpha,
+        level=share,
+        sites=judge(table.names, said, 1 - goal.alpha, share),
+        mixture=mix(said, parts, weights_name, share),
+        weights=dict(zip(table.names, parts, strict=True)),
+        homogeneous=None if goal.made is None else float(goal.made.coverage),
+        predicted=predicted,
+        unpredicted=unpredicted,
+        spread=spread(table, 1 - goal.alpha) if noises is None else None,
+        epsilon=None if noises is None else {n: noise.epsilon for n, noise in zip(table.names, noises, strict=True)},
+        seeded=(noises is not None and not dice.private) or table.seeded,
+        private_threshold=goal.made is not None and goal.made.epsilon is not None,
+        dropped=sum(table.dropped.values()),
+        per_person=table.per_person,
+    )
+
+
+def check_report(scores: SiteTable, weights: Any, level: Any, epsilon: Any, called: str = "epsilon") -> None:
+    """Refuse settings that a report on scores could not use, before the threshold is made that it is to judge."""
+    confidence(level)
+    _weights(weights, scores)
+    if epsilon is not None:
+        _noises(epsilon, scores.names, called)
+
+
+def _goal(threshold: Any, alpha: Any) -> _Goal:
+    """Read a threshold, or a number with its alpha."""
+    if hasattr(threshold, "alpha") and hasattr(threshold, "coverage"):
+        if alpha is not None and number(alpha, "alpha") != threshold.alpha:
+            raise BadInput(f"alpha {alpha!r} is not that of the threshold, {threshold.alpha!r}; leave it out.")
+        return _Goal(float(threshold.value), float(threshold.alpha), threshold)
+    value = number(threshold, "threshold")
+    if alpha is None:
+        raise BadInput("a threshold that is a plain number does not say what it is to cover; give alpha, such as 0.1.")
+    missed = number(alpha, "alpha")
+    if not 0 < missed < 1:
+        raise BadInput(f"alpha must lie strictly between 0 and 1, not {alpha!r}; give 0.1 for a coverage of 0.9.")
+    return _Goal(value, missed, None)
+
+
+def _weights(weights: Any, table: SiteTable) -> tuple[tuple[float, ...], str]:
+    """Return what each site counts in the mixture, and what that is called."""
+    if isinstance(weights, str) and weights in ("sites", "records"):
+        sizes = [records.size if weights == "records" else 1 for records in table.records]
+        return tuple(size / sum(sizes) for size in sizes), weights
+    if not isinstance(weights, Mapping):
+        raise BadInput(f"weights must be 'sites', 'records' or a mapping from site to weight, not {weights!r}; choose.")
+    given = [number(value, where) for value, where in per_site(weights, table.names, "weights")]
+    if min(given) < 0 or not math.isfinite(sum(given)):
+        worst = table.names[int(np.argmin([value if math.isfinite(value) else -math.inf for value in given]))]
+        raise BadInput(f"the weight of site {worst!r} must be finite and not negative; correct it.")
+    if abs(sum(given) - 1) > 1e-9:
+        raise BadInput(f"the weights sum to {sum(given):.12g}, not to 1; divide each by their sum.")
+    return tuple(value / sum(given) for value in given), "given"
+
+
+def _noises(epsilon: Any, names: tuple[str, ...], called: str = "epsilon") -> tuple[NoisyCount, ...]:
+    """Return the noise of each site's count."""
+    noises = []
+    for value, where in per_site(epsilon, names, called):
+        try:
+            noises.append(noisy_count(number(value, where)))
+        except BadInput as error:
+            raise BadInput(str(error).replace("epsilon", where, 1) if where != "epsilon" else str(error)) from None
+    return tuple(noises)

@@ -1,0 +1,1 @@
+"""A target helped by other sites."""

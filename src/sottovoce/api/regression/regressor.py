@@ -1,0 +1,250 @@
+"""Private quantile regression as a scikit-learn estimator: each person sends one report, and intervals are honest."""
+
+import warnings
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import DataConversionWarning
+from sklearn.metrics import d2_pinball_score
+from sklearn.utils.validation import check_is_fitted
+
+from sottovoce.api.quantile.panel import confidence, number
+from sottovoce.api.regression.recursions import Progress
+from sottovoce.api.regression.stream import begin
+from sottovoce.core.random_source import Dice
+from sottovoce.inference.regression.region import Ellipsoid
+from sottovoce.server.quantile.result import Test
+from sottovoce.server.regression.settings import Floats
+from sottovoce.server.regression.summary import sentence_of_missing
+
+
+class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Linear quantile regression under local differential privacy, each person answering once.
+
+    Parameters
+    ----------
+    tau
+        The quantile level, or a sequence of levels; with a sequence, results have an axis of levels, ascending.
+    epsilon
+        The budget of a person's one report; ``math.inf`` for no privacy.
+    channel
+        "auto" (the best for this setting), "cq", "cq:q,s", "lp", "box", "open", or a ``RegressionChannel``.
+    bounds
+        Public bounds of the raw covariates: a pair, a pair for each column, or a mapping from column to pair; None if
+        they lie in [-1, 1].
+    inference
+        "dithered" (default), or the paper's recursion with "self-normalised", "groups" or "higrad" intervals.
+    clip
+        Move covariates beyond a bound to it, and count the rows, instead of refusing them.
+    schedule
+        "auto"; "information" is the step rule of "dithered", "paper" that of the others.
+    density
+        A public guess of the response's conditional density at the quantile; one, or one for each level.
+    size
+        A public guess of the length of the vector of coefficients, in the unit of the response, covariates being
+        scaled to [-1, 1]. Without density and size the first people tell them, in private.
+    start
+        A public guess of the intercept, or of all raw coefficients, the intercept first.
+    second_moments
+        Public E z_j^2 of the covariates after scaling to [-1, 1], or the matrix E z z'; None: 1/3.
+    limit
+        How far a coefficient of a scaled covariate may move from its start; None: anywhere.
+    groups
+        For "groups": their number.
+    tree
+        For "higrad": the branches of each level.
+    shuffle
+        Ask people in random order; False if the order is the stream's own.
+    randomness
+        None for the operating system's entropy; `sim.dice(seed)` for simulation, which makes the fit not private. Each
+        `fit` throws a fresh copy of seeded dice, so that it can be repeated.
+
+    Attributes
+    ----------
+    coef_, intercept_
+        Raw slopes (p,) and intercept; with several levels (levels, p) and (levels,).
+    taus_, epsilon_, private_, n_reports_, clipped_, design_, warnings_
+        Levels; realised epsilon, computed from the channel; whether the fit protects anybody; people asked; rows moved
+        to their bounds; the channel and why it was chosen (print ``design_.explain()``); sentences to know of.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> source = sv.sim.dice(1).generator()
+    >>> hours = source.uniform(0.0, 10.0, (20_000, 1))
+    >>> pay = 20.0 + 3.0 * hours[:, 0] + source.logistic(0.0, 2.0, 20_000)
+    >>> guesses = {"start": 35, "density": 0.1, "size": 20}
+    >>> m = sv.PrivateQuantileRegressor(0.5, 2.0, bounds=(0, 10), **guesses, randomness=sv.sim.dice(2))
+    >>> low, high = m.fit(hours, pay).confidence_interval()[1]
+    >>> bool(low < 3.0 < high), m.private_, round(m.epsilon_, 6)
+    (True, False, 2.0)
+    """
+
+    def __init__(
+        self,
+        tau: Any = 0.5,
+        epsilon: Any = 1.0,
+        channel: Any = "auto",
+        bounds: Any = None,
+        inference: str = "dithered",
+        *,
+        clip: bool = False,
+        schedule: str = "auto",
+        density: Any = None,
+        size: Any = None,
+        start: Any = None,
+        second_moments: Any = None,
+        limit: Any = None,
+        groups: Any = None,
+        tree: Any = (4, 4),
+        shuffle: bool = True,
+        randomness: Dice | None = None,
+    ) -> None:
+        self.tau = tau
+        self.epsilon = epsilon
+        self.channel = channel
+        self.bounds = bounds
+        self.inference = inference
+        self.clip = clip
+        self.schedule = schedule
+        self.density = density
+        self.size = size
+        self.start = start
+        self.second_moments = second_moments
+        self.limit = limit
+        self.groups = groups
+        self.tree = tree
+        self.shuffle = shuffle
+        self.randomness = randomness
+
+    def fit(self, X: Any, y: Any, *, progress: Progress | None = None) -> Self:  # noqa: N803
+        """Ask every row of X and y once, forgetting any fit before; all input is checked before anything is spent."""
+        stream, rows = begin(self.get_params(deep=False), X, y, progress, _warn, whole=True)
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        self._stream = stream  # kept if the asking is interrupted, so that nobody is asked again unawares
+        stream.ask(rows, progress, whole=True)
+        return self._look()
+
+    def partial_fit(self, X: Any, y: Any, *, progress: Progress | None = None) -> Self:  # noqa: N803
+        """Ask the rows of a further batch; with ``shuffle=False`` batches give the numbers of one fit to all rows."""
+        given = self.get_params(deep=False)
+        if hasattr(self, "_stream"):
+            rows = self._stream.read(given, X, y, progress, _warn)
+        else:
+            self._stream, rows = begin(given, X, y, progress, _warn, whole=False)
+        self._stream.ask(rows, progress, whole=False)
+        return self._look()
+
+    def _look(self) -> Self:
+        """Fill the attributes from what has been heard so far."""
+        stream, raw = self._stream, self._stream.answers.raw
+        self.coef_: Floats = raw[:, 1:] if self._several else raw[0, 1:]
+        self.intercept_: Any = raw[:, 0] if self._several else float(raw[0, 0])
+        self.taus_, self.design_ = stream.settings.taus, stream.design
+        self.epsilon_, self.private_ = stream.epsilon, stream.private
+        self.n_reports_, self.clipped_, self.n_features_in_ = stream.people, stream.clipped, stream.p
+        if stream.names is not None:
+            self.feature_names_in_ = np.array(stream.names, dtype=object)
+        return self
+
+    def predict(self, X: Any) -> Floats:  # noqa: N803
+        """Return the fitted quantiles of raw covariates: (n,), or (n, levels) without crossing."""
+        check_is_fitted(self)
+        fitted = self._stream.answers.predict(self._stream.features(X, _warn))
+        return fitted if self._several else fitted[:, 0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
+        """Return the part of the check loss that the covariates explain (R^2 of a quantile), averaged over levels."""
+        fitted = self.predict(X).reshape(-1, len(self.taus_))
+        scores = [
+            d2_pinball_score(y, fitted[:, at], sample_weight=sample_weight, alpha=tau)
+            for at, tau in enumerate(self.taus_)
+        ]
+        return float(np.mean(scores))
+
+    def confidence_interval(self, level: float = 0.95, contrast: Any = None, tau: Any = None) -> Floats:
+        """Return the intervals of intercept and slopes, (p + 1, 2), or of a contrast of them, (2,).
+
+        Where people tell enough of some coefficients only, the others are NaN, and one warning names them and why.
+
+        Parameters
+        ----------
+        level
+            The confidence level; any, at no further cost.
+        contrast
+            Weights of intercept and slopes, or None for each of them.
+        tau
+            Which level; None: all that were fitted, along a first axis if tau was a sequence.
+        """
+        check_is_fitted(self)
+        wanted, answers = confidence(level), self._stream.answers
+        levels = range(len(self.taus_)) if tau is None else [answers.level_of(tau)]
+        if contrast is None:
+            told = [answers.intervals(at, wanted) for at in levels]
+            reasons = [(self.taus_[at], why) for at, (_, why) in zip(levels, told, strict=True)]
+            if missing := sentence_of_missing(reasons):
+                warnings.warn(missing, UserWarning, stacklevel=2)
+            found = [ends for ends, _ in told]
+        else:
+            found = [np.array(answers.interval(at, contrast, wanted)) for at in levels]
+        return np.array(found) if tau is None and self._several else found[0]
+
+    def ellipsoid(self, level: float = 0.95, tau: Any = None) -> Ellipsoid:
+        """Return the ellipsoid that holds intercept and slopes at once; of several levels, name one."""
+        check_is_fitted(self)
+        return self._stream.answers.ellipsoid(tau, confidence(level))
+
+    def test(self, contrast: Any, value: float = 0.0, tau: Any = None) -> Test:
+        """Test, two-sided, whether a contrast of intercept and slopes has a value."""
+        check_is_fitted(self)
+        supposed = number(value, "value")
+        return Test(supposed, "two-sided", self._stream.answers.p_value(tau, contrast, supposed))
+
+    def summary(self, level: float = 0.95) -> str:
+        """Return a table that a statistician reads at a glance."""
+        from sottovoce.server.regression.summary import summary
+
+        check_is_fitted(self)
+        return summary(self._stream, confidence(level))
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Return everything as plain values, ready for strict JSON."""
+        from sottovoce.server.regression.summary import to_dict
+
+        check_is_fitted(self)
+        return to_dict(self._stream, confidence(level))
+
+    def plot(self, path: str | Path, level: float = 0.95) -> Path:
+        """Draw the coefficients with their intervals; of several levels, against tau."""
+        from sottovoce.server.regression.plot import plot
+
+        check_is_fitted(self)
+        return plot(self._stream, path, confidence(level))
+
+    @property
+    def warnings_(self) -> tuple[str, ...]:
+        """Return sentences to know of; they are worked out when somebody asks, as some take a second."""
+        return self._stream.answers.warnings
+
+    @property
+    def _several(self) -> bool:
+        """Tell whether tau was a sequence when the fit began."""
+        return bool(self._stream.settings.several)
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what scikit-learn's checks cannot expect: equal refits without seeded dice, good scores from few."""
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.randomness is None or bool(getattr(self.randomness, "private", True))
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+def _warn(text: str) -> None:
+    """Warn of something that is read all the same, in scikit-learn's categories."""
+    kind = DataConversionWarning if text.startswith("A column-vector") else UserWarning
+    warnings.warn(text, kind, stacklevel=5)

@@ -1,1 +1,0 @@
-"""One file per mechanism: a function that returns a Channel, and EXAMPLES."""

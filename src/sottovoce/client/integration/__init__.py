@@ -1,0 +1,1 @@
+"""A site that opens its order statistics."""

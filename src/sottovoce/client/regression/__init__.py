@@ -1,0 +1,1 @@
+"""People of a quantile regression, each answering one question."""

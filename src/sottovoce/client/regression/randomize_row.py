@@ -1,0 +1,149 @@
+"""From one person's record to one letter: a pure function of (tables, block, record, points, dice).
+
+The lowest faces of the die name a letter whatever the record; on the faces above them the record speaks. So, as in
+`client.quantile.encode`, at epsilon 0 the same dice give any two populations equal letters.
+"""
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit, uint64
+
+from sottovoce.core.random_source import Words
+from sottovoce.protocol.regression.block_tables import (
+    BOX,
+    CELLS,
+    COMMON,
+    EXTRA,
+    FORM,
+    INSIDE,
+    KINDS,
+    LOW,
+    POSITIONS,
+    SLOPES,
+    WIDTH,
+    Weights,
+    Whole,
+)
+
+WORD = 2.0**-53
+Floats = npt.NDArray[np.float64]
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def face_of(features: Floats, who: int, response: float, points: Floats, at: int) -> int:
+    """Return how many of the fitted quantiles lie at or above the response, the highest of them being meant.
+
+    Where fitted quantiles cross, the face with the fewest wrong sides is told: a mere count would drive them apart.
+    """
+    levels = points.shape[1]
+    wrong = least = face = 0
+    for level in range(levels - 1, -1, -1):
+        fit = points[at, level, 0]
+        for j in range(features.shape[1]):
+            fit += points[at, level, 1 + j] * features[who, j]
+        wrong += -1 if response <= fit else 1
+        if wrong < least:
+            least, face = wrong, levels - level
+    return face
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def speak(
+    plan: Whole,
+    faces: Weights,
+    steps: Weights,
+    score: Floats,
+    radius: float,
+    block: int,
+    chosen: Whole,
+    features: Floats,
+    response: Floats,
+    who: int,
+    points: Floats,
+    at: int,
+    words: Words,
+    i: int,
+) -> int:
+    """Return the letter of one person.
+
+    ``chosen`` are the slopes that the block speaks of, from 1, and ``points[at]`` where the person is asked. Row ``i``
+    of ``words`` holds the person's throws: the public one, one for the rounding of each slope, and the die last.
+    """
+    die = words[i, words.shape[1] - 1] >> uint64(2)
+    positions = plan[block, POSITIONS]
+    if plan[block, FORM] == BOX:
+        if die < faces[block, COMMON]:
+            return int(np.int64(die // faces[block, LOW]))
+        rest = die - faces[block, COMMON]
+        if rest >= faces[block, INSIDE]:
+            return 0
+        offset = np.int64(rest // faces[block, EXTRA])
+        face = face_of(features, who, response[who], points, at)
+        slopes, cells, width = plan[block, SLOPES], plan[block, CELLS], plan[block, WIDTH]
+        scale = 1.0 if plan[block, KINDS] > 1 else score[0, face] / radius
+        letter, radix = np.int64(0), np.int64(1)
+        for k in range(slopes):
+            place = 0.5 * (scale * features[who, chosen[k] - 1] + 1.0) * (positions - 1)
+            letter += radix * (rounded(place, positions, words[i, 1 + k]) + offset % width)
+            offset //= width
+            radix *= cells
+        return int(letter + radix * face if plan[block, KINDS] > 1 else letter)
+    low, high, row = np.int64(0), np.int64(steps.shape[2] - 1), 0
+    if die >= steps[block, 0, high]:
+        die -= steps[block, 0, high]
+        face = face_of(features, who, response[who], points, at)
+        place = 0.5 * (features[who, chosen[0] - 1] + 1.0) * (positions - 1)
+        row = 1 + face * positions + rounded(place, positions, words[i, 1])
+    while low < high:
+        middle = (low + high) // 2
+        if die < steps[block, row, middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return int(low)
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def speak_product(
+    faces: Weights, block: int, features: Floats, who: int, first: int, second: int, words: Words, i: int
+) -> int:
+    """Return one bit about the product of two covariates (0: the constant one), whose mean is a public moment."""
+    die = words[i, words.shape[1] - 1] >> uint64(2)
+    if die < faces[block, COMMON]:
+        return int(np.int64(die // faces[block, LOW]))
+    if die - faces[block, COMMON] >= faces[block, INSIDE]:
+        return 0
+    product = features[who, second - 1]
+    if first > 0:
+        product *= features[who, first - 1]
+    return rounded(0.5 * (product + 1.0), 2, words[i, 1])
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def rounded(place: float, positions: int, word: np.uint64) -> int:
+    """Round a place up or down at random, so that it is right on average."""
+    below = np.int64(np.floor(place))
+    if float(word >> uint64(11)) * WORD < place - below:
+        below += 1
+    if below < 0:
+        return 0
+    return int(below if below < positions else positions - 1)
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def show(
+    score: Floats, features: Floats, response: Floats, who: int, points: Floats, at: int, index: Whole, values: Floats
+) -> int:
+    """Fill the exact score of all coordinates, as `server.regression.decode` would: no channel, no privacy."""
+    p = features.shape[1]
+    for j in range(p + 1):
+        index[j] = j
+    for level in range(points.shape[1]):
+        fit = points[at, level, 0]
+        for j in range(p):
+            fit += points[at, level, 1 + j] * features[who, j]
+        exact = score[level, 0] + (1.0 if response[who] <= fit else 0.0)
+        values[level, 0] = exact
+        for j in range(p):
+            values[level, 1 + j] = exact * features[who, j]
+    return int(p + 1)

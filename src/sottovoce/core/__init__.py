@@ -1,0 +1,1 @@
+"""What everything stands on: errors, the random source, units, argument checks, array types."""

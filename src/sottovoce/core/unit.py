@@ -1,0 +1,165 @@
+"""What the numbers of a study measure: plain numbers, durations, dates or moments, all held as float64.
+
+A duration is held in seconds, a date in days since 1970-01-01, a moment ("datetime") in seconds since 1970-01-01 00:00
+(UTC where a time zone is known). A double holds seconds of this century to a quarter of a microsecond.
+"""
+
+import math
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sottovoce.core import calendar_text, duration_text
+from sottovoce.core.errors import BadInput
+
+Kind = Literal["number", "duration", "date", "datetime"]
+
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_SECONDS = {"D": 86400, "h": 3600, "m": 60, "s": 1}
+_NAMES = {"number": "", "duration": "seconds", "date": "days since 1970-01-01", "datetime": "seconds since 1970-01-01"}
+_PLURALS = {"number": "numbers", "duration": "durations", "date": "dates", "datetime": "dates with a time"}
+_ADVICE = {
+    "number": "a number: give a finite number",
+    "duration": "a duration: give seconds, or text such as '90min' or '1:30:00'",
+    "date": "a date: give text such as '2013-05-01'",
+    "datetime": "a date with a time: give text such as '2013-05-01 14:00:00'",
+}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Name what a column of float64 measures, and translate between the numbers and text.
+
+    Parameters
+    ----------
+    kind
+        "number", "duration", "date" or "datetime".
+    resolution
+        The step in which the source stores time: "D", "h", "m", "s", "ms", "us" or "ns"; empty for numbers.
+    zone
+        The time zone in which a datetime is shown, such as "Europe/Berlin" or "+02:00"; empty when the source has none.
+
+    Examples
+    --------
+    >>> Unit("date").format(15826.0)
+    '2013-05-01'
+    >>> Unit("duration", "s").parse("90min")
+    5400.0
+    >>> Unit("duration", "s").format(5000.0)
+    '1:23:20'
+    """
+
+    kind: Kind
+    resolution: str = ""
+    zone: str = ""
+
+    @property
+    def name(self) -> str:
+        """The measure of the float64 values, in words; empty for plain numbers."""
+        return _NAMES[self.kind]
+
+    @property
+    def plural(self) -> str:
+        """The kind, in words: "numbers", "durations", "dates" or "dates with a time"."""
+        return _PLURALS[self.kind]
+
+    @property
+    def resolution_in_unit(self) -> float | None:
+        """The step in which the source stores time, as a float64 of this unit; None for numbers."""
+        if self.kind == "number" or not self.resolution:
+            return None
+        if self.kind == "date":
+            return 1.0
+        return _SECONDS.get(self.resolution, 1) / _PER_SECOND.get(self.resolution, 1)
+
+    def to_float(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Turn whole counts of the resolution into float64 of this unit."""
+        if self.kind in ("number", "date"):
+            return counts.astype(np.float64)
+        per_second = _PER_SECOND.get(self.resolution, 1)
+        if per_second == 1:
+            return counts.astype(np.float64) * _SECONDS[self.resolution]
+        # Nanoseconds since 1970 exceed 2^53: splitting first keeps the seconds exact; splitting towards zero, as fmod
+        # does, keeps a small negative duration from cancelling.
+        part = np.fmod(counts, per_second)
+        seconds: npt.NDArray[np.float64] = (counts - part) // per_second + part / per_second
+        return seconds
+
+    def format(self, value: float, digits: int = 6) -> str:
+        """Write a value as text a person reads."""
+        value = float(value)
+        if not math.isfinite(value):
+            return f"{value}"
+        if self.kind == "duration":
+            return duration_text.format_duration(value)
+        if self.kind == "date":
+            return calendar_text.format_date(value)
+        if self.kind == "datetime":
+            return calendar_text.format_moment(value, self.zone)
+        return f"{value:,.0f}" if 10.0**digits <= abs(value) < 1e15 else f"{value:.{digits}g}"
+
+    def parse(self, value: object, *, where: str = "the value") -> float:
+        """Read a public parameter, given as text, number or time object, into this unit."""
+        number: float | None
+        if isinstance(value, np.datetime64 | np.timedelta64):
+            value = None if np.isnat(value) else value.astype(value.dtype.kind + "8[us]").item()
+        if isinstance(value, bool | np.bool_):
+            number = None
+        elif isinstance(value, numbers.Real | Decimal):
+            number = _finite(value)
+        elif self.kind == "duration":
+            number = duration_text.parse_duration(value)
+        elif self.kind == "date":
+            number = calendar_text.parse_date(value)
+        elif self.kind == "datetime":
+            number = calendar_text.parse_moment(value, self.zone)
+        else:
+            number = _finite(value) if isinstance(value, str) else None
+        if number is None:
+            raise BadInput(f"{where} is {value!r}, which is not {_ADVICE[self.kind]}")
+        return number
+
+
+NUMBER = Unit("number")
+
+
+def _finite(value: "numbers.Real | Decimal | str") -> float | None:
+    """Turn a number, or the text of one, into a finite float; None when it is not one."""
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def common_unit(units: Mapping[str, Unit], noun: str = "site") -> Unit:
+    """Find the one unit in which all sites can be compared; refuse when there is none.
+
+    Examples
+    --------
+    >>> common_unit({"north": Unit("date", "D"), "south": Unit("date", "D")}).kind
+    'date'
+    """
+    (first, unit), *others = units.items()
+    for site, other in others:
+        if other.kind != unit.kind:
+            raise BadInput(
+                f"{noun} {first!r} holds {unit.plural} and {noun} {site!r} holds {other.plural}: "
+                f"give every {noun} the same kind of values"
+            )
+        if bool(other.zone) != bool(unit.zone):
+            with_zone, without = (first, site) if unit.zone else (site, first)
+            raise BadInput(
+                f"{noun} {with_zone!r} holds times with a time zone and {noun} {without!r} times without one: "
+                f"give every {noun} a time zone, or none"
+            )
+        if other.zone != unit.zone:
+            unit = replace(unit, zone="UTC")
+        if (other.resolution_in_unit or 0.0) < (unit.resolution_in_unit or 0.0):
+            unit = replace(unit, resolution=other.resolution)
+    return unit

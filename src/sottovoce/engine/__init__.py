@@ -1,1 +1,0 @@
-"""The one loop that joins sites and an estimator in this process."""

@@ -1,1 +1,0 @@
-"""Sees reports only."""

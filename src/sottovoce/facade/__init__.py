@@ -1,1 +1,0 @@
-"""What a data scientist calls."""

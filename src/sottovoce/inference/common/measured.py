@@ -1,0 +1,81 @@
+"""One site's quantile as three numbers: estimate, standard error, degrees of freedom; and several of them pooled."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from scipy.special import stdtr, stdtrit
+
+from sottovoce.inference.common import normal
+
+
+class Measured(NamedTuple):
+    """An estimate with its standard error; ``df`` says how well the error itself is known.
+
+    Examples
+    --------
+    >>> low, high = Measured(10.0, 2.0, 9.0).interval(0.95)
+    >>> round(low, 3), round(high, 3)
+    (5.476, 14.524)
+    """
+
+    estimate: float
+    error: float
+    df: float = math.inf
+
+    @property
+    def variance(self) -> float:
+        """Return the squared standard error."""
+        return self.error**2
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return Student's interval."""
+        half = t_value(level, self.df) * self.error
+        return self.estimate - half, self.estimate + half
+
+
+def t_value(level: float, df: float) -> float:
+    """Return the two-sided quantile of Student's law; of the normal law where the degrees are endless.
+
+    >>> round(t_value(0.95, 9), 4), round(t_value(0.95, math.inf), 4)
+    (2.2622, 1.96)
+    """
+    return normal.two_sided(level) if df > 1e7 else float(stdtrit(df, (1 + level) / 2))
+
+
+def p_value(t: float, df: float, alternative: str) -> float:
+    """Return the p-value of a statistic with Student's law that grows with the estimate.
+
+    >>> round(p_value(t_value(0.95, 9), 9, "two-sided"), 6)
+    0.05
+    """
+    if df > 1e7:
+        return normal.p_value(t, alternative)
+    if alternative == "two-sided":
+        return min(1.0, 2 * float(stdtr(df, -abs(t))))
+    return float(stdtr(df, -t if alternative == "greater" else t))
+
+
+def welch(weights: Sequence[float], sites: Sequence[Measured]) -> float:
+    """Return the degrees of freedom of a weighted sum of estimates (Welch and Satterthwaite).
+
+    >>> round(welch([0.5, 0.5], [Measured(0.0, 1.0, 10.0), Measured(0.0, 1.0, 10.0)]), 6)
+    20.0
+    """
+    parts = [weight**2 * site.variance for weight, site in zip(weights, sites, strict=True)]
+    total = sum(parts)
+    doubt = sum((part / total) ** 2 / site.df for part, site in zip(parts, sites, strict=True))
+    return 1 / doubt if doubt > 0 else math.inf
+
+
+def pool(sites: Sequence[Measured]) -> Measured:
+    """Weigh estimates by their precision, as if all sites had one quantile.
+
+    >>> pool([Measured(0.0, 1.0), Measured(3.0, 1.0)]).estimate
+    1.5
+    """
+    precision = [1 / site.variance for site in sites]
+    total = sum(precision)
+    weights = [each / total for each in precision]
+    estimate = sum(weight * site.estimate for weight, site in zip(weights, sites, strict=True))
+    return Measured(estimate, 1 / math.sqrt(total), welch(weights, sites))

@@ -1,0 +1,1 @@
+"""Intervals for a target site that other sites help."""

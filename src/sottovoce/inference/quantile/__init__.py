@@ -1,0 +1,1 @@
+"""Intervals for one quantile, from values and variances."""

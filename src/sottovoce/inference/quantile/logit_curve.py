@@ -1,0 +1,187 @@
+"""A smooth distribution function fitted to noisy values at a few points, for its root and the error of the root.
+
+The logit of the function is ``logit(target) + y(x)``, where ``y`` grows like ``slope (x - root)`` and may bend through
+a lens (`inference.quantile.tilt`). Logits of common laws are nearly straight, in tails too, so that three numbers
+(root, slope, bend) use every answer; a polynomial (`inference.quantile.inversion`) assumes less and needs more records.
+A value's variance is ``ceiling - (F - 1/2)^2 drop``: for one site of rate ``r``, ``1 / (4 r^2 n)`` and ``1 / n``, those
+of a binomial count. The fit maximises that likelihood with weak normal priors, by Fisher's scoring. What the curve
+leaves out is met by Birge's ratio, and the doubt about the slope by degrees of freedom ``1 / (2 var(log slope))``.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from sottovoce.inference.common.measured import Measured
+from sottovoce.inference.quantile.tilt import through
+
+Floats = npt.NDArray[np.float64]
+STEPS = 80
+LIMIT = 2.0  # of one step, in logits
+NUDGE = 1e-4  # of the bend, for its derivative
+FULL = 1e-9  # probabilities stay this far from 0 and 1
+FLAT, FAR = 30.0, 1e6  # logits beyond which the function is flat, and at which a point is as good as at infinity
+
+
+class Prior(NamedTuple):
+    """What is believed before: normal laws of the root, the logarithm of the slope, and the bend in logits."""
+
+    root: float
+    root_spread: float
+    log_slope: float
+    log_slope_spread: float
+    bend_spread: float
+
+
+class Curve(NamedTuple):
+    """A fitted curve: its parameters, the covariance of root, log slope and bend, and Pearson's chi-square."""
+
+    root: float
+    log_slope: float
+    bend: float
+    covariance: Floats
+    misfit: float
+
+    @property
+    def slope(self) -> float:
+        """Return the slope of the logit at the root."""
+        return math.exp(self.log_slope)
+
+
+def fit(
+    points: Floats, values: Floats, ceilings: Floats, drops: Floats, target: float, prior: Prior, bends: bool
+) -> Curve:
+    """Fit a curve to values at points; without ``bends`` the logit is straight. A value without variance is left out.
+
+    Examples
+    --------
+    >>> points = np.array([-1.0, 1.0])
+    >>> level = Prior(0.0, 4.0, 0.0, 2.0, 0.7)
+    >>> seen = fit(points, 1 / (1 + np.exp(-points)), np.full(2, 1e-6), np.full(2, 2e-6), 0.5, level, False)
+    >>> abs(seen.root) < 1e-9, round(seen.slope, 3)
+    (True, 1.0)
+    """
+    logit, heard = math.log(target / (1 - target)), ceilings > 0
+    data = (points[heard], values[heard], ceilings[heard], drops[heard])
+    root, log_slope, bend, covariance, misfit = _fit(*data, logit, np.array(prior, dtype=np.float64), bends)
+    return Curve(root, log_slope, bend, covariance, misfit)
+
+
+def measure(curve: Curve, number: int) -> Measured:
+    """Return root, error and degrees of freedom of a curve fitted to a number of values."""
+    birge = max(1.0, curve.misfit / max(number - 2, 1))
+    return Measured(
+        curve.root,
+        math.sqrt(float(curve.covariance[0, 0]) * birge),
+        max(1.0, 1 / (2 * float(curve.covariance[1, 1]))),
+    )
+
+
+def expected(curve: Curve, points: Floats, target: float) -> Floats:
+    """Return the fitted function at points."""
+    logit = math.log(target / (1 - target))
+    return np.array([_at(x, curve.root, curve.log_slope, curve.bend, logit)[0] for x in points])
+
+
+@njit(cache=True)
+def _at(x, root, log_slope, bend, logit):  # type: ignore[no-untyped-def]
+    """Return the function at x and its derivatives by root, log slope and bend."""
+    slope = math.exp(log_slope)
+    u = min(max(slope * (x - root), -FAR), FAR)
+    steep = math.exp(min(max(2 * bend * u, -3.0), 3.0))
+    at = logit + through(u, 0.0, 2 * bend)
+    if abs(at) > FLAT:
+        return 1 / (1 + math.exp(-math.copysign(FLAT, at))), 0.0, 0.0, 0.0
+    more, less = through(u, 0.0, 2 * (bend + NUDGE)), through(u, 0.0, 2 * (bend - NUDGE))
+    value = 1 / (1 + math.exp(-at))
+    density = value * (1 - value)
+    return value, -density * slope * steep, density * u * steep, density * (more - less) / (2 * NUDGE)
+
+
+@njit(cache=True)
+def _loss(points, values, ceilings, drops, logit, root, log_slope, bend, prior):  # type: ignore[no-untyped-def]
+    """Return the negative log likelihood of equivalent binomial counts, with the priors."""
+    total = 0.5 * (
+        ((root - prior[0]) / prior[1]) ** 2 + ((log_slope - prior[2]) / prior[3]) ** 2 + (bend / prior[4]) ** 2
+    )
+    for i in range(len(points)):
+        rate = math.sqrt(drops[i] / ceilings[i]) / 2
+        model = (1 - rate) / 2 + rate * _at(points[i], root, log_slope, bend, logit)[0]
+        model = min(max(model, FULL), 1 - FULL)
+        seen = min(max((1 - rate) / 2 + rate * values[i], 0.0), 1.0)
+        total -= (seen * math.log(model) + (1 - seen) * math.log(1 - model)) / drops[i]
+    return total
+
+
+@njit(cache=True)
+def _learn(factor, by, variance):  # type: ignore[no-untyped-def]
+    """Update the square root of a covariance by one value, in place (Potter): no variance can become negative."""
+    seen, moved, total = np.zeros(3), np.zeros(3), variance
+    for k in range(3):
+        for j in range(3):
+            seen[k] += factor[j, k] * by[j]
+        total += seen[k] ** 2
+    for k in range(3):
+        for j in range(3):
+            moved[k] += factor[k, j] * seen[j]
+    gain = 1 / (total + math.sqrt(total * variance))
+    for k in range(3):
+        for j in range(3):
+            factor[k, j] -= gain * moved[k] * seen[j]
+
+
+@njit(cache=True)
+def _square(factor):  # type: ignore[no-untyped-def]
+    """Return the covariance of which this is the square root."""
+    square = np.zeros((3, 3))
+    for k in range(3):
+        for j in range(3):
+            for i in range(3):
+                square[k, j] += factor[k, i] * factor[j, i]
+    return square
+
+
+@njit(cache=True)
+def _fit(points, values, ceilings, drops, logit, prior, bends):  # type: ignore[no-untyped-def]
+    """Step by Fisher's scoring, halving a step that does not help."""
+    root, log_slope, bend = prior[0], prior[2], 0.0
+    factor, covariance, gradient, by = np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(3), np.zeros(3)
+    loss = _loss(points, values, ceilings, drops, logit, root, log_slope, bend, prior)
+    for _ in range(STEPS):
+        factor[:] = 0.0
+        for k, off, spread in (
+            (0, root - prior[0], prior[1]),
+            (1, log_slope - prior[2], prior[3]),
+            (2, bend, prior[4]),
+        ):
+            factor[k, k], gradient[k] = spread, off / spread**2
+        for i in range(len(points)):
+            value, by[0], by[1], by[2] = _at(points[i], root, log_slope, bend, logit)
+            variance = max(ceilings[i] - drops[i] * (value - 0.5) ** 2, 1e-6 * ceilings[i])
+            if not bends:
+                by[2] = 0.0
+            for k in range(3):
+                gradient[k] -= (values[i] - value) * by[k] / variance
+            _learn(factor, by, variance)
+        covariance = _square(factor)
+        step = covariance @ gradient
+        largest = max(abs(step[0]) * math.exp(log_slope), abs(step[1]), abs(step[2]))
+        part, gained = min(1.0, LIMIT / max(largest, 1e-300)), 0.0
+        for _ in range(25):
+            there = (root - part * step[0], min(max(log_slope - part * step[1], -60.0), 60.0), bend - part * step[2])
+            after = _loss(points, values, ceilings, drops, logit, there[0], there[1], there[2], prior)
+            if after <= loss:
+                root, log_slope, bend = there
+                gained, loss = loss - after, after
+                break
+            part /= 2
+        if gained < 1e-10:
+            break
+    misfit = 0.0
+    for i in range(len(points)):
+        value = _at(points[i], root, log_slope, bend, logit)[0]
+        misfit += (values[i] - value) ** 2 / max(ceilings[i] - drops[i] * (value - 0.5) ** 2, 1e-6 * ceilings[i])
+    return root, log_slope, bend, covariance, misfit

@@ -1,0 +1,1 @@
+"""Intervals and regions for the coefficients of a quantile regression."""

@@ -1,0 +1,130 @@
+r"""HiGrad trees: estimates that share public prefixes, studentised by the covariance the tree implies (24 to 31).
+
+A tree with branching `(b_1, ..., b_L)` has `1, b_1, b_1 b_2, ...` nodes on its levels. Each node is a segment of the
+stream with an equal share of the people, and its estimate is the average over its own segment; state and step time
+continue from the parent. A leaf's estimate is the sum over its path, each level weighted by its share of the people, so
+the mean of the leaves is the mean over all people. Leaves that share a node share its noise: in units of one person's
+covariance their template is `sum_l w_l^2 / n_l 1{same node at level l}` (25). Whitened by it, deviations of the leaves
+from their mean estimate that covariance with `R - 1` degrees of freedom.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sottovoce.core.errors import BadInput
+from sottovoce.inference.regression.groups import hotelling_value, student_p_value, student_value
+from sottovoce.inference.regression.region import (
+    Array,
+    Contrast,
+    Ellipsoid,
+    confident,
+    contrast_matrix,
+    nonsingular,
+    variance_along,
+    vector,
+)
+from sottovoce.inference.regression.tree import Tree
+
+
+def leaf_estimates(tree: Tree, segments: ArrayLike) -> Array:
+    """Return each leaf's estimate, one a row (24), from those of the segments."""
+    rows = np.asarray(segments, dtype=np.float64)
+    if rows.ndim != 2 or len(rows) != tree.nodes or rows.shape[1] == 0 or not np.isfinite(rows).all():
+        raise BadInput(f"segments must be {tree.nodes} rows of finite coefficients, one a node, not {rows.shape}.")
+    # As distances from the first segment: the weights sum to one up to rounding only.
+    leaves: Array = rows[0] + np.einsum("l,rlj->rj", np.array(tree.weights), (rows - rows[0])[tree.paths])
+    return leaves
+
+
+def mean(tree: Tree, segments: ArrayLike) -> Array:
+    """Return the mean of the leaves, the estimate."""
+    leaves = leaf_estimates(tree, segments)
+    average: Array = leaves[0] + (leaves - leaves[0]).mean(0)
+    return average
+
+
+def covariance(tree: Tree, segments: ArrayLike) -> Array:
+    """Return the covariance of one person's contribution, from the whitened leaves (29)."""
+    leaves = leaf_estimates(tree, segments)
+    apart = leaves - leaves[0]
+    apart = apart - apart.mean(0)
+    spread: Array = apart.T @ tree.whitener @ apart / (tree.leaves - 1)
+    return (spread + spread.T) / 2.0
+
+
+def interval(tree: Tree, segments: ArrayLike, contrast: Contrast, level: float) -> tuple[float, float]:
+    """Return the ends of the confidence interval of a contrast (28).
+
+    Parameters
+    ----------
+    tree
+        The public tree.
+    segments
+        Estimate of each segment, one a row, in the order of the nodes.
+    contrast
+        Weights of the coefficients.
+    level
+        Confidence level, strictly between 0 and 1.
+
+    Returns
+    -------
+    Low and high end.
+
+    Examples
+    --------
+    >>> tree = Tree((2,), 300)
+    >>> low, high = interval(tree, [[0.0], [1.0], [2.0]], [1.0], 0.5)
+    >>> round(low, 3), round(high, 3)
+    (0.592, 1.408)
+    """
+    middle, error = _studentised(tree, segments, contrast)
+    half = student_value(confident(level), tree.leaves - 1) * error
+    return middle - half, middle + half
+
+
+def p_value(tree: Tree, segments: ArrayLike, contrast: Contrast, value: float) -> float:
+    """Return the two-sided p-value of a value of the contrast."""
+    middle, error = _studentised(tree, segments, contrast)
+    return student_p_value((value - middle) / error, tree.leaves - 1)
+
+
+def ellipsoid(tree: Tree, segments: ArrayLike, level: float, contrasts: ArrayLike | None = None) -> Ellipsoid:
+    """Return the confidence ellipsoid of all coefficients, or of several contrasts (30), with Hotelling's value (31).
+
+    Parameters
+    ----------
+    tree
+        The public tree.
+    segments
+        Estimate of each segment, one a row, in the order of the nodes.
+    level
+        Confidence level, strictly between 0 and 1.
+    contrasts
+        One contrast a row; every coefficient where it is None.
+
+    Returns
+    -------
+    The ellipsoid.
+
+    Examples
+    --------
+    >>> tree = Tree((4,), 500)
+    >>> segments = [[0.0, 0.0], [1.0, 2.0], [-1.0, 1.0], [0.0, -2.0], [2.0, 0.0]]
+    >>> ellipsoid(tree, segments, 0.95).contains([0.2, 0.1])
+    True
+    """
+    estimate = mean(tree, segments)
+    targets = contrast_matrix(contrasts, estimate.size)
+    bound = hotelling_value(len(targets), tree.leaves, level)
+    spread = targets @ covariance(tree, segments) @ targets.T
+    shape = nonsingular(spread, len(targets), "the covariance of the tree's leaves")
+    return Ellipsoid(targets @ estimate, tree.multiplier * shape, bound)
+
+
+def _studentised(tree: Tree, segments: ArrayLike, contrast: Contrast) -> tuple[float, float]:
+    estimate = mean(tree, segments)
+    a = vector(contrast, estimate.size, "contrast")
+    variance = variance_along(a, covariance(tree, segments))
+    return float(a @ estimate), math.sqrt(variance * tree.multiplier)

@@ -1,0 +1,1 @@
+"""Self-normalised inference: statistics whose limit needs no variance estimate."""

@@ -1,0 +1,1 @@
+"""Sites and server in one process: the runner and the compiled twins of the message paths."""

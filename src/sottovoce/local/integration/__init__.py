@@ -1,0 +1,1 @@
+"""Data integration in one process."""

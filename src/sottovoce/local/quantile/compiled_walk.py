@@ -1,0 +1,193 @@
+"""All rounds over all sites in one compiled kernel; bit for bit the same as `walks` on the same dice.
+
+Values and coins of each site are fetched ahead in pieces, in the site's random order, so that memory beyond the data
+stays in proportion to the number of sites. The kernel stops when a site's piece is used up and goes on where it was.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numba import njit
+
+from sottovoce.core.errors import BadInput
+from sottovoce.inference.self_normalised.memory import Memory, look
+from sottovoce.local.quantile.participation import Coin, Masks
+from sottovoce.local.quantile.source import Faces, Feed
+from sottovoce.local.quantile.trajectory import ROWS, Watch, checkpoints
+from sottovoce.server.quantile.recursion.step_size import Pace, refresh_due, stride
+from sottovoce.server.quantile.recursion.study import Counts, Floats, Plan, SgdStudy
+from sottovoce.server.quantile.recursion.walk import SgdState, init, learnt, merge, reached
+
+BLOCK = 4096  # rounds a call, so that a long schedule is never copied whole
+PIECE = 4096  # records fetched ahead at one site, fewer if there are many sites
+AHEAD = 1 << 18  # records fetched ahead in all
+
+
+def run(
+    study: SgdStudy,
+    sources: Sequence[Feed],
+    coin: Coin | None = None,
+    watch: Watch | None = None,
+    start: float | None = None,
+    rows: int = ROWS,
+) -> SgdState:
+    """Run all rounds and return the last state.
+
+    Parameters
+    ----------
+    study
+        What is estimated and how.
+    sources
+        The sites' records, in the order of the study.
+    coin
+        Who is asked when participation is partial; the operating system's coin if not given.
+    watch
+        Is shown a few states on the way (see `trajectory.checkpoints`).
+    start
+        Where to start instead of the study's own start.
+    rows
+        How many states the watch is shown at most.
+
+    Examples
+    --------
+    >>> from sottovoce.protocol.randomised_response import binary
+    >>> from sottovoce.local.quantile.source import Source
+    >>> from sottovoce.server.quantile.recursion import regression_root
+    >>> from sottovoce.server.quantile.recursion.step_size import decay
+    >>> from sottovoce.server.quantile.recursion.schedule import elapsed
+    >>> values, channel = np.linspace(0.0, 1.0, 2000), binary(3.0)
+    >>> one = np.ones(1)
+    >>> rounds = elapsed("every:1", 2000)
+    >>> study = SgdStudy(0.5 * one, one, (channel,), np.array([2000]), rounds, 0.4, decay([0.9], unit=0.3))
+    >>> state = run(study, [Source(values, channel)])
+    >>> abs(regression_root.estimate(study, state).point - 0.5) < 0.2
+    True
+    """
+    n, rounds = len(study.channels), len(study.elapsed)
+    if [source.left for source in sources] != study.sizes.tolist():
+        raise BadInput("the sites' records left are not the sizes of the study; plan the study on what is left.")
+    coin = Coin(study) if coin is None else coin
+    width = max(64, min(PIECE, AHEAD // n))
+    values, faces = np.empty((n, width)), np.empty((n, width), dtype=np.uint8)
+    used, have = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    looks = checkpoints(rounds, rows).tolist() if watch is not None else [rounds]
+    state = init(study if start is None else replace(study, start=start))
+    for stop in looks:
+        while state.round < stop:
+            block = np.ascontiguousarray(study.elapsed[state.round : min(state.round + BLOCK, stop)])
+            masks = coin.masks(len(block))
+            walker = Walker(study, state)
+            while not walker.advance(block, masks, values, faces, used, have):
+                for k in np.flatnonzero(used == have).tolist():
+                    used[k], have[k] = 0, sources[k].fetch(values[k], faces[k])
+            state = walker.state(int(block.sum()), len(block))
+        if watch is not None:
+            watch(state)
+    return state
+
+
+class Walker:
+    """The arrays of a state while the kernel changes them."""
+
+    def __init__(self, study: SgdStudy, state: SgdState) -> None:
+        self._study, self._before = study, state
+        self._points, self._ends = state.points.copy(), state.points.copy()
+        self._clock, self._sums = state.clock.copy(), state.sums.copy()
+        self._scalars = np.array([state.origin, state.slope])
+        self._cursor = np.zeros(3, dtype=np.int64)
+        self._memory = state.memory
+
+    def advance(self, block: Counts, masks: Masks, values: Floats, faces: Faces, used: Counts, have: Counts) -> bool:
+        """Run rounds until the block ends (True) or a site needs records (False)."""
+        study = self._study
+        self._memory = advance(
+            study.plan, study.pace, block, masks, self._before.round, study.burnt, self._cursor,
+            values, faces, used, have,
+            self._clock, self._points, self._ends, self._sums, self._scalars, self._memory,
+        )  # fmt: skip
+        return bool(self._cursor[0] == len(block))
+
+    def state(self, iterations: int, rounds: int) -> SgdState:
+        """Return the state after the block."""
+        origin, slope = self._scalars.tolist()
+        return SgdState(
+            self._before.round + rounds,
+            self._before.iteration + iterations,
+            self._points,
+            self._clock,
+            self._memory,
+            self._sums,
+            origin,
+            slope,
+        )
+
+
+@njit(cache=True, nogil=True)
+def advance(
+    plan: Plan,
+    pace: Pace,
+    block: Counts,
+    masks: Masks,
+    before: int,
+    burnt: int,
+    cursor: Counts,
+    values: Floats,
+    faces: Faces,
+    used: Counts,
+    have: Counts,
+    clock: Counts,
+    points: Floats,
+    ends: Floats,
+    sums: Floats,
+    scalars: Floats,
+    memory: Memory,
+) -> Memory:
+    """Run the rounds of a block from the cursor (round, site, reports done) on; return where memory stands."""
+    n = len(points)
+    moves, partial = plan.moves, len(masks) > 0
+    while cursor[0] < len(block):
+        row = cursor[0]
+        lasts, number = block[row], before + row + 1
+        base = stride(pace, number, lasts, scalars[1])
+        origin = scalars[0]
+        for k in range(cursor[1], n):
+            if partial and not masks[row, k]:
+                continue
+            size, ratio, offset = plan.sizes[k], plan.ratios[k], plan.offsets[k]
+            count = reached(clock[k] + lasts, ratio, offset, size) - reached(clock[k], ratio, offset, size)
+            done = cursor[2]
+            step, point, at, end = base / ratio, ends[k], used[k], have[k]
+            while done < count:
+                if at == end:
+                    ends[k], used[k] = point, at
+                    cursor[1], cursor[2] = k, done
+                    return memory
+                symbol = np.uint8((values[k, at] > point) + faces[k, at] > 1)
+                letter = float(symbol)
+                distance = point - origin
+                sums[k, 0] += 1.0
+                sums[k, 1] += distance
+                sums[k, 2] += distance * distance
+                sums[k, 3] += distance * letter
+                sums[k, 4] += letter
+                point += step * moves[k, symbol]
+                at += 1
+                done += 1
+            ends[k], used[k] = point, at
+            cursor[2] = 0
+        here = 0
+        for k in range(n):
+            if not partial or masks[row, k]:
+                clock[k] += lasts
+                here += 1
+        average = merge(points, ends, plan.shares, n / max(1, here), plan.mixing, points)
+        ends[:] = points
+        memory = look(memory, average, float(lasts))
+        if refresh_due(pace, number):
+            scalars[1] = learnt(sums, plan.shares, plan.rates, scalars[1])
+        if number == burnt:
+            sums[:] = 0.0
+            scalars[0] = average
+        cursor[0], cursor[1], cursor[2] = row + 1, 0, 0
+    return memory

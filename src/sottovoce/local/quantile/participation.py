@@ -1,0 +1,37 @@
+"""Which sites answer in a round when only a part of them does: a public coin, drawn by whoever runs the rounds."""
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit, uint64
+
+from sottovoce.core.random_source import Dice, SystemDice, Words
+from sottovoce.server.quantile.recursion.study import SgdStudy
+
+Masks = npt.NDArray[np.bool_]
+
+
+class Coin:
+    """Draws the sites of each round, in order."""
+
+    def __init__(self, study: SgdStudy, dice: Dice | None = None) -> None:
+        self._sites, self._chosen = len(study.channels), study.chosen
+        self._dice = SystemDice() if dice is None else dice
+
+    def masks(self, rounds: int) -> Masks:
+        """Return who answers in the next rounds, (rounds, sites); no rows if everybody always does."""
+        if self._chosen == self._sites:
+            return np.empty((0, self._sites), dtype=np.bool_)
+        masks = np.zeros((rounds, self._sites), dtype=np.bool_)
+        draw(self._dice.words(rounds * self._chosen), self._chosen, masks)
+        return masks
+
+
+@njit(cache=True)
+def draw(words: Words, chosen: int, masks: Masks) -> None:
+    """Mark ``chosen`` sites in each row, every subset with the same chance (Floyd's sampling without replacement)."""
+    rounds, sites = masks.shape
+    for i in range(rounds):
+        for j in range(chosen):
+            last = sites - chosen + j
+            pick = np.int64(words[i * chosen + j] % uint64(last + 1))
+            masks[i, last if masks[i, pick] else pick] = True

@@ -1,0 +1,1 @@
+"""Quantile regression in one process."""

@@ -1,0 +1,112 @@
+"""The loop of the online regression: rows in, each asked once; looks at their fixed numbers of people."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sottovoce.client.order import Key, bits_for, order_key, places
+from sottovoce.client.regression.rows import Rows
+from sottovoce.core.random_source import Dice
+from sottovoce.local.regression.dithered_compiled import stretch
+from sottovoce.local.regression.room import make_room
+from sottovoce.protocol.regression.block_tables import tables_of
+from sottovoce.server.regression.dithered.fit import OnlineFit
+from sottovoce.server.regression.dithered.state import State, init, look
+from sottovoce.server.regression.dithered.study import OnlineStudy
+
+CHUNK = 1 << 13  # people whose dice are thrown at once
+
+
+class Online:
+    """One run: a study, and the state that people's reports have brought it to; no record stays."""
+
+    def __init__(self, study: OnlineStudy) -> None:
+        self.study = study
+        self.state: State = init(study)
+        self._tables = tables_of(study.channel)
+        self._room = make_room(study.levels, study.d)
+
+    @property
+    def people(self) -> int:
+        """Return how many people were asked."""
+        return self.state.people
+
+    def ask(
+        self,
+        rows: Rows,
+        dice: Dice,
+        shuffle: "bool | Order" = True,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        """Ask every row once, in random order or, without ``shuffle``, in their own; or go on in an order."""
+        walk(rows, dice, shuffle, 2 + max(self.study.channel.widest, 1), self._piece, progress)
+
+    def _piece(self, rows: Rows, where: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> None:
+        done = 0
+        while done < len(where):
+            state = self.state
+            n = min(len(where) - done, state.until - state.people)
+            part = slice(done, done + n)
+            with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
+                stretch(
+                    self._tables,
+                    state.orders,
+                    state.sums,
+                    rows.features(),
+                    rows.response(),
+                    where[part],
+                    words[part],
+                    state.people,
+                    self.study.start,
+                    state.points,
+                    self._room,
+                )
+            self.state = state._replace(people=state.people + n)
+            done += n
+            if self.state.people == self.state.until:
+                self.state = look(self.study, self.state)
+
+    def estimate(self) -> OnlineFit:
+        """Return the estimate from all people so far; what is asked later does not change it."""
+        state = self.state
+        kept = state._replace(points=state.points.copy(), sums=type(state.sums)(*(part.copy() for part in state.sums)))
+        return OnlineFit(self.study, kept)
+
+
+class Order(NamedTuple):
+    """In which order rows are asked (no key: their own), and how many have been."""
+
+    key: Key | None
+    start: int = 0
+
+
+def order_for(dice: Dice, shuffle: bool) -> Order:
+    """Draw a random order, or take the rows' own."""
+    return Order(order_key(dice) if shuffle else None)
+
+
+def walk(
+    rows: Rows,
+    dice: Dice,
+    shuffle: bool | Order,
+    throws: int,
+    piece: Callable[[Rows, npt.NDArray[np.uint64], npt.NDArray[np.uint64]], None],
+    progress: Callable[[int], None] | None = None,
+) -> None:
+    """Hand out the rows piece by piece with ``throws`` words a person."""
+    order = shuffle if isinstance(shuffle, Order) else order_for(dice, shuffle)
+    for start in range(order.start, rows.size, CHUNK):
+        where = people(rows.size, order.key, start, min(CHUNK, rows.size - start))
+        piece(rows, where, dice.words(len(where) * throws).reshape(len(where), throws))
+        if progress is not None:
+            progress(len(where))
+
+
+def people(n: int, key: Key | None, start: int, count: int) -> npt.NDArray[np.uint64]:
+    """Return which rows stand at some places of an order of ``n``."""
+    where = np.arange(start, start + count, dtype=np.uint64)
+    if key is not None:
+        places(n, bits_for(n), key, start, where)
+    return where

@@ -1,0 +1,80 @@
+"""The online regression in one compiled loop: the same functions as message by message, on the same dice."""
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from sottovoce.client.regression.randomize_row import show, speak, speak_product
+from sottovoce.core.random_source import Words
+from sottovoce.local.regression.lent import lent
+from sottovoce.local.regression.room import Room
+from sottovoce.protocol.regression.block_tables import FORM, OPEN, Tables
+from sottovoce.server.regression.decode import choose, hear
+from sottovoce.server.regression.dithered.step import Orders, aim, learn, which_product
+from sottovoce.server.regression.dithered.sums import MOMENT, Sums
+
+Floats = npt.NDArray[np.float64]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def stretch(
+    tables: Tables,
+    orders: Orders,
+    sums: Sums,
+    features: Floats,
+    response: Floats,
+    where: npt.NDArray[np.uint64],
+    words: Words,
+    first: int,
+    reference: Floats,
+    points: Floats,
+    room: Room,
+) -> None:
+    """Ask the people ``where`` one after another; ``first`` is the number of the first of them."""
+    upto, plan, faces, steps = lent(tables[0]), lent(tables[1]), lent(tables[2]), lent(tables[3])
+    score, read, matrix, radius = lent(tables[4]), lent(tables[5]), lent(tables[6]), tables[7]
+    gains, needs, directions, sizes = lent(orders[0]), lent(orders[1]), lent(orders[2]), lent(orders[3])
+    beside, limit = lent(orders[4]), orders[5]
+    counts, vectors, squares, moments = lent(sums[0]), lent(sums[1]), lent(sums[2]), lent(sums[3])
+    features, response, where, words = lent(features), lent(response), lent(where), lent(words)
+    reference, points = lent(reference), lent(points)
+    chosen, index, values, move = lent(room[0]), lent(room[1]), lent(room[2]), lent(room[3])
+    _, _, d = points.shape
+    p = d - 1
+    for i in range(len(where)):
+        word, who = words[i, 0], where[i]
+        kind = aim(directions, sizes, beside, word, points)
+        if kind == MOMENT:
+            j, k = which_product(d, word)
+            bit = speak_product(faces, len(upto), features, who, j, k, words, i)
+            counts[MOMENT] += 1.0
+            moments[0, j, k] += 1.0
+            moments[1, j, k] += bit
+            continue
+        block = choose(upto, plan, p, word, chosen)
+        at = min(kind, 1)
+        if plan[block, FORM] == OPEN:
+            found = show(score, features, response, who, points, at, index, values)
+        else:
+            letter = speak(
+                plan, faces, steps, score, radius, block, chosen, features, response, who, points, at, words, i
+            )
+            found = hear(plan, score, read, matrix, radius, block, chosen, letter, index, values)
+        person = first + i
+        learn(
+            gains,
+            needs,
+            limit,
+            counts,
+            vectors,
+            squares,
+            kind,
+            word,
+            person,
+            found,
+            index,
+            values,
+            reference,
+            points,
+            move,
+        )

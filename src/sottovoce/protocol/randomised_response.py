@@ -1,0 +1,103 @@
+"""Randomised response on one bit (Warner 1965): say the truth on most faces of the die, the opposite on the rest.
+
+With flip probability ``b / total`` the response rate of the papers is ``r = 1 - 2 b / total`` and
+``epsilon = log((1 + r) / (1 - r))``, that is ``r = tanh(epsilon / 2)``.
+"""
+
+import math
+from decimal import ROUND_CEILING, Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+
+from sottovoce.core.errors import BadInput
+from sottovoce.protocol.channel import Channel
+
+FACES = 1 << 62  # fits a signed 64-bit integer; a 64-bit word without its two low bits is one throw
+LARGEST = 24.0  # beyond it the flip weight is too small to come within 1e-8 of the stated budget
+
+
+def binary(epsilon: float) -> Channel:
+    """Return the binary channel that spends as much of ``epsilon`` as integers allow, and never more.
+
+    Parameters
+    ----------
+    epsilon
+        The budget of one report; ``math.inf`` sends the truth.
+
+    Examples
+    --------
+    >>> channel = binary(1.0)
+    >>> channel.epsilon <= 1.0 < channel.epsilon + 1e-8
+    True
+    """
+    flips = _flips(epsilon)
+    weights = ((FACES - flips, flips), (flips, FACES - flips))
+    rate = Fraction(FACES - 2 * flips, FACES)
+    flip = Fraction(flips, FACES)
+    table = np.array([[float(-flip / rate)], [float((1 - flip) / rate)]])
+    return Channel("binary", np.array([[0.0], [1.0]]), weights, table)
+
+
+def response_rate(epsilon: float) -> float:
+    """Return the truthful response rate of the papers for a budget.
+
+    >>> round(response_rate(1.0), 4)
+    0.4621
+    """
+    return math.tanh(epsilon / 2)
+
+
+def epsilon_of_rate(rate: float) -> float:
+    """Return the budget whose truthful response rate is ``rate``.
+
+    >>> round(epsilon_of_rate(0.25), 4)
+    0.5108
+    """
+    if not 0 < rate <= 1:
+        raise BadInput(f"a response rate lies in (0, 1], not {rate!r}; give epsilon = math.inf for rate 1.")
+    return math.inf if rate == 1 else 2 * math.atanh(rate)
+
+
+def flips_of(channel: Channel) -> int:
+    """Return the flip weight of a binary channel; refuse a matrix that the sampler would not sample.
+
+    >>> flips_of(binary(1.0)) == binary(1.0).weights[0][1]
+    True
+    """
+    flips = channel.weights[0][-1]
+    if channel.weights != ((FACES - flips, flips), (flips, FACES - flips)):
+        raise BadInput(f"channel {channel.name!r} is not a binary one on 2^62 faces; make it with binary(epsilon).")
+    return flips
+
+
+def rate_of(channel: Channel) -> float:
+    """Return the response rate that a binary channel realises."""
+    (keep, flip), _ = channel.weights
+    return float(Fraction(keep - flip, keep + flip))
+
+
+def _flips(epsilon: float) -> int:
+    """Return the smallest flip weight whose likelihood ratio stays within exp(epsilon)."""
+    if not epsilon > 0:
+        raise BadInput(f"epsilon must be positive, not {epsilon!r}; give a budget such as 1, or inf for no privacy.")
+    if math.isinf(epsilon):
+        return 0
+    if epsilon > LARGEST:
+        raise BadInput(
+            f"epsilon {epsilon!r} is above {LARGEST:g}, the most this channel can express; "
+            "give a smaller budget, or inf for no privacy."
+        )
+    with localcontext() as context:
+        context.prec = 80
+        share = Decimal(FACES) / (1 + Decimal(epsilon).exp())
+        flips = int(share.to_integral_value(rounding=ROUND_CEILING))
+    if 2 * flips >= FACES:
+        raise BadInput(f"epsilon {epsilon!r} is too small for a die of 2^62 faces; give at least 1e-18.")
+    return flips
+
+
+EXAMPLES = tuple(
+    (epsilon, binary) for epsilon in (1e-6, 0.1, 0.5108256237659907, 1.0, 2.944, 8.0, 16.0, 24.0, math.inf)
+)
+"""Budgets on which the universal channel checks run."""

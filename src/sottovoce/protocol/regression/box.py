@@ -1,0 +1,103 @@
+"""Finite boxes: the truth moved by a uniform step inside a box of cells, or else a uniform letter.
+
+A box of ``width`` out of ``cells`` cells a slope is the piecewise-constant channel in several dimensions. With the
+face, the letter is (face, cell, ..., cell); without it, (cell, ..., cell) of the slopes' scores divided by their
+radius. With ``width`` 1 it is the randomised response of the paper's coordinate quantisation.
+"""
+
+import functools
+from collections.abc import Sequence
+from decimal import Decimal
+
+import numpy as np
+
+from sottovoce.core.errors import BadInput
+from sottovoce.protocol.regression.blocks import Block, RegressionChannel
+from sottovoce.protocol.regression.box_channel import LETTERS, BoxChannel, box_channel
+
+
+def box_block(probability: float, channel: BoxChannel, p: int, gains: Sequence[Sequence[float]]) -> Block:
+    """Return a block that speaks of as many slopes as its channel, chosen at random unless it speaks of all."""
+    slopes = tuple(range(1, p + 1)) if channel.slopes == p else () if channel.slopes == 0 else None
+    return Block(probability, channel, slopes, np.array(gains, dtype=float))
+
+
+def fitting_box(
+    name: str, epsilon: float, kinds: int, slopes: int = 0, cells: int = 1, width: int = 1
+) -> BoxChannel:  # fmt: skip
+    """Return a box channel; refuse boxes that leave no choice, and alphabets that no report can carry."""
+    if slopes > 0 and not 1 <= width < cells:
+        raise BadInput(
+            f"a box of {width} out of {cells} cells tells nothing of a slope; give a width from 1 to less than cells."
+        )
+    letters = kinds * cells**slopes
+    if letters > LETTERS:
+        raise BadInput(
+            f"{slopes} slopes of {cells} cells make {Decimal(letters):.1e} letters, more than the 2^32 a report can "
+            "carry; give fewer slopes a block, or fewer cells."
+        )
+    return box_channel(name, epsilon, kinds, slopes, cells, width)
+
+
+def box(
+    taus: Sequence[float], p: int, epsilon: float, slopes: int, cells: int, width: int, *, face: bool = True,
+    alone: float = 0.0,
+) -> RegressionChannel:  # fmt: skip
+    """Return boxes of ``slopes`` random slopes, mixed in public with the face alone, with Horvitz-Thompson gains.
+
+    Parameters
+    ----------
+    taus
+        Ascending quantile levels; the face tells between which of them the response lies.
+    p
+        The number of slopes.
+    epsilon
+        The budget of one report; ``math.inf`` sends the truth.
+    slopes
+        Of how many slopes a box speaks.
+    cells, width
+        Into how many cells a slope's range is cut, and how many of them a box covers.
+    face
+        Whether a box speaks of the face too.
+    alone
+        How often the face alone is asked for.
+
+    Examples
+    --------
+    >>> channel = box((0.5,), 2, 4.0, slopes=2, cells=10, width=4)
+    >>> channel.letters, channel.epsilon <= 4.0 < channel.epsilon + 1e-8
+    (200, True)
+    """
+    if not face and (alone <= 0 or len(taus) > 1):
+        raise BadInput("boxes without the face need one level and the face alone now and then; give alone > 0.")
+    if not min(p, 1) <= slopes <= p or not 0 <= alone < 1:
+        raise BadInput(
+            f"boxes of {slopes} of {p} slopes, with the face alone {alone!r} of the time, cannot tell every slope; "
+            f"give slopes from {min(p, 1)} to {p}, and alone from 0 to less than 1."
+        )
+    kinds = len(taus) + 1
+    main = fitting_box("box", epsilon, kinds if face else 1, slopes, cells, width)
+    share = 1 - alone
+    whole = [[1.0 if face else 0.0] + [p / (slopes * share) if slopes else 0.0] * p] * len(taus)
+    blocks = [box_block(share, main, p, whole)]
+    if alone > 0:
+        lone = [[1.0 if face else 1 / alone] + [0.0] * p] * len(taus)
+        blocks.append(box_block(alone, box_channel("face", epsilon, kinds), p, lone))
+    return RegressionChannel(f"box:{slopes},{cells},{width}", tuple(taus), p, tuple(blocks))
+
+
+def _example(epsilon: float, slopes: int, cells: int, width: int, alone: float, face: bool) -> RegressionChannel:
+    return box((0.75,), max(slopes, 3), epsilon, slopes, cells, width, face=face, alone=alone)
+
+
+EXAMPLES = (
+    *(
+        (epsilon, functools.partial(_example, slopes=1, cells=7, width=3, alone=0.2, face=True))
+        for epsilon in (0.05, 1.0, 4.0, 16.0)
+    ),
+    (2.0, functools.partial(_example, slopes=2, cells=5, width=2, alone=0.3, face=False)),
+    (8.0, functools.partial(_example, slopes=2, cells=6, width=2, alone=0.0, face=True)),
+    (8.0, functools.partial(_example, slopes=5, cells=20, width=6, alone=0.0, face=True)),
+    (12.0, functools.partial(_example, slopes=20, cells=2, width=1, alone=0.0, face=True)),
+)
+"""Budgets on which the universal channel checks run; the last two have alphabets too large for a matrix."""

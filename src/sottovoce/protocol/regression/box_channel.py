@@ -1,0 +1,206 @@
+"""A channel too large for a matrix: a face and a few cells, of which the letters near the truth are more likely.
+
+A letter is ``(face, cell, ..., cell)`` in mixed radix. Every letter has ``low`` faces of the die, whatever the record;
+every letter of the record's box (its own face, and ``width`` consecutive cells for each slope) has ``extra`` faces
+more, and letter 0 the ``spare`` ones that do not divide. So the likelihood ratio is ``(low + extra) / low`` exactly,
+and two integers say what a matrix of up to 2^32 columns would. With ``width`` 1 it is K-ary randomised response, with
+no slope the binary channel.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from sottovoce.core.errors import BadInput
+from sottovoce.protocol.channel import Channel
+from sottovoce.protocol.exact import exponential, logarithm
+
+FACES = 1 << 62  # of the die: a 64-bit word without its two low bits is one throw
+LETTERS = 1 << 32  # a letter is one 32-bit word
+FINEST = 10**8  # fewer faces a letter would lose more than 1e-8 of the budget
+DENSE = 1 << 14  # letters up to which the matrix may be written out
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BoxChannel:
+    """Two integer weights on ``kinds`` faces and ``cells`` cells for each of ``slopes`` slopes."""
+
+    name: str
+    kinds: int
+    slopes: int
+    cells: int
+    width: int
+    low: int
+    extra: int
+    spare: int
+
+    def __post_init__(self) -> None:
+        if self.kinds < 1 or self.slopes < 0 or not 1 <= self.width <= self.cells or self.letters > LETTERS:
+            raise ValueError("a box channel needs a face, boxes within its cells, and at most 2^32 letters")
+        faces = self.letters * self.low + self.inside * self.extra + self.spare
+        if min(self.low, self.extra, self.spare) < 0 or faces != FACES:
+            raise ValueError("the faces of a box channel must add up to the die")
+
+    @property
+    def letters(self) -> int:
+        """Return the size of the alphabet."""
+        return self.kinds * int(self.cells**self.slopes)
+
+    @property
+    def inside(self) -> int:
+        """Return how many letters a record's box holds."""
+        return int(self.width**self.slopes)
+
+    @property
+    def positions(self) -> int:
+        """Return how many places a box can take along one slope."""
+        return self.cells - self.width + 1
+
+    @property
+    def total(self) -> int:
+        """Return the number of faces of the die."""
+        return FACES
+
+    @property
+    def truth(self) -> Fraction:
+        """Return the probability that the record itself speaks."""
+        return Fraction(self.extra * self.inside, FACES)
+
+    @property
+    def ratio(self) -> Fraction | None:
+        """Return the largest likelihood ratio of any letter, exactly; None if unbounded."""
+        if self.extra == 0 or self.letters == self.inside:
+            return Fraction(1)
+        return None if self.low == 0 else Fraction(self.low + self.extra, self.low)
+
+    @property
+    def epsilon(self) -> float:
+        """Return the realised epsilon, computed from the integers."""
+        ratio = self.ratio
+        return math.inf if ratio is None else logarithm(ratio)
+
+    def value(self, cell: int) -> Fraction:
+        """Return the middle of a cell of [-1, 1]."""
+        return Fraction(2 * cell + 1 - self.cells, self.cells)
+
+    def parts(self, letter: int) -> tuple[int, ...]:
+        """Return the face and the cells that a letter names."""
+        cells = []
+        for _ in range(self.slopes):
+            letter, cell = divmod(letter, self.cells)
+            cells.append(cell)
+        return (letter, *cells)
+
+    def matrix(self) -> tuple[tuple[int, ...], ...]:
+        """Return the weights written out: a row for each face and place of the box, a column for each letter."""
+        if self.letters * self.kinds * self.positions**self.slopes > DENSE**2:
+            raise ValueError(f"a matrix of {self.letters:,} letters is too large to write out")
+        places = [*product(range(self.kinds), *[range(self.positions)] * self.slopes)]
+        letters = [self.parts(letter) for letter in range(self.letters)]
+        return tuple(tuple(self._weight(place, parts, i) for i, parts in enumerate(letters)) for place in places)
+
+    def _weight(self, place: tuple[int, ...], parts: tuple[int, ...], letter: int) -> int:
+        near = place[0] == parts[0] and all(
+            at <= cell < at + self.width for at, cell in zip(place[1:], parts[1:], strict=True)
+        )
+        return self.low + self.extra * near + self.spare * (letter == 0)
+
+    def dense(self, faces: Floats) -> Channel:
+        """Return the same law as a matrix, decoding the face and the products of the face and the slopes.
+
+        ``faces`` are the values of the face; a channel of one kind decodes the slopes alone.
+        """
+        values = [Fraction(float(face)) for face in faces]
+        decode = self.decoder(faces)
+        rows, table = [], []
+        for place in product(range(self.kinds), *[range(self.positions)] * self.slopes):
+            steps = max(self.positions - 1, 1)
+            slopes = [Fraction(2 * at, steps) - 1 if self.positions > 1 else Fraction(0) for at in place[1:]]
+            head = [values[place[0]]] if self.kinds > 1 else []
+            rows.append([float(v) for v in (*head, *(values[place[0]] * s for s in slopes))])
+        for letter in range(self.letters):
+            face, *cells = self.parts(letter)
+            first = [float((values[face] - decode.shift_face) / self.truth)] if self.kinds > 1 else []
+            tail = [float((values[face] * self.value(c) - decode.shift_slope) * decode.slope) for c in cells]
+            table.append(first + tail)
+        return Channel(self.name, np.array(rows), self.matrix(), np.array(table))
+
+    def decoder(self, faces: Floats) -> "Decoder":
+        """Return the affine inverse that makes a letter's face, and face times cell, unbiased."""
+        values = [Fraction(float(face)) for face in faces]
+        mean = sum(values, Fraction(0)) / self.kinds
+        uniform = Fraction(self.letters * self.low, FACES)
+        spare = Fraction(self.spare, FACES)
+        reach = 1 - Fraction(self.width, self.cells)
+        return Decoder(
+            uniform * mean + spare * values[0],
+            1 / self.truth,
+            spare * values[0] * self.value(0),
+            Fraction(0) if self.slopes == 0 else 1 / (self.truth * reach),
+        )
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """``(face - shift_face) * face`` and ``(face x cell - shift_slope) * slope`` are unbiased."""
+
+    shift_face: Fraction
+    face: Fraction
+    shift_slope: Fraction
+    slope: Fraction
+
+
+def box_channel(name: str, epsilon: float, kinds: int, slopes: int = 0, cells: int = 1, width: int = 1) -> BoxChannel:
+    """Return the box channel that spends as much of ``epsilon`` as integers allow, and never more.
+
+    Parameters
+    ----------
+    name
+        What to call it.
+    epsilon
+        The budget of one report; ``math.inf`` sends the truth.
+    kinds
+        How many faces it tells apart; 1 tells nothing of the face.
+    slopes
+        Of how many slopes it speaks.
+    cells, width
+        Into how many cells a slope's range is cut, and how many of them a box covers.
+
+    Examples
+    --------
+    >>> channel = box_channel("cq", 1.0, kinds=2, slopes=1, cells=3)
+    >>> channel.letters, channel.epsilon <= 1.0 < channel.epsilon + 1e-8
+    (6, True)
+    """
+    if not epsilon > 0:
+        raise BadInput(f"epsilon must be positive, not {epsilon!r}; give a budget such as 1, or inf for no privacy.")
+    letters, inside = kinds * cells**slopes, width**slopes
+    if letters > LETTERS:
+        raise BadInput(
+            f"{slopes} slopes of {cells} cells make {letters:,} letters, more than the 2^32 a report can carry; "
+            "give fewer slopes a block, or fewer cells."
+        )
+    if math.isinf(epsilon):
+        low = 0
+    else:
+        share = Fraction(FACES) / (letters + (exponential(epsilon) - 1) * inside)
+        low = -(-share.numerator // share.denominator)
+        if low < FINEST:
+            raise BadInput(
+                f"epsilon {epsilon!r} is more than a channel of {letters:,} letters can express within 1e-8; "
+                "give a smaller budget, or inf for no privacy."
+            )
+    extra, spare = divmod(FACES - letters * low, inside)
+    if low > 0 and letters * 10**9 > inside * extra:  # so many letters that rounding them up would cost the truth
+        low -= 1
+        extra = min(int((exponential(epsilon) - 1) * low), (FACES - letters * low) // inside)
+        spare = FACES - letters * low - inside * extra
+    if extra <= 0:
+        raise BadInput(f"epsilon {epsilon!r} is too small for a die of 2^62 faces; give a larger budget.")
+    return BoxChannel(name, kinds, slopes, cells, width, low, extra, spare)

@@ -1,0 +1,112 @@
+"""What every private selection offers: integers, the epsilon they cost, and how often it falls short.
+
+A site holds ``size`` scores, a public number, and is asked for the ``order``-th smallest. A public grid of edges
+``e_1 < ... < e_B`` cuts the line into ``cells = B + 1``: cell 0 is ``(-inf, e_1]``, cell b is ``(e_b, e_{b+1}]``, cell
+B is ``(e_B, inf)``. The site names a cell, which stands for its upper edge. Neighbours are two sets of scores of which
+one score is replaced: in counts, one unit moves from a cell to another.
+"""
+
+from fractions import Fraction
+from typing import Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from sottovoce.core.errors import BadInput
+from sottovoce.protocol.exact import within
+
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+LARGEST = 1 << 53  # sizes and orders up to here, and noise on top of them, fit 64-bit integers
+
+
+class Selection(Protocol):
+    """A public law from the counts of a site's scores to one cell."""
+
+    @property
+    def name(self) -> str:
+        """Return the name by which a study asks for this mechanism."""
+
+    @property
+    def size(self) -> int:
+        """Return the public number of scores."""
+
+    @property
+    def order(self) -> int:
+        """Return the rank that is asked for, from 1."""
+
+    @property
+    def cells(self) -> int:
+        """Return the number of cells, the infinite ones included."""
+
+    @property
+    def ratio(self) -> Fraction:
+        """Return a bound, from the integers alone, of every likelihood ratio between neighbours."""
+
+    @property
+    def epsilon(self) -> float:
+        """Return the realised epsilon, the logarithm of the ratio."""
+
+    @property
+    def unbounded(self) -> float:
+        """Bound the chance to name the cell without an upper edge when it holds no score."""
+
+    def failure(self, distance: npt.ArrayLike) -> Floats:
+        """Bound the probability that the edge lies below a level with ``order + distance`` scores below it."""
+
+    def law(self, counts: Counts) -> Floats:
+        """Return the probability of every cell, given how many scores each cell holds."""
+
+
+class Weighted(Selection, Protocol):
+    """A selection that draws each cell in proportion to an integer."""
+
+    def weights(self, counts: Counts) -> list[int]:
+        """Return the integer weight of every cell."""
+
+
+Made = TypeVar("Made", bound=Selection)
+
+
+def affordable(mechanism: Made, epsilon: float) -> Made:
+    """Return a mechanism, or refuse it where its integers cost more than a budget; the comparison is exact."""
+    if not within(mechanism.ratio, epsilon):
+        raise BadInput(
+            f"this {mechanism.name} selection costs {mechanism.epsilon!r}, more than its budget {epsilon!r}."
+        )
+    return mechanism
+
+
+def check_shape(size: int, order: int, cells: int) -> None:
+    """Refuse public numbers that make no selection."""
+    if not 1 <= size <= LARGEST:
+        raise BadInput(f"a site has at least one score and at most 2^53, not {size}; leave out a site without scores.")
+    if abs(order) > LARGEST:
+        raise BadInput(f"the order {order} is beyond 2^53; give one between 1 and the number of scores.")
+    if cells < 2:
+        raise BadInput(f"a grid has at least 2 cells, not {cells}; give at least one edge.")
+
+
+def checked(mechanism: Selection, counts: Counts) -> Counts:
+    """Return counts that belong to a mechanism; the message about others shows none of them."""
+    if counts.shape != (mechanism.cells,) or counts.min() < 0 or int(counts.sum()) != mechanism.size:
+        raise ValueError(f"counts must be {mechanism.cells} numbers from 0 on that add up to {mechanism.size}")
+    return counts
+
+
+def scores_below(counts: Counts) -> Counts:
+    """Count the scores in lower cells than each.
+
+    >>> scores_below(np.array([3, 0, 2])).tolist()
+    [0, 3, 3]
+    """
+    return np.cumsum(counts) - counts
+
+
+def scores_above(counts: Counts) -> Counts:
+    """Count the scores in higher cells than each.
+
+    >>> scores_above(np.array([3, 0, 2])).tolist()
+    [2, 2, 0]
+    """
+    return np.cumsum(counts[::-1])[::-1] - counts

@@ -1,0 +1,1 @@
+"""One-shot conformal prediction: plan, threshold, coverage report."""

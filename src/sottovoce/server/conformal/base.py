@@ -1,0 +1,199 @@
+"""What every conformal threshold tells, however it was made: its value, its promise, its sites and their privacy."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sottovoce.core.errors import BadInput
+from sottovoce.server.conformal.settings import Settings
+
+if TYPE_CHECKING:
+    from sottovoce.server.conformal.report_result import CoverageReport
+
+Floats = npt.NDArray[np.float64]
+
+NOT_PROTECTED = (
+    "Not protected: which sites took part, how many scores and missing values each holds; and where one individual "
+    "gave several records, or several studies ask the same ones, epsilons add up."
+)
+
+
+class CoverageLaw(NamedTuple):
+    """The probability that one calibration covers at least each level."""
+
+    levels: Floats
+    at_least: Floats
+
+
+class SiteFacts(NamedTuple):
+    """What is public of a site: its size and the budget of a record, infinite for none."""
+
+    size: int
+    epsilon: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threshold(ABC):
+    """A threshold for scores; print it, or `summary()`, for a table."""
+
+    value: float
+    settings: Settings = field(repr=False)
+    names: tuple[str, ...]
+    facts: tuple[SiteFacts, ...] = field(repr=False)
+    spent: tuple[float, ...] | None = field(repr=False)
+    edges: tuple[float, ...] = field(repr=False)
+    seeded: bool = field(repr=False)
+    per_person: bool = field(repr=False)
+    dropped: int = field(repr=False)
+    # for whoever holds the scores, and kept out of everything that is passed on
+    hints: tuple[str, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    @abstractmethod
+    def coverage(self) -> float:
+        """Return the mean coverage over calibrations, or what it is at least."""
+
+    @property
+    @abstractmethod
+    def confidence(self) -> float:
+        """Return the probability that one calibration covers at least 1 - alpha, or what it is at least."""
+
+    @property
+    def spread(self) -> float:
+        """Return the standard deviation of the coverage over calibrations; nan where its law is not known."""
+        return math.nan
+
+    @property
+    def rank(self) -> int | None:
+        """Return the rank of the threshold among all votes; None where answers were summed."""
+        return None
+
+    @property
+    def orders(self) -> Mapping[str, tuple[int, ...]]:
+        """Return which order statistics each site was asked for; none where answers were summed."""
+        return dict.fromkeys(self.names, ())
+
+    @property
+    def votes(self) -> Mapping[str, int]:
+        """Return how many votes each value of a site has."""
+        return dict.fromkeys(self.names, 1)
+
+    @property
+    def law(self) -> CoverageLaw:
+        """Return the law of the coverage over calibrations."""
+        raise BadInput(f"mechanism {self.mechanism!r} knows bounds of its coverage, and no law; plot report(scores).")
+
+    @property
+    @abstractmethod
+    def promise(self) -> str:
+        """Return what is protected, and what is not."""
+
+    @property
+    @abstractmethod
+    def infinite_chance(self) -> float:
+        """Return the chance (at most) of an infinite set even if no score lies beyond the grid."""
+
+    @property
+    @abstractmethod
+    def warnings(self) -> tuple[str, ...]:
+        """Return what is worth knowing before the threshold is used."""
+
+    @property
+    def alpha(self) -> float:
+        """Return the part of new scores that may lie above the threshold."""
+        return self.settings.alpha
+
+    @property
+    def guarantee(self) -> str:
+        """Return what is promised: "marginal" or "training-conditional"."""
+        return self.settings.guarantee
+
+    @property
+    def mechanism(self) -> str | None:
+        """Return how sites answered in private; None without privacy."""
+        return self.settings.mechanism
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Return the number of scores of each site."""
+        return {name: fact.size for name, fact in zip(self.names, self.facts, strict=True)}
+
+    @property
+    def epsilon(self) -> Mapping[str, float] | None:
+        """Return what a record pays at each site, computed from the integers of its mechanism; None without privacy."""
+        return None if self.spent is None else dict(zip(self.names, self.spent, strict=True))
+
+    @property
+    def private(self) -> bool:
+        """Tell whether every site's scores are protected, and the dice nobody's."""
+        return self.spent is not None and all(map(math.isfinite, self.spent)) and not self.seeded
+
+    @property
+    def estimand(self) -> str:
+        """Return in words what is promised."""
+        level = f"{1 - self.alpha:.6g}"
+        if self.settings.conditional:
+            return (
+                f"covers a new score with probability {level} or more, in {1 - self.settings.delta:.6g} of calibrations"
+            )
+        exactly = "exactly " if self.settings.exact else "at least "
+        return f"covers a new score with probability {exactly}{level}, on average over calibrations"
+
+    def report(self, scores: Any, **settings: Any) -> "CoverageReport":
+        """Report the coverage site by site, worst first; see `coverage_report`."""
+        from sottovoce.api.conformal.report import coverage_report
+
+        return coverage_report(self, scores, **settings)
+
+    def plot(self, path: str | Path) -> Path:
+        """Draw the law of the coverage over calibrations."""
+        from sottovoce.server.conformal.plot import plot_law
+
+        return plot_law(self, path)
+
+    @abstractmethod
+    def summary(self) -> str:
+        """Return a table of the promise, the threshold and the sites."""
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave at home what is for whoever holds the scores."""
+        return {**self.__dict__, "hints": ()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything that may be passed on, in plain numbers."""
+        return {
+            "value": self.value if math.isfinite(self.value) else None,
+            "infinite": self.value == math.inf,
+            "empty": self.value == -math.inf,
+            "coverage": self.coverage,
+            "confidence": self.confidence,
+            "alpha": self.alpha,
+            "guarantee": self.guarantee,
+            "delta": self.settings.delta if self.settings.conditional else None,
+            "mechanism": self.mechanism,
+            "private": self.private,
+            "estimand": self.estimand,
+            "bins": len(self.edges) or None,
+            "grid_end": self.edges[-1] if self.edges else None,
+            "dropped": self.dropped,
+            "infinite_chance": self.infinite_chance,
+            "promise": self.promise,
+            "warnings": list(self.warnings),
+            "sites": [
+                {
+                    "name": name,
+                    "scores": fact.size,
+                    "epsilon": None if self.spent is None or math.isinf(self.spent[i]) else self.spent[i],
+                }
+                for i, (name, fact) in enumerate(zip(self.names, self.facts, strict=True))
+            ],
+        }

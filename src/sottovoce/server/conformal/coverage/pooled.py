@@ -1,0 +1,205 @@
+"""Choosing the thresholds of a top-down scan over pooled counts, so that its coverage holds for every law of scores.
+
+The scan goes through the edges of a public grid from the highest down and stops at the first one above which the noisy
+pooled count of scores exceeds its threshold; the answer is the upper edge of the cell above it. All thresholds are made
+from one number: the chance that a comparison fails at an edge of level ``1 - alpha``. For a training-conditional
+guarantee it is ``delta``: the coverage is below ``1 - alpha`` only if the comparison at the last edge below that level
+failed. For a marginal one it is the largest for which the worst law (`pooled_worst`) is covered.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from sottovoce.core.errors import BadInput, Refused
+from sottovoce.protocol.selection.polya import Polya
+from sottovoce.server.conformal.coverage.pooled_law import Floats, PooledCount, binomial_reach, failures, noise_reach
+
+Guarantee = Literal["marginal", "training-conditional"]
+
+NODES, CLOSE, MOST_NODES = 256, 4.0, 1024  # levels at which the law is computed: some, and so many a standard deviation
+SMOOTH = 7  # degree of the spline between them, whose error is below 1e-9
+POINTS = 1 << 14  # levels of the grid on which the worst law is sought
+ROUNDING = 1e-8  # added to the miss probability for the errors of the spline and of the sums
+FLAT = 24.0  # minus the logarithm of what a comparison may still fail or succeed at the ends of the window
+TRIES, NEAR = 30, 1e-5  # tries at most, and how near the mean coverage comes to 1 - alpha if thresholds let it
+LEAP, HALVINGS = 8.0, 2  # steps of the search for a sufficient number of records, and how often the last is halved
+MOST_RECORDS = 100_000_000
+OFTEN = 0.5  # of infinite sets although no score lies above the grid: beyond it an answer is refused
+
+
+@dataclass(frozen=True)
+class PooledChoice:
+    """What the sites are asked and how the server reads it; nothing of it depends on a score.
+
+    ``thresholds[b - 1]`` belongs to the b-th edge: the scan stops there when the count of scores above it exceeds the
+    threshold. ``coverage`` is at most the mean coverage, and ``confidence`` at most the chance that the coverage
+    reaches ``1 - alpha``, whatever the law of the scores. ``infinite`` is the share of infinite sets when no score lies
+    above the grid. Locally each question goes to ``asked`` records of a site, and a yes has ``votes``; for a secure sum
+    ``noise`` is what each site adds.
+    """
+
+    cells: int
+    thresholds: tuple[int, ...]
+    coverage: float
+    confidence: float
+    infinite: float
+    alpha: float
+    epsilons: tuple[float, ...]
+    votes: tuple[int, ...]
+    asked: tuple[int, ...] = ()
+    noise: Polya | None = None
+
+
+class Promise(NamedTuple):
+    """What a choice of thresholds is sure to reach."""
+
+    thresholds: tuple[int, ...]
+    coverage: float
+    confidence: float
+    infinite: float
+
+
+def promised(
+    count: PooledCount, worst: Callable[[Floats, Floats], float], alpha: float, guarantee: Guarantee, delta: float
+) -> Promise:
+    """Return the highest thresholds that keep a guarantee.
+
+    Parameters
+    ----------
+    count
+        What is counted at each comparison, the lowest edge first.
+    worst
+        The largest miss probability, from the failures (B, levels) and the levels.
+    alpha
+        The part of new scores that may be missed.
+    guarantee
+        ``"marginal"``: the mean coverage reaches ``1 - alpha``; ``"training-conditional"``: the coverage does, but for
+        a chance of ``delta``.
+    delta
+        That chance.
+
+    Examples
+    --------
+    >>> from sottovoce.server.conformal.coverage.pooled_law import Crowd
+    >>> from sottovoce.server.conformal.coverage.pooled_worst import worst_of_any
+    >>> promise = promised(PooledCount((Crowd(999, 1, 0.0, 1.0),), 0.0, (0,) * 8), worst_of_any, 0.1, "marginal", 0.1)
+    >>> promise.thresholds[0], promise.coverage >= 0.9
+    (101, True)
+    """
+    if not 0 < alpha < 1:
+        raise BadInput(f"alpha lies between 0 and 1, not {alpha!r}; give the part of scores that may be missed.")
+    if guarantee == "training-conditional":
+        if not 0 < delta < 1:
+            raise BadInput(f"delta lies between 0 and 1, not {delta!r}; give the chance that the guarantee may fail.")
+        thresholds = thresholds_at(count, alpha, delta)
+        missed = _missed(count, worst, thresholds)
+    elif guarantee == "marginal":
+        thresholds, missed = _largest(count, worst, alpha)
+    else:
+        raise BadInput(f'the guarantee is "marginal" or "training-conditional", not {guarantee!r}.')
+    fails = failures(count, thresholds, np.array([alpha]))
+    nothing_above = failures(count, thresholds, np.array([0.0]))
+    return Promise(thresholds, 1 - missed, 1 - float(fails.max()), 1 - float(nothing_above[-1, 0]))
+
+
+def grown(count: PooledCount, factor: float) -> PooledCount:
+    """Return what would be counted with so many times the records."""
+    return count._replace(crowds=tuple(c._replace(number=math.ceil(c.number * factor)) for c in count.crowds))
+
+
+def thresholds_at(count: PooledCount, alpha: float, chance: float) -> tuple[int, ...]:
+    """Return the largest thresholds at which each comparison fails at most with a chance, the tail being alpha."""
+    tail = np.array([alpha])
+    reach = math.ceil(binomial_reach(count, tail)) + noise_reach(count.ratio, max(count.terms))
+    middle = int(count.mean(alpha))
+    low = np.full(len(count.terms), middle - reach - 2)
+    high = np.full(len(count.terms), middle + reach + 2)
+    while np.max(high - low) > 1:
+        between = (low + high) // 2
+        good = failures(count, between.tolist(), tail)[:, 0] <= chance
+        low, high = np.where(good, between, low), np.where(good, high, between)
+    return tuple(low.tolist())
+
+
+def refuse_infinite(promise: Promise, records: int, grown: Callable[[float], Promise], advice: str) -> None:
+    """Refuse thresholds that noise alone would exceed in every second study; say how many records it takes.
+
+    ``grown(factor)`` is the promise that so many times the records would allow.
+    """
+    if promise.infinite <= OFTEN:
+        return
+    enough, factor = None, LEAP
+    while enough is None and records * factor < MOST_RECORDS:
+        enough = factor if grown(factor).infinite <= OFTEN else None
+        factor *= LEAP
+    if enough is None:
+        needed = f"more than {MOST_RECORDS:,}"
+    else:
+        low = enough / LEAP
+        for _ in range(HALVINGS):
+            middle = math.sqrt(low * enough)
+            low, enough = (low, middle) if grown(middle).infinite <= OFTEN else (middle, enough)
+        digits = int(10 ** max(0, len(str(math.ceil(records * enough))) - 2))
+        needed = f"about {math.ceil(records * enough / digits) * digits:,}"
+    raise Refused(
+        f"{records:,} records cannot give a finite set at this alpha and budget: noise alone would exceed the "
+        f"threshold in {promise.infinite:.0%} of the studies; bring {needed} records, {advice}."
+    )
+
+
+def _largest(
+    count: PooledCount, worst: Callable[[Floats, Floats], float], alpha: float
+) -> tuple[tuple[int, ...], float]:
+    """Return the highest thresholds whose worst law is missed with alpha at most, and how often it is missed."""
+    low, high = -20.0, 20.0  # logits of the chance that a comparison fails at level 1 - alpha
+    kept, missed = (-noise_reach(count.ratio, max(count.terms)) - 1,) * len(count.terms), 0.0
+    above, excess = (count.most,) * len(count.terms), 1 - alpha
+    short, logit = alpha, 0.0
+    for _ in range(TRIES):
+        tried = thresholds_at(count, alpha, 1 / (1 + math.exp(-logit)))
+        risk = missed if tried == kept else _missed(count, worst, tried)
+        if risk <= alpha:
+            # the other end counts half when one end moves twice (the Illinois rule)
+            excess, low, kept, missed, short = excess / 2, logit, tried, risk, alpha - risk
+        else:
+            short, high, above, excess = short / 2, logit, tried, risk - alpha
+        if short < NEAR or sum(above) - sum(kept) <= 1 or high - low < 1e-2:
+            break
+        part = short / (short + excess)
+        logit = low + min(max(part, 0.02), 0.98) * (high - low)
+    return kept, missed
+
+
+def _missed(count: PooledCount, worst: Callable[[Floats, Floats], float], thresholds: tuple[int, ...]) -> float:
+    """Return the largest miss probability over all laws of the scores."""
+    levels = np.linspace(*_window(count, thresholds), POINTS)
+    return min(1.0, worst(_curves(count, thresholds, levels), levels) + ROUNDING)
+
+
+def _curves(count: PooledCount, thresholds: tuple[int, ...], levels: Floats) -> Floats:
+    """Return the failures of all comparisons at many levels, by a spline through those at fewer."""
+    from scipy.interpolate import make_interp_spline
+
+    slope = float(count.mean(1.0) - count.mean(0.0))
+    turn = min(max((max(thresholds) - float(count.mean(0.0))) / slope, 0.01), 0.99)
+    narrow = math.sqrt(float(count.variance(turn))) / slope
+    number = min(MOST_NODES, NODES + math.ceil(CLOSE * (levels[-1] - levels[0]) / narrow))
+    nodes = np.linspace(levels[0], levels[-1], number)
+    between = make_interp_spline(nodes, failures(count, thresholds, 1 - nodes), k=SMOOTH, axis=1)(levels)
+    return np.maximum.accumulate(np.clip(between, 0.0, 1.0), axis=1)
+
+
+def _window(count: PooledCount, thresholds: tuple[int, ...]) -> tuple[float, float]:
+    """Return the levels between which the comparisons turn from sure success to sure failure."""
+    base = float(count.mean(0.0))
+    slope, noise = float(count.mean(1.0)) - base, noise_reach(count.ratio, max(count.terms), FLAT)
+    least, most = 0.0, 1.0
+    for _ in range(6):  # each window holds the turn; its own smaller variance then gives a narrower one
+        reach = binomial_reach(count, np.array([least, most]), FLAT) + noise
+        least = max(least, min((min(thresholds) - reach - base) / slope, 1 - 1e-6))
+        most = min(most, max((max(thresholds) + reach - base) / slope, least + 1e-6))
+    return 1 - most, 1 - least

@@ -1,0 +1,1 @@
+"""A target site helped by others: combining, sensitivity, result."""

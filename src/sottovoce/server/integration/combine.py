@@ -1,0 +1,110 @@
+"""From what the sites know to one estimate and interval, by the method that was asked for."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from sottovoce.api.integration.measure import KnownSite
+from sottovoce.inference.common.measured import Measured, t_value
+from sottovoce.inference.integration import conservative, known_bound, paper_weights, valid
+from sottovoce.inference.integration.sensitivity import least_bounds
+from sottovoce.server.integration.settings import Settings
+
+# In errors of the target: what is farther or vaguer is as good as infinite, an error below this as good as none.
+FARTHEST, FINEST = 1e40, 1e-6
+
+
+class Combination(NamedTuple):
+    """What a method makes of the sites: weights are those of the target and the sources that were used."""
+
+    estimate: float
+    low: float
+    high: float
+    weights: tuple[float, ...]
+
+
+def combine(settings: Settings, target: KnownSite, sources: Sequence[KnownSite]) -> Combination:
+    """Combine a target with its usable sources."""
+    own, level, measured = (target.low, target.high), settings.level, [site.measured for site in sources]
+    # between tied records an interval is exact, and moved it would miss them; bounds and the paper do not start from it
+    exact = target.tied and settings.method in ("valid", "conservative")
+    if exact or not 0 < target.measured.error < math.inf:
+        return Combination(target.measured.estimate, *own, (1.0, *[0.0] * len(sources)))
+    if settings.method == "valid":
+        trusted = all(site.trusted for site in sources)
+        return Combination(*valid.combine(target.measured, own, measured, level, trusted))
+    if settings.method in paper_weights.METHODS:
+        return _paper(settings, target, sources)
+    if settings.bound is not None:
+        limits = [limit_of(settings, target, site) for site in sources]
+        bounded = known_bound.combine(effective(target, level), measured, limits, level, common(sources))
+        found = Combination(bounded.estimate, bounded.low, bounded.high, bounded.weights)
+    else:
+        cautious = conservative.combine(target.measured, measured, level)
+        # the target's own edges, shortened, so that it is never longer than these, symmetric or not
+        part, place = cautious.error / target.measured.error, target.measured.estimate
+        low, high = cautious.estimate - part * (place - own[0]), cautious.estimate + part * (own[1] - place)
+        found = Combination(cautious.estimate, low, high, cautious.weights)
+    # without help, the target's own interval edge by edge
+    return found if found.weights[0] < 1 else Combination(target.measured.estimate, *own, found.weights)
+
+
+def _paper(settings: Settings, target: KnownSite, sources: Sequence[KnownSite]) -> Combination:
+    """Combine as the paper does."""
+    weighed = paper_weights.combine(
+        settings.method,
+        target.measured,
+        [site.measured for site in sources],
+        settings.level,
+        records=float(sum(site.records or 0 for site in (target, *sources))),
+        variance=settings.variance,
+        quantile=settings.quantile,
+        caution=settings.caution,
+    )
+    return Combination(weighed.estimate, weighed.low, weighed.high, weighed.weights)
+
+
+def moderate(target: KnownSite, source: KnownSite) -> KnownSite:
+    """Return a source within the range where squares of differences and errors are still numbers."""
+    place, most, least = target.measured.estimate, FARTHEST * target.measured.error, FINEST * target.measured.error
+    estimate, error, df = source.measured
+    near = min(max(estimate - place, -most), most)
+    held = Measured(
+        estimate if near == estimate - place else place + near,
+        min(max(error, least), most) if source.trusted else error,
+        df,
+    )
+    return source if held == source.measured else replace(source, measured=held)
+
+
+def common(sources: Sequence[KnownSite]) -> list[bool]:
+    """Tell which sources are private: these share a small bias of one sign, which pooling does not average out."""
+    return [site.kind == "private" for site in sources]
+
+
+def effective(target: KnownSite, level: float) -> Measured:
+    """Return the target with the error that gives its own interval, exact or inverted, its length by Student's law."""
+    estimate, error, df = target.measured
+    length = target.high - target.low
+    return Measured(estimate, length / (2 * t_value(level, df)) if 0 < length < math.inf else error, df)
+
+
+def limit_of(settings: Settings, target: KnownSite, source: KnownSite) -> float:
+    """Return the bound of a source, with half a step where one of the two is dithered and the other a summary."""
+    assert settings.bound is not None
+    return settings.bound[source.name] + settings.slack * ((target.kind == "summary") != (source.kind == "summary"))
+
+
+def refuted(settings: Settings, target: KnownSite, sources: Sequence[KnownSite]) -> list[str]:
+    """Say which bounds the data contradict, at the level asked, over all sources together."""
+    if settings.bound is None or not sources:
+        return []
+    least = least_bounds(
+        effective(target, settings.level), [site.measured for site in sources], settings.level, common(sources)
+    )
+    return [
+        f"the bound of source {site.name!r} is contradicted by the data ({settings.level:g}): do not use this interval"
+        for site, bound in zip(sources, least, strict=True)
+        if bound > limit_of(settings, target, site)
+    ]

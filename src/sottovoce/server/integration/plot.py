@@ -1,0 +1,206 @@
+"""One picture of a target and its sources: what each site knows alone, what they know together, on what assumption."""
+
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from sottovoce.core.errors import BadInput
+from sottovoce.server.integration.sensitivity_plot import draw_curve, draw_lengths, value_axis
+from sottovoce.server.integration.summary import against_own
+from sottovoce.server.quantile.plot import BAND, INK, SOFT, WARM, check_path, clear, save, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from sottovoce.api.integration.measure import KnownSite
+    from sottovoce.server.integration.result import IntegratedResult
+    from sottovoce.server.integration.sensitivity import Sensitivity
+
+ROWS = 20  # more sources than a page has room for share the last row
+FAR = 3.0  # lengths of the target's interval beyond which the frame does not follow a source
+LONG = 50  # characters after which a title goes on in another line
+
+
+class Row(NamedTuple):
+    """One line of the forest; without an interval it is words only."""
+
+    name: str
+    estimate: float
+    low: float
+    high: float
+    colour: str
+    notes: tuple[str, str, str]
+
+
+def plot(result: "IntegratedResult", path: str | os.PathLike[str]) -> Path:
+    """Draw every site's interval beside the combined one, and the sensitivity curve, to a file.
+
+    Parameters
+    ----------
+    result
+        What `integrated_quantile` returned.
+    path
+        A file that ends in .png, .svg or .pdf.
+
+    Returns
+    -------
+    The path.
+    """
+    target = check_path(path)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    rows, curve = _rows(result), _curve(result)
+    high = 1.7 + 0.3 * len(rows)
+    figure = Figure(figsize=(8.6, high) if curve is None else (13.4, max(4.9, high)), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(1, 2 if curve is None else 3, width_ratios=(5.4, 2.0, 5.0)[: 2 if curve is None else 3])
+    places = _forest(panels[0], result, rows)
+    _columns(panels[1], rows, places)
+    if curve is not None:
+        draw_curve(panels[2], curve)
+        panels[2].set_title("What a bound on all differences would buy", fontsize=11, loc="left")
+        figure.supxlabel(curve.note, x=0.995, ha="right", fontsize=8.5, color="#333333")
+    return save(figure, target)
+
+
+def plot_sensitivity(curve: "Sensitivity", path: str | os.PathLike[str]) -> Path:
+    """Draw the interval, and below it its relative length, against the assumed bound to a file."""
+    target = check_path(path)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.2, 6.2), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(2.6, 1))
+    draw_curve(top, curve, bottom=False)
+    draw_lengths(bottom, curve)
+    result = curve.result
+    top.set_title(
+        f"The {result.tau:.4g} quantile of {short(result.target.name)}: "
+        f"{result.level:.4g} interval by assumed bound on all differences",
+        fontsize=11,
+        loc="left",
+    )
+    figure.supxlabel(curve.note, fontsize=8, color="#333333")
+    return save(figure, target)
+
+
+def _curve(result: "IntegratedResult") -> "Sensitivity | None":
+    """Return the sensitivity curve where there is one."""
+    try:
+        return result.sensitivity()
+    except BadInput:
+        return None
+
+
+def _rows(result: "IntegratedResult") -> list[Row]:
+    """List target, sources, those that share a row, and the combination."""
+    sources, weights = result.known[1:], result.weights
+    heaviest = sorted(sources, key=lambda site: -weights[site.name])
+    kept = heaviest if len(sources) <= ROWS else heaviest[: ROWS - 1]
+    others, names = heaviest[len(kept) :], {site.name for site in kept}
+    shown = [result.target, *(site for site in sources if site.name in names)]
+    rows = [_row(result, site, weights[site.name]) for site in shown]
+    if others:
+        weight = sum(weights[site.name] for site in others)
+        notes = (f"{sum(site.records or 0 for site in others):,}", "", f"{100 * weight:.1f} %")
+        rows.append(Row(f"and {len(others):,} more", math.nan, math.nan, math.nan, SOFT, notes))
+    words = "with help" if result.sources else "without help"
+    return [*rows, Row(words, result.estimate, *result.interval, INK, ("", "", ""))]
+
+
+def _row(result: "IntegratedResult", site: "KnownSite", weight: float) -> Row:
+    is_target = site is result.target
+    share = f"{100 * weight:.1f} %" if is_target or site.usable else "left out"
+    budget = "summary" if site.epsilon is None else "open" if math.isinf(site.epsilon) else f"{site.epsilon:.3g}"
+    return Row(
+        short(site.name) + (" (target)" if is_target and site.name != "target" else ""),
+        result.rounded(site.measured.estimate),
+        result.rounded(site.low),
+        result.rounded(site.high),
+        WARM if is_target else SOFT,
+        ("" if site.records is None else f"{site.records:,}", budget, share),
+    )
+
+
+def _forest(axes: "Axes", result: "IntegratedResult", rows: list[Row]) -> list[float]:
+    """Draw the intervals below each other, the combined one as a band; return where each stands."""
+    frame = _frame(rows)
+    places = [*map(float, range(len(rows) - 1)), len(rows) - 0.6]
+    low, high = result.interval
+    axes.axvspan(max(low, frame[0]), min(high, frame[1]), color=BAND, alpha=0.6, lw=0)
+    axes.axhline(places[-1] - 0.7, color="#999999", lw=0.8)
+    for place, row in zip(places, rows, strict=True):
+        _line(axes, place, row, frame, thick=row is rows[0] or row is rows[-1])
+        if math.isfinite(row.estimate) and not frame[0] <= row.estimate <= frame[1]:
+            side = "right" if row.estimate > frame[1] else "left"
+            axes.annotate(
+                f"estimate {result.format(row.estimate)}", (frame[side == "right"], place),
+                (-8 if side == "right" else 8, 0), textcoords="offset points", ha=side, va="center", fontsize=8,
+            )  # fmt: skip
+    axes.set_yticks(places, [row.name for row in rows], fontsize=8.5)
+    for row, label in zip(rows, axes.get_yticklabels(), strict=True):
+        label.set_color(row.colour if row.colour != SOFT else "#333333")
+    axes.set_xlim(*frame)
+    axes.set_ylim(places[-1] + 0.6, -0.6)
+    value_axis(axes.xaxis, result)
+    axes.set_xlabel(f"{result.level:.4g} intervals")
+    axes.set_title(_title(result), fontsize=11, loc="left", pad=20)
+    clear(axes)
+    axes.grid(visible=False, axis="y")
+    return places
+
+
+def _title(result: "IntegratedResult") -> str:
+    """Say the estimate, its interval and what the sources did to its length."""
+    low, high = result.interval
+    name = short(result.target.name) if result.target.name != "target" else "the target"
+    text = f"{result.level:.4g} interval [{result.format(low)}, {result.format(high)}]"
+    if result.sources:
+        text += f",{' ' if len(text) < LONG else chr(10)}{against_own(result)}"
+    return f"The {result.tau:.4g} quantile of {name}: {result.format(result.estimate)}\n{text}"
+
+
+def _columns(axes: "Axes", rows: list[Row], places: list[float]) -> None:
+    """Write beside each interval whose it is: records, budget, weight."""
+    for where, title, texts in zip(
+        (0.3, 0.66, 1.0), ("records", "ε", "weight"), zip(*(row.notes for row in rows), strict=True), strict=True
+    ):
+        axes.annotate(title, (where, -0.6), (0, 4), textcoords="offset points", ha="right", fontsize=8, color="#666666")
+        for place, text in zip(places, texts, strict=True):
+            axes.text(where, place, text, ha="right", va="center", fontsize=8)
+    axes.set_xlim(0, 1)
+    axes.set_ylim(places[-1] + 0.6, -0.6)
+    axes.set_axis_off()
+
+
+def _line(axes: "Axes", place: float, row: Row, frame: tuple[float, float], thick: bool) -> None:
+    """Draw one interval; an arrow where it goes on beyond the frame, a hollow point where there is none."""
+    if math.isnan(row.estimate):
+        return
+    left, right = frame
+    endless = math.isinf(row.low) and math.isinf(row.high)
+    low, high = max(row.low, left), min(row.high, right)
+    if low < high:
+        axes.hlines(
+            place, low, high, color=row.colour, lw=3.2 if thick else 2.0, alpha=0.85, ls=":" if endless else "-"
+        )
+    for edge, beyond, sign in ((left, row.low < left, "<"), (right, row.high > right, ">")):
+        if beyond and (low < high or (row.estimate < left) == (sign == "<")):
+            axes.plot(edge, place, sign, color=row.colour, ms=6, clip_on=False)
+    if left <= row.estimate <= right:
+        face = "white" if endless else row.colour
+        axes.plot(row.estimate, place, "D" if row.colour == INK else "o", color=row.colour, mfc=face, ms=6)
+
+
+def _frame(rows: list[Row]) -> tuple[float, float]:
+    """Return the part of the axis worth seeing: the target, the combination, and the sources that are not far off."""
+    anchors = [end for row in (rows[0], rows[-1]) for end in (row.low, row.estimate, row.high) if math.isfinite(end)]
+    low, high = min(anchors), max(anchors)
+    length = max(high - low, 1e-9 * abs(high), 1e-300)
+    reach = (low - FAR * length, high + FAR * length)
+    near = [end for row in rows for end in (row.low, row.estimate, row.high) if reach[0] <= end <= reach[1]]
+    low, high = min(near), max(near)
+    return low - 0.08 * (high - low or length), high + 0.08 * (high - low or length)

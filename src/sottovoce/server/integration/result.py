@@ -1,0 +1,248 @@
+"""What sources and a target give together: estimate, interval, weights, and the price of every assumption."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sottovoce.api.integration.measure import KnownSite, LostSite
+from sottovoce.core.unit import Unit
+from sottovoce.inference.integration import paper_weights
+from sottovoce.server.integration.combine import Combination, combine, moderate, refuted
+from sottovoce.server.integration.settings import Settings, check_numbers, check_settings, with_bound
+from sottovoce.server.privacy_statement import promise
+from sottovoce.server.quantile.solutions import Interval
+
+if TYPE_CHECKING:
+    from sottovoce.server.integration.sensitivity import Sensitivity
+
+
+RESTS = {
+    "known-bound": "Valid if every source differs from the target by at most its bound, chosen before data were seen.",
+    "conservative": "Covers at least 94.5 % where 95 % is asked, 98.8 % where 99 %, whatever the sources' shifts.",
+}
+
+
+@dataclass(frozen=True)
+class IntegratedResult:
+    """One site's quantile, helped by others; print it, or `summary()`, for a table."""
+
+    settings: Settings = field(repr=False)
+    known: tuple[KnownSite, ...]
+    lost: tuple[LostSite, ...]
+    idle: tuple[str, ...]
+    unit: Unit = field(repr=False)
+    step: float = field(repr=False)
+    resolution: float
+    private: bool
+    seeded: bool = field(repr=False)
+    per_person: bool = field(repr=False)
+    measured_warnings: tuple[str, ...] = field(repr=False)
+    # for whoever holds the records, and kept out of everything that is passed on
+    hints: tuple[str, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def tau(self) -> float:
+        """Return the level of the quantile."""
+        return self.settings.tau
+
+    @property
+    def level(self) -> float:
+        """Return the confidence level."""
+        return self.settings.level
+
+    @property
+    def method(self) -> str:
+        """Return how the sites were combined."""
+        return self.settings.method
+
+    @property
+    def target(self) -> KnownSite:
+        """Return what the target knows by itself."""
+        return self.known[0]
+
+    @property
+    def sources(self) -> tuple[KnownSite, ...]:
+        """Return the sources that help; those left out are named in the warnings."""
+        return tuple(moderate(self.target, site) for site in self.known[1:] if site.usable)
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Return the sources of which nothing is known: their search was lost, or they could not count."""
+        return (*(site.name for site in self.lost), *self.idle)
+
+    @property
+    def estimate(self) -> float:
+        """Return the estimate, inside the interval, rounded to the public resolution if there is one."""
+        return self.rounded(self.combination.estimate)
+
+    @property
+    def interval(self) -> Interval:
+        """Return the interval at the level asked for."""
+        return Interval(self.rounded(self.combination.low), self.rounded(self.combination.high))
+
+    @property
+    def target_interval(self) -> Interval:
+        """Return the target's own interval, without any help."""
+        return Interval(self.rounded(self.target.low), self.rounded(self.target.high))
+
+    @property
+    def length_ratio(self) -> float:
+        """Return the length of the interval over that of the target's own."""
+        found, own = self.combination, self.target
+        if (found.low, found.high) == (own.low, own.high):
+            return 1.0
+        return (found.high - found.low) / (own.high - own.low) if 0 < own.high - own.low < math.inf else math.nan
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """Return how much each site counts in the estimate; they sum to one."""
+        used = dict(zip((site.name for site in (self.target, *self.sources)), self.combination.weights, strict=True))
+        return {name: used.get(name, 0.0) for name in (*(site.name for site in self.known), *self.absent)}
+
+    @property
+    def uniformly_valid(self) -> bool:
+        """Tell whether the interval covers whatever the sources' shifts; "known-bound" only does if its bound holds."""
+        return self.method in ("valid", "conservative")
+
+    @property
+    def reason(self) -> str | None:
+        """Return why the interval is not uniformly valid, or on what its validity rests."""
+        if self.method == "target" and self.settings.chains is None:
+            return "Not helped by any source; by the normal quantile it is short where the target's error is uncertain."
+        return RESTS.get(self.method) or paper_weights.REASONS.get(self.method)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what is worth knowing before the interval is used."""
+        found = list(self.measured_warnings)
+        found += [
+            f"source {site.name!r} is left out: its own error is not known well enough"
+            for site in self.known[1:]
+            if not site.usable
+        ]
+        if self.method in paper_weights.REASONS and self.reason is not None:
+            found.append(self.reason)
+        return (*found, *refuted(self.settings, self.target, self.sources))
+
+    @property
+    def epsilon(self) -> Mapping[str, float]:
+        """Return the realised epsilon of each site that has records."""
+        known = {site.name: site.epsilon for site in self.known if site.epsilon is not None}
+        return known | {site.name: site.epsilon for site in self.lost}
+
+    @property
+    def reports(self) -> int:
+        """Return how many records answered."""
+        return sum(site.reports for site in self.known) + sum(site.reports for site in self.lost)
+
+    @property
+    def rounds(self) -> int:
+        """Return the rounds of the site that took most: sites are asked side by side."""
+        return max(site.rounds for site in self.known)
+
+    @property
+    def estimand(self) -> str:
+        """Return in words what is estimated."""
+        unit = "persons" if self.per_person else "records"
+        whose = self.target.name if self.target.name != "target" else "the target"
+        return f"the value below which {self.tau:.6g} of the {unit} of {whose} lie; sources help, and do not change it"
+
+    @property
+    def promise(self) -> str:
+        """Return the privacy promise of this run, in words."""
+        if not self.epsilon:
+            return "No record was read: every site gave a summary."
+        summaries = [site.name for site in self.known if site.kind == "summary"]
+        text = promise(self.epsilon, self.private, self.per_person, self.seeded)
+        return (
+            f"{text} Nothing is said of {', '.join(summaries)}: a summary, however it was made." if summaries else text
+        )
+
+    def by_method(
+        self,
+        method: str,
+        *,
+        bound: Any = None,
+        variance: str = "printed",
+        quantile: str = "z",
+        caution: float = 1.96,
+    ) -> "IntegratedResult":
+        """Combine what the sites have said by another method: nobody is asked again, and nothing more is spent.
+
+        Decide beforehand which interval will be reported: choosing the one that pleases voids all of them.
+
+        Parameters
+        ----------
+        method, bound, variance, quantile, caution
+            As for `integrated_quantile`.
+        """
+        walk = self.settings.chains
+        settings = check_settings(
+            method,
+            self.level,
+            self.tau,
+            variance,
+            quantile,
+            caution,
+            "staged" if walk is None else "chains",
+            10 if walk is None else walk.number,
+        )
+        for site in self.known:
+            check_numbers(settings, site.name, site.trusted, site.records)
+        names = [*(site.name for site in self.known[1:]), *self.absent]
+        return replace(self, settings=with_bound(settings, bound, names, self.unit, self.step))
+
+    def sensitivity(self, bounds: Sequence[float] | None = None) -> "Sensitivity":
+        """Return the interval as a function of the assumed bound on the sources' differences.
+
+        Parameters
+        ----------
+        bounds
+            The bounds to show; by default from 0 to where less than 1 % is gained.
+        """
+        from sottovoce.server.integration.sensitivity import sensitivity
+
+        return sensitivity(self, bounds)
+
+    def format(self, value: float) -> str:
+        """Return a value in the unit of the records."""
+        if not math.isfinite(value):
+            return "-inf" if value < 0 else "inf"
+        return self.unit.format(value)
+
+    def rounded(self, value: float) -> float:
+        """Round to the public resolution."""
+        step = self.resolution
+        return float(f"{round(value / step) * step:.16g}") if step > 0 and math.isfinite(value) else value
+
+    def summary(self) -> str:
+        """Return a table that a statistician reads at a glance."""
+        from sottovoce.server.integration.summary import summary
+
+        return summary(self)
+
+    def plot(self, path: str | Path) -> Path:
+        """Draw each site's interval beside the combined one, and the sensitivity curve."""
+        from sottovoce.server.integration.plot import plot
+
+        return plot(self, path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, ready for strict JSON: what is infinite is None."""
+        from sottovoce.server.integration.values import values
+
+        return values(self)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "hints": ()}
+
+    @cached_property
+    def combination(self) -> Combination:
+        """Combine what the sites know."""
+        return combine(self.settings, self.target, self.sources)

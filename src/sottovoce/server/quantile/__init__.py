@@ -1,0 +1,1 @@
+"""Federated quantiles: plan, search, stages, result."""

@@ -1,0 +1,81 @@
+"""The gate: can these records, at these budgets, support this quantile at all?
+
+``s = sqrt(sum p^2 / (4 r^2 N))`` is the error of the estimated distribution function if every record answered at the
+quantile. Beyond some part of the tail ``min(tau, 1 - tau)`` intervals stop covering or say nothing, so the question is
+refused before anything is spent; a little earlier it is answered with a warning. Three-point stages and walks go up to
+4 %, the pairs for scarce records (`server.quantile.scarce`), which the default turns to beyond that, up to 15 %. All
+search first, which costs the more the larger ``s`` is, whatever the tail: beyond ``s = .02`` too much, so that at the
+median all stop at 4 %.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from sottovoce.core.errors import Refused
+from sottovoce.server.quantile.asking import Crowd
+
+SCARCE = 0.04
+TOO_DEAR = 0.02  # noise at which the search asks two fifths of the records
+MOST = 1e15
+
+
+class Limits(NamedTuple):
+    """From which ratio on a design warns, and how long intervals get there; from which ratio on it refuses."""
+
+    warn: float
+    refuse: float
+    longer: str
+
+    def at(self, tau: float) -> "Limits":
+        """Return the limits at a level, where the search may be what costs too much."""
+        tail = min(tau, 1 - tau)
+        return Limits(self.warn, min(self.refuse, TOO_DEAR / tail), self.longer)
+
+
+STAGES, PAIRS = Limits(0.03, SCARCE, "half as long again"), Limits(0.03, 0.15, "half as long again, or twice as long")
+
+
+@dataclass(frozen=True)
+class Support:
+    """How well the records support a level: noise over tail, and what share of the variance each site causes."""
+
+    ratio: float
+    drivers: tuple[float, ...]
+
+    def records_for(self, records: int, ratio: float) -> int:
+        """Return how many records, divided over the sites as now, would bring the noise down to a ratio."""
+        return _round_up(records * (self.ratio / ratio) * (self.ratio / ratio))
+
+
+def support(crowd: Crowd, tau: float) -> Support:
+    """Measure the support of a level."""
+    parts = crowd.shares**2 / (4 * crowd.rates**2 * crowd.sizes)
+    total = float(parts.sum())
+    return Support(math.sqrt(total) / min(tau, 1 - tau), tuple(float(part) for part in parts / total))
+
+
+def check(crowd: Crowd, tau: float, names: tuple[str, ...], limits: Limits = STAGES) -> Support:
+    """Return the support of a level, or refuse with the number of records it would need."""
+    measured, most = support(crowd, tau), limits.at(tau).refuse
+    if measured.ratio > most:
+        records = int(crowd.sizes.sum())
+        worst = int(np.argmax(measured.drivers))
+        blame = ""
+        if len(names) > 1 and measured.drivers[worst] > 2 / len(names):
+            blame = f" (site {names[worst]!r} causes {measured.drivers[worst]:.0%} of the noise)"
+        needed = measured.records_for(records, most)
+        raise Refused(
+            f"the {tau:g} quantile needs about {needed:,} records at these budgets and shares, "
+            f"and there are {records:,}{blame}: add records, raise epsilon, or ask a level nearer 0.5."
+        )
+    return measured
+
+
+def _round_up(number: float) -> int:
+    """Round up to two digits, as a plan would be stated; nobody has more than a thousand million million records."""
+    number = min(number, MOST)
+    unit = int(10 ** max(0, math.floor(math.log10(max(number, 1))) - 1))
+    return math.ceil(number / unit - 1e-9) * unit

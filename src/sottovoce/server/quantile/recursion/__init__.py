@@ -1,0 +1,1 @@
+"""The recursion of Cai, Hu and Wu for federated quantiles."""

@@ -1,0 +1,137 @@
+"""Stages for scarce records: pairs of points around the quantile, read by a smooth curve.
+
+Where the noise of the distribution function is a few percent of the tail, the three-point stages of
+`server.quantile.staged` know their own slope too badly. Here all answers inform one curve with three parameters.
+Opening pairs, one logit to both sides of where the guide believes the quantile to be, go on until a pair agrees with
+the curve; then three pairs, each narrower, take 15, 35 and 50 % of the records left. The last fit uses all pairs.
+"""
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from sottovoce.inference.common.measured import Measured
+from sottovoce.inference.quantile.logit_curve import Curve, Prior, expected, fit, measure
+from sottovoce.server.quantile.asking import Ask, Counts, Crowd, Floats, Heard, Talker, present_shares
+from sottovoce.server.quantile.working_model import Guide
+
+TRIES = 18
+LEAST, MOST, PRECISE = 0.01, 0.03, 4.0  # an opening pair: parts of the records, and noise it aims at, in tails
+AGREES = 9.0  # chi-square of two values below which the newest pair agrees with the curve
+CENTRAL, STEADY = 0.7, 0.8  # how far, in half widths and logarithms, the curve may move after a pair it agrees with
+GIVE_UP = 0.8  # of all records
+WIDE, WIDEST, LEAST_WIDE = 2.0, 1.0, 0.3  # first pair in logits: WIDE times the cube root of the noise
+NARROW = (0.7, 0.5)  # second and third: the square root of these times the noise
+PARTS = (0.15, 0.35)  # of what the opening left, for the first and the second pair
+ROOT_SPREAD, SLOPE_SPREAD, BEND_SPREAD = 4.0, 2.0, 0.7  # of the prior, in logits around the guide's belief
+BESIDE = 0.4  # of the tail: both points further off than this (and four errors) on one side: the opening was mistaken
+
+
+class Mark(NamedTuple):
+    """Where the conversation stood after a pair."""
+
+    rounds: int
+    reports: int
+    measured: Measured
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What the pairs left behind: estimate, error and degrees of freedom, and the way there."""
+
+    measured: Measured
+    milestones: tuple[Mark, ...]
+    misfit: float
+    pairs: int
+
+
+def talk_pairs(talker: Talker, tau: float, guide: Guide) -> Generator[Ask, Counts, Fitted | None]:
+    """Ask all records in pairs; None where no pair agrees with what the others said."""
+    crowd, logit = talker.crowd, math.log(tau / (1 - tau))
+    noise = math.sqrt(crowd.unit_variance - (tau - 0.5) ** 2 * float(np.sum(crowd.shares**2 / crowd.sizes)))
+    tail, spread = min(tau, 1 - tau), tau * (1 - tau)
+    outer = np.array([_expit(logit - 1), tau, _expit(logit + 1)])
+    share = max(LEAST, min((PRECISE * noise / tail) ** 2, MOST))
+    opening: list[Heard] = []
+    marks: list[Mark] = []
+    agreed, belief = False, guide.quantiles(outer)
+    while not agreed:
+        if len(opening) == TRIES or talker.spent > GIVE_UP:
+            return None
+        low, _, high = belief
+        part = min(share, talker.left)
+        heard = yield from talker.ask([low, high], [part / 2, part / 2])
+        guide.hear(heard)
+        belief = guide.quantiles(outer)
+        opening.append(heard)
+        curve = _curve(crowd, opening, tau, belief, bends=False)
+        agreed = len(opening) > 1 and _agrees(crowd, curve, heard, tau)
+        marks.append(_mark(talker, curve, 2 * len(opening)))
+    left = talker.left
+    sharp = noise / (math.sqrt(left) * spread)
+    first = min(max(WIDE * (noise / spread) ** (1 / 3), LEAST_WIDE), WIDEST)
+    widths = (first, *(min(WIDEST, math.sqrt(factor * sharp)) for factor in NARROW))
+    pairs: list[Heard] = []
+    for i, (width, part) in enumerate(zip(widths, (PARTS[0] * left, PARTS[1] * left, math.inf), strict=True)):
+        now, reach = min(part, talker.left), width / curve.slope
+        heard = yield from talker.ask([curve.root - reach, curve.root + reach], [now / 2, now / 2])
+        if _is_beside(heard, tau, tail):
+            return None
+        pairs.append(heard)
+        kept = pairs[-2:] if i == 1 else [*opening, *pairs]
+        curve = _curve(crowd, kept, tau, belief, bends=i == 2)
+        marks.append(_mark(talker, curve, 2 * len(kept)))
+    return Fitted(marks[-1].measured, tuple(marks), curve.misfit, len(opening) + len(pairs))
+
+
+def _curve(crowd: Crowd, heard: list[Heard], tau: float, belief: Floats, bends: bool) -> Curve:
+    """Fit a curve to some answers, starting from what the guide believes."""
+    low, root, high = (float(value) for value in belief)
+    unit = max((high - low) / 2, math.ulp(root), 1e-300)  # one logit
+    places = np.concatenate([(answer.points - root) / unit for answer in heard])
+    values = np.concatenate([answer.below for answer in heard])
+    ceilings = np.concatenate([answer.variances for answer in heard])
+    drops = np.concatenate([_drops(crowd, answer) for answer in heard])
+    seen = fit(places, values, ceilings, drops, tau, Prior(0.0, ROOT_SPREAD, 0.0, SLOPE_SPREAD, BEND_SPREAD), bends)
+    scaled = seen.covariance.copy()
+    scaled[0, :] *= unit
+    scaled[:, 0] *= unit
+    return Curve(root + unit * seen.root, seen.log_slope - math.log(unit), seen.bend, scaled, seen.misfit)
+
+
+def _agrees(crowd: Crowd, curve: Curve, heard: Heard, tau: float) -> bool:
+    """Tell whether the curve passes near the newest pair, and its middle and slope are where the pair expected them."""
+    middle, half = float(heard.points.mean()), float(heard.points[1] - heard.points[0]) / 2
+    if half <= 0 or not np.all(heard.variances > 0):  # points as close as doubles go, or nobody left to ask
+        return False
+    model = expected(curve, heard.points, tau)
+    variances = heard.variances - _drops(crowd, heard) * (model - 0.5) ** 2
+    return (
+        float(np.sum((heard.below - model) ** 2 / variances)) < AGREES
+        and abs(curve.root - middle) < CENTRAL * half
+        and abs(math.log(half) + curve.log_slope) < STEADY
+    )
+
+
+def _is_beside(heard: Heard, tau: float, tail: float) -> bool:
+    """Tell whether both points of a pair clearly lie on one side of the quantile."""
+    clear = BESIDE * tail + 4 * np.sqrt(heard.variances)
+    return bool(np.all(heard.below - tau > clear) or np.all(tau - heard.below > clear))
+
+
+def _drops(crowd: Crowd, heard: Heard) -> Floats:
+    """Return by how much the variance falls away from one half: ``sum share^2 / n`` at each point."""
+    shares = present_shares(crowd, heard.counts)
+    return np.asarray(np.sum(shares**2 / np.maximum(heard.counts, 1), axis=0))
+
+
+def _mark(talker: Talker, curve: Curve, number: int) -> Mark:
+    """Write down what is known so far."""
+    return Mark(len(talker.heard), talker.reports, measure(curve, number))
+
+
+def _expit(logit: float) -> float:
+    return 1 / (1 + math.exp(-logit))

@@ -1,0 +1,224 @@
+"""What each method leaves behind, seen alike: an estimate, an interval at any level, a test, a trajectory."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from sottovoce.inference.common import normal
+from sottovoce.inference.common.measured import p_value as student_p_value
+from sottovoce.inference.quantile import inversion
+from sottovoce.inference.self_normalised import memory as self_normalised
+from sottovoce.inference.self_normalised.critical_values import critical_value
+from sottovoce.inference.self_normalised.critical_values import p_value as self_normalised_p_value
+from sottovoce.inference.self_normalised.path import Path, init_path, look_path, normaliser
+from sottovoce.local.quantile.trajectory import Estimating, Row, Trajectory
+from sottovoce.server.quantile.recursion import regression_root
+from sottovoce.server.quantile.recursion import walk as sgd
+from sottovoce.server.quantile.recursion.study import SgdStudy
+from sottovoce.server.quantile.recursion.walk import SgdState
+from sottovoce.server.quantile.scarce import Fitted
+from sottovoce.server.quantile.staged import Local
+
+REMEMBERED = 12.0  # chosen on N(0,1) at rate .25, where it lifts coverage from .87-.94 to .94-.955
+
+
+class Interval(NamedTuple):
+    """An interval of confidence."""
+
+    low: float
+    high: float
+
+
+class Solution(Protocol):
+    """A finished method."""
+
+    @property
+    def point(self) -> float:
+        """Return the estimate."""
+
+    def interval(self, level: float) -> Interval:
+        """Return the interval at a confidence level."""
+
+    def p_value(self, value: float, alternative: str) -> float:
+        """Return the p-value of a supposed quantile."""
+
+    def trajectory(self, level: float) -> list[Row]:
+        """Return the estimates and intervals on the way."""
+
+
+@dataclass(frozen=True)
+class StagedSolution:
+    """The staged design: the test inverted on its stages."""
+
+    local: Local
+
+    @property
+    def point(self) -> float:
+        """Return the root of the weighted stages."""
+        return inversion.root(self.local.stages, self.local.centre, self.local.reach)
+
+    def interval(self, level: float) -> Interval:
+        """Invert the test at a level."""
+        found = inversion.invert(self.local.stages, self.local.centre, self.local.reach, normal.two_sided(level))
+        return Interval(found.low, found.high)
+
+    def p_value(self, value: float, alternative: str) -> float:
+        """Return the p-value that agrees with the interval."""
+        z = inversion.evidence(self.local.stages, self.local.centre, self.local.reach, value)
+        return normal.p_value(-z, alternative)
+
+    def trajectory(self, level: float) -> list[Row]:
+        """Return what the first stages alone would have said, stage by stage."""
+        z, rows = normal.two_sided(level), []
+        for i, mark in enumerate(self.local.milestones, start=1):
+            seen = inversion.invert(self.local.stages[:i], mark.centre, mark.reach, z)
+            rows.append(Row(mark.rounds, mark.reports, seen.point, seen.low, seen.high))
+        return rows
+
+
+@dataclass(frozen=True)
+class FittedSolution:
+    """Pairs of points where records are scarce: Student's interval around the root of the curve."""
+
+    fitted: Fitted
+
+    @property
+    def point(self) -> float:
+        """Return the root of the curve."""
+        return self.fitted.measured.estimate
+
+    def interval(self, level: float) -> Interval:
+        """Return Student's interval."""
+        return Interval(*self.fitted.measured.interval(level))
+
+    def p_value(self, value: float, alternative: str) -> float:
+        """Return the p-value that agrees with the interval."""
+        point, error, df = self.fitted.measured
+        return student_p_value((point - value) / error, df, alternative)
+
+    def trajectory(self, level: float) -> list[Row]:
+        """Return what was known after each pair."""
+        marks = self.fitted.milestones
+        return [Row(m.rounds, m.reports, m.measured.estimate, *m.measured.interval(level)) for m in marks]
+
+
+def staged_solution(left: Local | Fitted) -> StagedSolution | FittedSolution:
+    """Wrap what the default method left behind."""
+    return FittedSolution(left) if isinstance(left, Fitted) else StagedSolution(left)
+
+
+@dataclass(frozen=True)
+class Walked:
+    """A finished walk: the last state, a few on the way, and the reports that the search before it took."""
+
+    study: SgdStudy
+    state: SgdState
+    rows: tuple[SgdState, ...]
+    searched: int
+
+    @property
+    def reports(self) -> int:
+        """Return how many records answered, the search included."""
+        return self.searched + sgd.reports(self.study, self.state)
+
+    def _trajectory(self, estimate: Estimating, level: float) -> list[Row]:
+        """Write a row for each kept state; rounds and reports of the search come first."""
+        trajectory = Trajectory(self.study, estimate, level)
+        for state in self.rows:
+            trajectory(state)
+        first, before = self.study.first, self.searched
+        return [row._replace(round=row.round + first, reports=row.reports + before) for row in trajectory.rows]
+
+
+@dataclass(frozen=True)
+class RegressionSolution(Walked):
+    """The root of the regression of reports on queries."""
+
+    @property
+    def point(self) -> float:
+        """Return where the fitted line crosses."""
+        return regression_root.estimate(self.study, self.state).point
+
+    def interval(self, level: float) -> Interval:
+        """Return the Fieller interval."""
+        found = regression_root.estimate(self.study, self.state, level)
+        return Interval(found.low, found.high)
+
+    def p_value(self, value: float, alternative: str) -> float:
+        """Return the p-value of the test that the interval inverts."""
+        return regression_root.p_value(self.study, self.state, value, alternative)
+
+    def trajectory(self, level: float) -> list[Row]:
+        """Return the estimates and intervals on the way."""
+        return self._trajectory(regression_root.estimate, level)
+
+
+@dataclass(frozen=True)
+class SelfNormalisedSolution(Walked):
+    """The averaged recursion with the self-normalised interval, in the L2, sup or L1 norm."""
+
+    norm: str = "l2"
+    path: Path | None = None
+    relaxation: float = 0.0
+
+    @property
+    def point(self) -> float:
+        """Return the average of the merged points."""
+        return float(self_normalised.average(self.state.memory))
+
+    def interval(self, level: float) -> Interval:
+        """Return the average plus and minus the critical value times the self-normaliser."""
+        half = critical_value(level, sgd.own_clock(self.study, self.state), self.norm) * self._spread
+        return Interval(self.point - half, self.point + half) if half > 0 else Interval(-math.inf, math.inf)
+
+    def p_value(self, value: float, alternative: str) -> float:
+        """Return the p-value of the self-normalised statistic; its law is symmetric."""
+        statistic = (self.point - value) / self._spread if self._spread > 0 else 0.0
+        both = float(self_normalised_p_value(abs(statistic), sgd.own_clock(self.study, self.state), self.norm))
+        if alternative == "two-sided":
+            return both
+        return both / 2 if (statistic > 0) == (alternative == "greater") else 1 - both / 2
+
+    def trajectory(self, level: float) -> list[Row]:
+        """Return the estimates and intervals on the way, always in the L2 norm."""
+
+        def widened(row: Row) -> Row:
+            half = (row.high - row.average) * self._widening
+            return row._replace(low=row.average - half, high=row.average + half)
+
+        return [widened(row) for row in self._trajectory(sgd.estimate, level)]
+
+    @property
+    def _spread(self) -> float:
+        """Return the self-normaliser in the chosen norm, widened."""
+        if self.path is not None:
+            return normaliser(self.path, self.norm) * self._widening
+        return math.sqrt(float(self_normalised.variance(self.state.memory))) * self._widening
+
+    @property
+    def _widening(self) -> float:
+        """Return the factor for a run of few relaxation times; the critical values hold in the limit of many.
+
+        Over a part ``relaxation`` of the run the points still remember where they were, so that their path wanders less
+        than a Brownian one and the self-normaliser is too small.
+        """
+        return math.sqrt(1 + REMEMBERED * self.relaxation)
+
+
+class Footprints:
+    """Keeps the path of the average as a run goes by, for the norms that need it, and a few states."""
+
+    def __init__(self) -> None:
+        self.states: list[SgdState] = []
+        self.path = init_path()
+        self._last = self_normalised.init()
+
+    def __call__(self, state: SgdState) -> None:
+        """Take in all rounds since the last look as equal rounds with their mean point."""
+        last, now = self._last, state.memory
+        rounds = now.rounds - last.rounds
+        before = last.offset + (last.centre - now.centre)  # both averages from one centre: no digits are lost
+        mean = now.centre + (now.offset * now.rounds - before * last.rounds) / rounds
+        self.path = look_path(self.path, mean, rounds / (now.noise - last.noise), rounds)
+        self._last = now
+        self.states.append(state)

@@ -1,0 +1,1 @@
+"""Quantile regression from one report a person: channel design, estimation, result."""

@@ -1,0 +1,8 @@
+"""Which channel to use: predicted from the public setting alone, before any record has answered."""
+
+from sottovoce.server.regression.design.auto import choose
+from sottovoce.server.regression.design.explain import Design
+from sottovoce.server.regression.design.named import parse
+from sottovoce.server.regression.design.omega import omega
+
+__all__ = ["Design", "choose", "omega", "parse"]

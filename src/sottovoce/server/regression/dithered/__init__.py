@@ -1,0 +1,1 @@
+"""The default regression: dithered questions, moments, and a root."""

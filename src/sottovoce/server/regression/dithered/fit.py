@@ -1,0 +1,180 @@
+"""The estimate of an online run, and its intervals.
+
+Point: the root of the regression over all people (without the first ones, once there are plenty), shrunk towards the
+start by as much as the guess is worth.
+Interval: the root ``mean point - H^-1 (mean gradient - curvature)`` over all but the first people, with the noise of a
+gradient carried through H^-1. What is not known of H widens it as in Fieller's method: by 1 / sqrt(1 - z^2 doubt).
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from sottovoce.core.errors import BadInput, Refused
+from sottovoce.inference.regression.region import Ellipsoid, normal_ellipsoid
+from sottovoce.server.regression.dithered.gain import gain
+from sottovoce.server.regression.dithered.knowledge import Knowledge, coefficients_size
+from sottovoce.server.regression.dithered.root import FAR_OFF, Root, find_root, square_about
+from sottovoce.server.regression.dithered.state import State, know
+from sottovoce.server.regression.dithered.study import OnlineStudy
+from sottovoce.server.regression.dithered.sums import FAR, GRADIENT, NEAR, POINT, TIGHT
+
+Floats = npt.NDArray[np.float64]
+LEAST_ROOM = 0.1  # of 1 - z^2 doubt: an interval three times as long as with a known slope
+PLENTY = 20  # times the people who are worth the guess: from then on the first ones may be left out
+SETTLED, TYPICAL = 10, 130  # times the people who are worth the guess: an interval's need shows, and is, typically
+APART = 0.6  # standard errors between a point and the middle of its interval
+THIN, SHAKY = 0.2, 0.18  # min(tau, 1 - tau), and doubt, from which on coverage is known to be lower
+EARLIEST = 1000  # people: fewer are never said to be enough
+READY = 0.28  # relative standard deviation of a standard error up to which it is given
+VAGUE = 0.07  # relative variance of a standard error, by the moments as the bits alone tell them, likewise
+
+
+@dataclass(frozen=True, eq=False)
+class OnlineFit:
+    """Estimate and intervals after some people."""
+
+    study: OnlineStudy
+    state: State
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return where these intervals are known to cover less than they say."""
+        near = max(root.nearness for root in self.roots) > FAR_OFF / 2
+        doubtful = self.knowledge.worst_doubt() > SHAKY
+        far = [f"{tau:g}" for tau, tail in zip(self.study.channel.taus, self.study.tails, strict=True) if tail < THIN]
+        if not far or not (near or doubtful):
+            return ()
+        return (
+            f"intervals at tau {', '.join(far)} with {self.people:,} people have covered 87 to 93 % instead of 95 % on "
+            "skewed or heavy-tailed responses; ask more people before relying on them.",
+        )
+
+    @property
+    def people(self) -> int:
+        """Return how many people were asked."""
+        return self.state.people
+
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        """Return what all people so far tell."""
+        return know(self.study, self.state)
+
+    @cached_property
+    def roots(self) -> tuple[Root, ...]:
+        """Return the root of every level."""
+        return tuple(find_root(self.study, self.knowledge, level) for level in range(self.study.levels))
+
+    @cached_property
+    def point(self) -> Floats:
+        """Return the point estimates, (levels, d)."""
+        return np.array([self._point(level) for level in range(self.study.levels)])
+
+    def _point(self, level: int) -> Floats:
+        study, knowledge, slope = self.study, self.knowledge, self.knowledge.slopes[level]
+        size = coefficients_size(study, knowledge, level)
+        left, _, need = gain(slope.matrix, knowledge.omegas[level], size)
+        sums = knowledge.window if self.people > PLENTY * need.max() else knowledge.whole
+        n = float(sums.counts[[TIGHT, NEAR, FAR]].sum())
+        if n == 0:
+            return np.asarray(study.start[level])
+        place = self.roots[level].place - study.start[level]
+        square = square_about(sums, level, place, knowledge) * float(sums.counts[TIGHT]) / n
+        square += float(sums.counts[[NEAR, FAR]] @ knowledge.dithers[level].square) / 2 / n
+        mean = sums.vectors[:, :, level].sum(axis=0) / n
+        curve = self._shared_curve(level)
+        off = mean[POINT] - np.linalg.solve(slope.matrix, mean[GRADIENT] - curve * square)
+        point = study.start[level] + left @ (n / (n + need) * np.linalg.solve(left, off))
+        return self._near_root(level, point)
+
+    def _near_root(self, level: int, point: Floats) -> Floats:
+        """Keep the coefficients whose interval can be given within some standard errors of its middle."""
+        root = self.roots[level]
+        known = self._excess(level, np.eye(self.study.d)) <= 1
+        reach = np.where(known, APART * np.sqrt(np.diag(root.covariance)), np.inf)
+        return np.clip(point, root.place - reach, root.place + reach)
+
+    def _shared_curve(self, level: int) -> Floats:
+        """Return the curvature as if it did not depend on the covariates: one number for all coordinates."""
+        way = self.knowledge.moments.matrix[0]
+        precision = np.linalg.solve(self.knowledge.omegas[level], way)
+        return np.asarray(way * float(precision @ self.roots[level].gradient) / float(precision @ way))
+
+    def needed(self, index: int = 0, contrast: Floats | None = None) -> int:
+        """Return about how many people an interval of a contrast needs (None: of every coefficient of every level).
+
+        At most as many as there are if the interval can be given.
+        """
+        if contrast is not None:
+            return self._people_for(index, float(self._excess(index, contrast[:, None])[0]))
+        axes = np.eye(self.study.d)
+        return max(
+            self._people_for(level, float(self._excess(level, axes).max())) for level in range(self.study.levels)
+        )
+
+    def _excess(self, index: int, contrasts: Floats) -> Floats:
+        """Return how far the columns of ``contrasts`` are from being told well enough; at most one: they are."""
+        doubts = self.knowledge.doubts(index, contrasts) / READY**2
+        vague = self.knowledge.vaguenesses(index, contrasts) / VAGUE
+        return np.maximum(np.maximum(doubts, vague), self.roots[index].nearness / FAR_OFF)
+
+    def _people_for(self, index: int, excess: float) -> int:
+        if excess <= 1:
+            return self.people
+        worth = float(np.mean(_worth(self.study, index)))
+        if self.people < SETTLED * worth or not math.isfinite(excess):  # too early to tell from the people
+            return _rounded_up(max(TYPICAL * worth, 1.2 * self.people, EARLIEST))
+        return _rounded_up(1.2 * excess * self.people)
+
+    def interval(self, index: int, contrast: Floats, level: float) -> tuple[float, float]:
+        """Return the interval of a contrast of one level's coefficients; refuse where too little is known."""
+        if not np.any(contrast):
+            raise BadInput("a contrast of zeros has no interval; give a vector with an entry that is not zero.")
+        self._check_ready(self.needed(index, contrast))
+        z = float(ndtri((1 + level) / 2))
+        room = 1 - z**2 * self.knowledge.doubt(index, contrast)
+        if room < LEAST_ROOM:
+            needed = _rounded_up(1.2 * self.people * (1 - room) / (1 - LEAST_ROOM))
+            raise Refused(
+                f"an interval at level {level:g} needs about {needed:,} people, and {self.people:,} were asked; "
+                "ask more people, or for a lower level."
+            )
+        root = self.roots[index]
+        half = z * math.sqrt(float(contrast @ root.covariance @ contrast) / room)
+        middle = float(contrast @ root.place)
+        return middle - half, middle + half
+
+    def ellipsoid(self, index: int, level: float) -> Ellipsoid:
+        """Return the ellipsoid of one level's coefficients."""
+        axes, root = np.eye(self.study.d), self.roots[index]
+        self._check_ready(self._people_for(index, float(self._excess(index, axes).max())))
+        doubt = float(self.knowledge.doubts(index, axes).max())
+        room = 1 - float(ndtri((1 + level) / 2)) ** 2 * doubt
+        if room < LEAST_ROOM:
+            raise Refused(
+                f"an ellipsoid at level {level:g} needs more than the {self.people:,} people asked; "
+                "ask more people, or for a lower level."
+            )
+        return normal_ellipsoid(root.place, root.covariance / room, level)
+
+    def _check_ready(self, needed: int) -> None:
+        if needed > self.people:
+            raise Refused(
+                f"{self.people:,} people tell too little for an interval, which needs about {needed:,}; "
+                "ask more people, or allow a larger epsilon."
+            )
+
+
+def _worth(study: OnlineStudy, level: int) -> Floats:
+    """Return the people whom the public guess is worth, along each direction."""
+    return gain(study.density[level] * study.moments, study.omega[level], study.size)[2]
+
+
+def _rounded_up(people: float) -> int:
+    """Return a number of people to two digits, rounded up."""
+    unit = int(10 ** max(math.floor(math.log10(max(people, 1.0))) - 1, 0))
+    return math.ceil(people / unit) * unit

@@ -1,0 +1,62 @@
+"""Guesses for the online regression: given by whoever knows, or made of a private search for location and scale.
+
+The search (`server.quantile.search`) asks the first people on which side of a point their response lies, through one
+bit. It finds a centre and a half-width that holds half of the responses; density and size follow as for a normal law of
+which the covariates explain a third of the variance. Wrong guesses cost people, not validity.
+"""
+
+import math
+from collections.abc import Generator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from sottovoce.server.quantile.asking import Ask, Counts, Crowd, Talker
+from sottovoce.server.quantile.search import Found, find
+
+Floats = npt.NDArray[np.float64]
+SEARCH = 6000  # answers without noise that the search may use; it takes about 400 of them
+TYPICAL = 400
+CARE = 0.8  # a search that loses its way costs all people after it
+QUARTILE = 0.6745  # of the standard normal law
+UNEXPLAINED = 0.8  # of the standard deviation
+LENGTH = 1.3  # of the coefficients, in standard deviations of the response
+
+
+class Guess(NamedTuple):
+    """Density of the response at each level, length of the coefficients about the start, and the start itself."""
+
+    density: Floats  # (levels,)
+    size: float
+    start: Floats  # (levels, d)
+
+
+def search(rate: float, tau: float = 0.5) -> Generator[Ask, Counts, Found]:
+    """Return the search; ``rate`` is the response rate of one bit, ``tau`` says on which side of an atom to look."""
+    people = np.array([math.ceil(SEARCH / rate**2)])
+    talker = Talker(Crowd(np.array([1.0]), np.array([rate]), people))
+    return find(talker, None, None, care=CARE, rough=False, tau=tau)
+
+
+def searchers(rate: float) -> int:
+    """Return about how many people the search asks."""
+    return math.ceil(TYPICAL / rate**2)
+
+
+def guess_of(found: Found, taus: tuple[float, ...], p: int) -> Guess:
+    """Turn a centre and a half-width into guesses.
+
+    Examples
+    --------
+    >>> guess = guess_of(Found(10.0, 0.6745, ()), (0.5,), 1)
+    >>> guess.density.round(3).tolist(), guess.size, guess.start.tolist()
+    ([0.499], 1.3, [[10.0, 0.0]])
+    """
+    deviation = found.scale / QUARTILE
+    away = ndtri(np.array(taus))
+    density = np.exp(-(away**2) / 2) / math.sqrt(2 * math.pi) / (UNEXPLAINED * deviation)
+    start = np.zeros((len(taus), p + 1))
+    start[:, 0] = found.centre + UNEXPLAINED * deviation * away
+    return Guess(np.asarray(density), LENGTH * deviation, start)

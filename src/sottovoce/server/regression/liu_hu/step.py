@@ -1,0 +1,97 @@
+"""The paper's recursion message by message: what a person is asked, and what their report does (Algorithm 1)."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from sottovoce.inference.regression import vector_normalised
+from sottovoce.inference.regression.vector_normalised import Memory
+from sottovoce.server.regression.decode import choose, hear
+from sottovoce.server.regression.liu_hu.chains import Chains
+from sottovoce.server.regression.liu_hu.study import PlainStudy
+
+Floats = npt.NDArray[np.float64]
+Whole = npt.NDArray[np.int64]
+
+
+class State(NamedTuple):
+    """People so far, each chain's point, and its sum of points less the start or what self-normalisation remembers."""
+
+    people: int
+    points: Floats  # (chains, levels, d)
+    totals: Floats  # (chains, levels, d): zero where there is a memory
+    memories: tuple[Memory, ...]  # one a level; none for several chains
+
+
+class Query(NamedTuple):
+    """What one person is asked: a block of slopes at a chain's points; the step is the server's own."""
+
+    chain: int
+    points: Floats
+    block: int
+    chosen: Whole
+    step: float
+
+
+def init(study: PlainStudy, chains: Chains) -> State:
+    """Return the state before the first person."""
+    points = np.repeat(study.start[None].astype(np.float64), len(chains.parents), axis=0)
+    count = study.levels if study.inference == "self-normalised" else 0
+    memories = tuple(vector_normalised.init(study.d) for _ in range(count))
+    return State(0, points, np.zeros_like(points), memories)
+
+
+def query(study: PlainStudy, chains: Chains, state: State, word: np.uint64) -> Query:
+    """Return what the next person is asked, given their public word."""
+    chain, times = chains.deal(state.people, 1)
+    chosen = np.zeros(max(study.channel.p, 1), dtype=np.int64)
+    with np.errstate(over="ignore"):  # words wrap around, which only matters where nothing is compiled
+        block = choose(study.tables.upto, study.tables.plan, study.channel.p, word, chosen)
+    at = int(chain[0])
+    point = inherited(chains, state.people, state.points)[at]
+    return Query(at, point.copy(), int(block), chosen, float(study.steps(times)[0]))
+
+
+def step(study: PlainStudy, chains: Chains, state: State, asked: Query, report: int | Floats) -> State:
+    """Return the state after a report: a letter or, without a channel, the exact score (levels, d)."""
+    index, values = np.arange(study.d), np.zeros((study.levels, study.d))
+    if isinstance(report, np.ndarray):
+        found, values = study.d, report
+    else:
+        tables = study.tables
+        found = hear(
+            tables.plan, tables.score, tables.read, tables.matrix, tables.radius,
+            asked.block, asked.chosen, report, index, values,
+        )  # fmt: skip
+    points, totals = inherited(chains, state.people, state.points).copy(), state.totals.copy()
+    low, high = study.bounds
+    move(points, asked.chain, asked.step, found, index, values, low, high)
+    if not state.memories:
+        totals[asked.chain] += points[asked.chain] - study.start
+    seen = (vector_normalised.look(m, p) for m, p in zip(state.memories, points[asked.chain], strict=False))
+    return State(state.people + 1, points, totals, tuple(seen))
+
+
+def inherited(chains: Chains, people: int, points: Floats) -> Floats:
+    """Return the points of all chains before a person, those that begin there having taken their parents'."""
+    stretch = chains.at(people)
+    if people != stretch.first or people == 0:
+        return points
+    begun = slice(stretch.chain, stretch.chain + stretch.width)
+    after = points.copy()
+    after[begun] = points[chains.parents[begun]]
+    return after
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def move(
+    points: Floats, at: int, step: float, found: int, index: Whole, values: Floats, low: Floats, high: Floats
+) -> None:
+    """Take one step of a chain against the decoded gradient, and project it, in place."""
+    for level in range(points.shape[1]):
+        for a in range(found):
+            j = index[a]
+            here = points[at, level, j] - step * values[level, a]
+            points[at, level, j] = min(max(here, low[level, j]), high[level, j])

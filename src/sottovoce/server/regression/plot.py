@@ -1,0 +1,91 @@
+"""One picture of a private quantile regression: its slopes side by side, or every coefficient against tau."""
+
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sottovoce.server.quantile.plot import INK, SOFT, check_path, clear, save, short
+from sottovoce.server.regression.answers import INTERCEPT
+from sottovoce.server.regression.summary import tables
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from sottovoce.api.regression.stream import Stream
+    from sottovoce.server.regression.answers import Row
+
+ACROSS = 3  # panels beside each other
+
+
+def plot(stream: "Stream", path: str | os.PathLike[str], level: float) -> Path:
+    """Draw the coefficients with their intervals to a .png, .svg or .pdf file and return its path."""
+    target = check_path(path)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    rows = tables(stream, level)
+    if len(rows) == 1:
+        figure = Figure(figsize=(9.0, 1.9 + 0.42 * len(rows[0])), dpi=150, layout="constrained")
+        _side_by_side(figure.subplots(), stream, rows[0], level)
+    else:
+        deep = math.ceil(len(rows[0]) / ACROSS)
+        figure = Figure(figsize=(3.7 * ACROSS, 0.6 + 2.8 * deep), dpi=150, layout="constrained")
+        _against_tau(figure, stream, rows, level)
+    FigureCanvasAgg(figure)
+    return save(figure, target)
+
+
+def _side_by_side(axes: "Axes", stream: "Stream", rows: "dict[str, Row]", level: float) -> None:
+    """Draw what each covariate does to the quantile from the middle of its bounds to the upper one."""
+    # raw slopes have units of their own; over half the bounds all of them are in the unit of the response
+    halves = dict(zip(stream.answers.bounds.names, stream.answers.bounds.half.tolist(), strict=True))
+    for place, (name, half) in enumerate(halves.items()):
+        row = rows[name]
+        if row.interval is not None:
+            axes.hlines(place, row.interval[0] * half, row.interval[1] * half, color=SOFT, lw=5, alpha=0.55)
+        axes.plot(row.value * half, place, "o", color=INK, ms=6)
+        ends = "no interval" if row.interval is None else f"[{row.interval[0]:.4g}, {row.interval[1]:.4g}]"
+        axes.annotate(
+            f"{row.value:.4g} {ends}", (row.value * half, place), (0, 8), textcoords="offset points", ha="center",
+            fontsize=7.5, color="#333333",
+        )  # fmt: skip
+    axes.axvline(0, color="#999999", lw=0.8)
+    axes.set_yticks(range(len(halves)), [short(name) for name in halves], fontsize=8.5)
+    axes.set_ylim(len(halves) - 0.4, -0.75)
+    axes.margins(x=0.15)
+    axes.set_xlabel("change of the quantile from the middle of a covariate's bounds to the upper one")
+    axes.set_title(f"{_title(stream)}: slopes with {level:.4g} intervals", fontsize=11, loc="left")
+    clear(axes)
+    axes.grid(visible=False, axis="y")
+
+
+def _against_tau(figure: "Figure", stream: "Stream", rows: "list[dict[str, Row]]", level: float) -> None:
+    """Draw each coefficient, in a panel of its own, against the quantile level."""
+    names = list(rows[0])
+    grid = figure.subplots(math.ceil(len(names) / ACROSS), ACROSS, squeeze=False, sharex=True)
+    for axes, name in zip(grid.flat, names, strict=False):
+        for tau, row in zip(stream.answers.taus, rows, strict=True):
+            interval = row[name].interval
+            if interval is not None:
+                axes.vlines(tau, *interval, color=SOFT, lw=4, alpha=0.55)
+        axes.plot(stream.answers.taus, [row[name].value for row in rows], "o-", color=INK, ms=4.5, lw=1.2)
+        low, high = axes.get_ylim()
+        if name != INTERCEPT and low < 0 < high:
+            axes.axhline(0, color="#999999", lw=0.8)
+        axes.set_title(short(name), fontsize=9.5, loc="left")
+        axes.set_xlabel("tau")
+        axes.tick_params(labelbottom=True)  # shared axes are labelled at the bottom alone, where a panel may be hidden
+        clear(axes)
+    for axes in list(grid.flat)[len(names) :]:
+        axes.set_visible(False)
+    known = any(row.interval is not None for each in rows for row in each.values())
+    shown = f"coefficients with {level:.4g} intervals" if known else "coefficients, too few people for intervals"
+    figure.suptitle(f"{_title(stream)}: {shown}", fontsize=11, x=0.01, ha="left")
+
+
+def _title(stream: "Stream") -> str:
+    """Say what the picture is of, in a few words."""
+    what = f"The {stream.answers.taus[0]:.4g} quantile" if len(stream.answers.taus) == 1 else "Quantiles"
+    return f"{what}, {stream.people:,} people, ε {stream.epsilon:.3g}"

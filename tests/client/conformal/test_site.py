@@ -1,0 +1,169 @@
+"""A calibration site sends one message in its life, never more than its budget, and nothing else about its scores."""
+
+import copy
+import importlib
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from sottovoce.client.conformal.site import CalibrationSite, Query
+from sottovoce.client.record import Records
+from sottovoce.core.errors import BadInput
+from sottovoce.core.random_source import SystemDice
+from sottovoce.protocol.calibration import CellQuery, CellReport, OrderQuery, OrderReport
+from sottovoce.protocol.selection.named import SELECTIONS, selection
+from sottovoce.sim.randomness import dice
+
+pickled: Callable[[object], bytes] = importlib.import_module("pickle").dumps
+SECRETS = np.array([0.123456789, 0.234567891, 0.345678912, 0.456789123] * 25)
+EDGES = tuple(np.linspace(0.05, 1.0, 20).tolist())
+CELL = CellQuery("sparse-vector", 90, 1.0, EDGES)
+
+
+def site(budget: float = 1.0, seed: int | None = 1) -> CalibrationSite:
+    return CalibrationSite(Records(SECRETS.copy()), budget, None if seed is None else dice(seed))
+
+
+def test_order_statistics_of_an_open_site() -> None:
+    report = site(math.inf).answer(OrderQuery((1, 100, 50, 101)))
+    assert report == OrderReport((0.123456789, 0.456789123, 0.234567891, math.inf))
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_a_cell_of_a_private_site_has_the_law_of_the_mechanism(name: str) -> None:
+    query = CellQuery(name, 90, 1.0, (0.2, 0.4, 0.6))
+    drawn = [site(seed=seed).answer(query) for seed in range(400)]
+    assert all(isinstance(report, CellReport) for report in drawn)
+    found = np.bincount([report.cell for report in drawn if isinstance(report, CellReport)], minlength=4)
+    law = selection(name, 100, 90, 4, 1.0).law(np.array([25, 50, 25, 0]))
+    # Hoeffding, over four cells: false alarm 1e-6
+    assert np.abs(found / 400 - law).max() < math.sqrt(math.log(2 * 4 / 1e-6) / (2 * 400))
+
+
+def test_the_same_query_gets_the_same_message_and_no_other_gets_any() -> None:
+    cases: tuple[tuple[float, Query, list[Query]], ...] = (
+        (1.0, CELL, [CellQuery("sparse-vector", 91, 1.0, EDGES), CellQuery("exponential", 90, 1.0, EDGES)]),
+        (1.0, CELL, [CellQuery("sparse-vector", 90, 0.5, EDGES), CellQuery("sparse-vector", 90, 1.0, EDGES[:-1])]),
+        (math.inf, OrderQuery((90,)), [OrderQuery((91,)), OrderQuery((90, 91)), CELL]),
+    )
+    for budget, first, others in cases:
+        asked = CalibrationSite(Records(SECRETS.copy()), budget)  # the system's dice: a second draw would differ
+        said = asked.answer(first)
+        for _ in range(20):
+            assert asked.answer(first) is said
+        for other in others:
+            with pytest.raises(
+                BadInput, match="has sent its one message; it answers the same query again, and no other"
+            ):
+                asked.answer(other)
+        assert asked.answer(first) is said
+
+
+def test_the_message_is_drawn_from_the_dice_alone() -> None:
+    query = CellQuery("sparse-vector", 90, 0.2, EDGES)
+    assert len({site(seed=7).answer(query) for _ in range(5)}) == 1
+    assert len({site(seed=None).answer(query) for _ in range(200)}) > 1  # all alike with a chance below 1e-6
+
+
+def test_a_message_that_failed_on_its_way_is_spent() -> None:
+    class Broken:
+        private = True
+
+        def words(self, n: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+            raise OSError("no entropy")
+
+        def split(self, n: int) -> "list[Broken]":
+            return [self] * n
+
+    asked = CalibrationSite(Records(SECRETS.copy()), 1.0, Broken())
+    with pytest.raises(OSError, match="no entropy"):
+        asked.answer(CELL)
+    for query in (CELL, CellQuery("sparse-vector", 91, 1.0, EDGES)):
+        with pytest.raises(BadInput, match="has sent its one message"):
+            asked.answer(query)
+
+
+@pytest.mark.parametrize("budget", [0.999999, 0.5, 1e-9])
+def test_a_query_beyond_the_budget_is_refused_and_spends_nothing(budget: float) -> None:
+    asked = site(budget)
+    with pytest.raises(BadInput, match=r"would cost epsilon 1, more than this site's budget"):
+        asked.answer(CELL)
+    if budget == 0.5:
+        assert asked.answer(CellQuery("sparse-vector", 90, 0.5, EDGES)) == asked.answer(
+            CellQuery("sparse-vector", 90, 0.5, EDGES)
+        )
+
+
+def test_the_budget_counts_what_a_mechanism_costs_and_not_what_it_states() -> None:
+    cheap = CellQuery("paper", 90, 1.0, EDGES)
+    cost = selection("paper", 100, 90, 21, 1.0).epsilon
+    assert cost < 0.56
+    assert isinstance(site(0.56).answer(cheap), CellReport)
+    with pytest.raises(BadInput, match="would cost epsilon"):
+        site(0.55).answer(cheap)
+
+
+def test_a_private_site_never_sends_scores() -> None:
+    asked = site(5.0)
+    with pytest.raises(BadInput, match="budget of 5; ask it for a cell, not for scores"):
+        asked.answer(OrderQuery((90,)))
+    assert isinstance(asked.answer(CELL), CellReport)  # nothing was spent
+
+
+@pytest.mark.parametrize("budget", [0.0, -1.0, math.nan, -math.inf])
+def test_a_budget_is_positive(budget: float) -> None:
+    with pytest.raises(BadInput, match="the budget of a site must be positive"):
+        site(budget)
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        (CellQuery("sparse-vector", 90, 1.0, ()), "a grid is a list of finite edges"),
+        (CellQuery("sparse-vector", 90, 1.0, (1.0, 0.5)), "each larger than the one before"),
+        (CellQuery("sparse-vector", 90, 1.0, (0.5, math.inf)), "finite edges"),
+        (CellQuery("sparse-vector", 90, 1.0, (0.5, math.nan)), "finite edges"),
+        (CellQuery("sparse-vector", 90, math.inf, EDGES), "makes no selection"),
+        (CellQuery("sparse-vector", 90, 0.0, EDGES), "makes no selection"),
+        (CellQuery("sparse-vector", 90, math.nan, EDGES), "makes no selection"),
+        (CellQuery("exponential", 101, 1.0, EDGES), "is not between 1 and the number of scores"),
+        (CellQuery("none", 90, 1.0, EDGES), "there is no mechanism 'none'"),
+        (OrderQuery((0,)), "ranks of scores begin at 1"),
+        (OrderQuery((5, -1)), "ranks of scores begin at 1"),
+        (OrderQuery(()), "ask for one at least"),
+    ],
+)
+def test_a_query_that_makes_no_sense_spends_nothing(query: Query, sentence: str) -> None:
+    budget = math.inf if isinstance(query, OrderQuery) else 1.0
+    asked = site(budget)
+    with pytest.raises(BadInput, match=sentence) as caught:
+        asked.answer(query)
+    assert not [value for value in SECRETS[:4].tolist() if repr(value)[:6] in str(caught.value)]
+    fine: Query = OrderQuery((1,)) if budget == math.inf else CELL
+    assert asked.answer(fine) == asked.answer(fine)
+
+
+def test_a_site_shows_nothing_and_cannot_be_copied() -> None:
+    asked = site()
+    assert len(asked) == 100
+    assert repr(asked) == str(asked) == "CalibrationSite(100 scores, values hidden)"
+    with pytest.raises(TypeError):
+        vars(asked)
+    for duplicate in (pickled, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="cannot be pickled or copied"):
+            duplicate(asked)
+
+
+def test_without_dice_it_is_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    words = SystemDice.words
+
+    def counted(self: SystemDice, n: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+        drawn.append(n)
+        return words(self, n)
+
+    monkeypatch.setattr(SystemDice, "words", counted)
+    CalibrationSite(Records(SECRETS.copy()), 1.0).answer(CELL)
+    assert drawn

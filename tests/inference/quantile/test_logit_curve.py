@@ -1,0 +1,157 @@
+"""The curve fitted to a few noisy values: exact where it is true, equivariant, and finite whatever it is given."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.special import expit
+
+from sottovoce.inference.quantile.logit_curve import Curve, Prior, expected, fit, measure
+from sottovoce.inference.quantile.tilt import through
+from sottovoce.sim.randomness import dice
+
+Floats = npt.NDArray[np.float64]
+OPEN = Prior(0.0, 4.0, 0.0, 2.0, 0.7)
+POINTS = np.array([-1.2, -0.4, 0.1, 0.9, 1.6])
+
+
+def logistic(points: Floats, tau: float, root: float, slope: float, bend: float = 0.0) -> Floats:
+    """Return the function with a logit that bends as the module says."""
+    seen = np.array([through(slope * (float(point) - root), 0.0, 2 * bend) for point in points])
+    return np.asarray(expit(math.log(tau / (1 - tau)) + seen))
+
+
+def answered(points: Floats, values: Floats, tau: float, bends: bool, prior: Prior = OPEN, n: float = 1e12) -> Curve:
+    """Fit to values as ``n`` truthful records a point would tell them."""
+    return fit(points, values, np.full(len(points), 0.25 / n), np.full(len(points), 1 / n), tau, prior, bends)
+
+
+@pytest.mark.parametrize("tau", [0.02, 0.25, 0.5, 0.9])
+@pytest.mark.parametrize(("root", "slope"), [(0.3, 1.0), (-1.1, 0.4), (0.8, 2.5)])
+def test_a_logistic_is_recovered_exactly(tau: float, root: float, slope: float) -> None:
+    curve = answered(POINTS, logistic(POINTS, tau, root, slope), tau, bends=False)
+    assert (curve.root, curve.slope, curve.bend) == pytest.approx((root, slope, 0.0), abs=1e-5)
+    assert curve.misfit < 1e-3
+    assert expected(curve, POINTS, tau) == pytest.approx(logistic(POINTS, tau, root, slope), abs=1e-5)
+
+
+@pytest.mark.parametrize("bend", [-0.3, -0.05, 0.1, 0.25])
+def test_a_bend_is_recovered_where_it_may_be(bend: float) -> None:
+    values = logistic(POINTS, 0.3, 0.2, 1.1, bend)
+    bent, straight = (answered(POINTS, values, 0.3, bends=bends) for bends in (True, False))
+    assert (bent.root, bent.slope, bent.bend) == pytest.approx((0.2, 1.1, bend), abs=1e-4)
+    assert straight.bend == 0.0
+    assert straight.misfit > 100 * max(bent.misfit, 1.0)
+
+
+def test_the_function_rises_to_tau_at_the_root() -> None:
+    curve = Curve(0.7, math.log(2.0), 0.4, np.eye(3), 0.0)
+    assert float(expected(curve, np.array([0.7]), 0.9)[0]) == pytest.approx(0.9)
+    assert np.all(np.diff(expected(curve, np.linspace(-9, 9, 200), 0.9)) >= 0)
+
+
+def test_the_derivatives_of_the_likelihood_vanish_at_the_fit() -> None:
+    # seen from outside: no small step of root or slope fits better, for records that lie with probability 1/4
+    tau, n, rate = 0.6, 4000.0, 0.5
+    values = logistic(POINTS, tau, 0.1, 1.3) + np.array([0.02, -0.01, 0.015, -0.02, 0.01])
+    curve = fit(POINTS, values, np.full(5, 0.25 / (rate**2 * n)), np.full(5, 1 / n), tau, OPEN, False)
+
+    def loss(root: float, log_slope: float) -> float:
+        heard = (1 - rate) / 2 + rate * values
+        told = (1 - rate) / 2 + rate * logistic(POINTS, tau, root, math.exp(log_slope))
+        return float(
+            (root / 4) ** 2 / 2
+            + (log_slope / 2) ** 2 / 2
+            - n * np.sum(heard * np.log(told) + (1 - heard) * np.log1p(-told))
+        )
+
+    here = loss(curve.root, curve.log_slope)
+    for root, log_slope in ((1e-3, 0.0), (-1e-3, 0.0), (0.0, 1e-3), (0.0, -1e-3)):
+        assert loss(curve.root + root, curve.log_slope + log_slope) > here
+
+
+def test_without_answers_the_prior_is_left_and_with_many_it_is_forgotten() -> None:
+    prior = Prior(2.0, 0.5, 1.0, 0.3, 0.7)
+    nothing = fit(np.empty(0), np.empty(0), np.empty(0), np.empty(0), 0.5, prior, True)
+    assert (nothing.root, nothing.log_slope, nothing.bend) == (2.0, 1.0, 0.0)
+    assert np.diag(nothing.covariance) == pytest.approx([0.25, 0.09, 0.49])
+    values = logistic(POINTS, 0.5, -0.5, 0.8)
+    roots = [answered(POINTS, values, 0.5, False, prior, n).root for n in (10.0, 1e3, 1e9)]
+    assert 2.0 > roots[0] > roots[1] > roots[2] == pytest.approx(-0.5, abs=1e-5)
+
+
+@pytest.mark.parametrize("bends", [False, True])
+@pytest.mark.parametrize(("location", "scale"), [(1e8, 1.0), (0.0, 1e8), (-3.0, 1e-8), (1e8, 1e8)])
+def test_another_unit_gives_the_same_curve(location: float, scale: float, bends: bool) -> None:
+    values = logistic(POINTS, 0.7, 0.2, 1.2) + np.array([0.01, -0.02, 0.0, 0.02, -0.01])
+    moved = Prior(location, 4.0 * scale, -math.log(scale), 2.0, 0.7)
+    plain = answered(POINTS, values, 0.7, bends, n=1e4)
+    other = answered(location + scale * POINTS, values, 0.7, bends, moved, n=1e4)
+    assert (other.root - location) / scale == pytest.approx(plain.root, abs=1e-6)
+    assert other.slope * scale == pytest.approx(plain.slope, rel=1e-6)
+    assert other.bend == pytest.approx(plain.bend, abs=1e-6)
+    one, two = measure(plain, 5), measure(other, 5)
+    assert (two.error / scale, two.df) == pytest.approx((one.error, one.df), rel=1e-5)
+
+
+def test_the_error_is_that_of_repeated_fits() -> None:
+    # 400 fits: the ratio of a standard deviation to its expectation lies within 5 x .035 but once in 1e6
+    source, n, tau, rate = dice(3).generator(), 2000, 0.8, 0.5
+    truth = logistic(POINTS, tau, 0.2, 1.0)
+    seen = []
+    for _ in range(400):
+        values = (source.binomial(n, (1 - rate) / 2 + rate * truth) / n - (1 - rate) / 2) / rate
+        curve = fit(POINTS, values, np.full(5, 0.25 / (rate**2 * n)), np.full(5, 1 / n), tau, OPEN, False)
+        seen.append((curve.root, math.sqrt(float(curve.covariance[0, 0]))))
+    roots, errors = np.array(seen).T
+    assert float(np.std(roots)) / float(np.sqrt(np.mean(errors**2))) == pytest.approx(1.0, abs=0.18)
+
+
+def test_a_misfit_lengthens_and_a_doubtful_slope_costs_degrees() -> None:
+    covariance = np.diag([0.04, 0.005, 1.0])
+    fine, poor = Curve(1.0, 0.0, 0.0, covariance, 3.0), Curve(1.0, 0.0, 0.0, covariance, 12.0)
+    assert measure(fine, 5) == pytest.approx((1.0, 0.2, 100.0))
+    assert measure(poor, 5).error == pytest.approx(0.2 * 2)
+    doubtful = Curve(1.0, 0.0, 0.0, np.diag([0.04, 7.0, 1.0]), 0.0)
+    assert measure(doubtful, 2) == pytest.approx((1.0, 0.2, 1.0))
+
+
+DEGENERATE = {
+    "all zero": (POINTS, np.zeros(5)),
+    "all one": (POINTS, np.ones(5)),
+    "all one half": (POINTS, np.full(5, 0.5)),
+    "falling": (POINTS, np.array([0.9, 0.7, 0.5, 0.3, 0.1])),
+    "outside": (POINTS, np.array([-0.6, -0.1, 0.5, 1.2, 1.9])),
+    "a step": (POINTS, np.array([0.0, 0.0, 1.0, 1.0, 1.0])),
+    "one point": (np.zeros(5), np.array([0.1, 0.9, 0.5, 0.4, 0.6])),
+    "huge points": (np.array([-1e300, -1e150, 0.0, 1e150, 1e300]), np.linspace(0, 1, 5)),
+    "huge on one side": (np.full(5, 1e300), np.full(5, 0.2)),
+    "tiny points": (POINTS * 1e-300, np.linspace(0, 1, 5)),
+    "two far apart": (np.array([-1e9, 1e9]), np.array([0.0, 1.0])),
+}
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+@pytest.mark.parametrize("tau", [0.02, 0.5, 0.98])
+@pytest.mark.parametrize("rate", [0.05, 1.0])
+@pytest.mark.parametrize("bends", [False, True])
+def test_degenerate_answers_give_finite_numbers(name: str, tau: float, rate: float, bends: bool) -> None:
+    points, values = DEGENERATE[name]
+    for n in (1.0, 500.0, 1e9):
+        many = len(points)
+        curve = fit(points, values, np.full(many, 0.25 / (rate**2 * n)), np.full(many, 1 / n), tau, OPEN, bends)
+        measured = measure(curve, many)
+        assert np.all(np.isfinite([*measured, curve.slope, curve.bend, curve.misfit]))
+        assert measured.error > 0
+        assert measured.df >= 1
+        assert np.all((expected(curve, points, tau) > 0) & (expected(curve, points, tau) < 1))
+
+
+def test_a_point_nobody_answered_at_is_left_out() -> None:
+    values = logistic(POINTS, 0.4, 0.2, 1.0)
+    whole = fit(POINTS, values, np.full(5, 1e-4), np.full(5, 1e-4), 0.4, OPEN, False)
+    points, seen = np.append(POINTS, 3.0), np.append(values, 1.0)
+    ceilings, drops = np.append(np.full(5, 1e-4), 0.0), np.append(np.full(5, 1e-4), 0.0)
+    again = fit(points, seen, ceilings, drops, 0.4, OPEN, False)
+    assert (again.root, again.slope, again.misfit) == (whole.root, whole.slope, whole.misfit)

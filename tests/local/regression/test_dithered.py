@@ -1,0 +1,123 @@
+"""The compiled loop of the online regression equals the one message by message, in any batches."""
+
+import copy
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from sottovoce.client.regression.persons import Persons
+from sottovoce.client.regression.rows import Rows
+from sottovoce.core.random_source import Words
+from sottovoce.local.regression.dithered import Online
+from sottovoce.local.regression.dithered_messages import converse
+from sottovoce.local.regression.pilot import Pilot
+from sottovoce.protocol.regression.blocks import RegressionChannel
+from sottovoce.server.regression.design import omega, parse
+from sottovoce.server.regression.dithered.state import init
+from sottovoce.server.regression.dithered.study import OnlineStudy
+from sottovoce.sim.randomness import dice
+from sottovoce_papers.simulation.regression.catalogue import design
+
+
+def study_of(channel: RegressionChannel) -> OnlineStudy:
+    levels, d = len(channel.taus), channel.p + 1
+    noise = np.array([omega(channel, level=level) for level in range(levels)])
+    moments = np.diag([1.0, *[1 / 3] * (d - 1)])
+    return OnlineStudy(channel, noise, np.full(levels, 0.4), 1.0, np.zeros((levels, d)), moments, limit=5.0)
+
+
+def rows_of(name: str, n: int, tau: float = 0.5) -> Rows:
+    features, response = design(name).sample(dice(5).generator(), n, tau)
+    return Rows(np.ascontiguousarray(features), response)
+
+
+class Slices:
+    """Dice that deal columns of one table of throws, so that server and client share what the loop uses."""
+
+    private = False
+
+    def __init__(self, table: Words) -> None:
+        self._rows = iter(table)
+
+    def words(self, n: int) -> Words:
+        row: Words = next(self._rows)
+        assert len(row) == n
+        return row
+
+    def split(self, n: int) -> list["Slices"]:
+        raise NotImplementedError
+
+
+CHANNELS: dict[str, Callable[[], RegressionChannel]] = {
+    "lp": lambda: parse("lp", 0.75, 2, 1.0).channel,
+    "cq": lambda: parse("cq:3,2", 0.5, 2, 2.0).channel,
+    "box": lambda: parse("box", 0.5, 2, 4.0).channel,
+    "two-levels": lambda: parse("box", (0.25, 0.75), 2, 4.0).channel,
+}
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_the_loop_equals_the_messages_bit_for_bit(name: str) -> None:
+    study, rows = study_of(CHANNELS[name]()), rows_of("paper-2", 400)
+    run, throws = Online(study), 2 + study.channel.widest
+    table = dice(9).words(400 * throws).reshape(400, throws)
+    run.ask(rows, dice(9), shuffle=False)
+    state = converse(study, init(study), Persons(rows, study.channel, Slices(table[:, 1:])), Slices(table[:, :1]))
+    assert state.people == run.people == 400
+    assert np.array_equal(state.points[0], run.state.points[0])
+    for ours, theirs in zip(state.sums, run.state.sums, strict=True):
+        assert np.array_equal(ours, theirs)
+    assert len(state.behind) == len(run.state.behind) > 3
+
+
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+def test_batches_do_not_matter(epsilon: float) -> None:
+    channel = parse("auto", 0.75, 3, epsilon).channel
+    rows = rows_of("correlated-gumbel", 3000)
+    whole, parts = Online(study_of(channel)), Online(study_of(channel))
+    whole.ask(rows, dice(3), shuffle=False)
+    die = dice(3)
+    for first, last in ((0, 1), (1, 700), (700, 2999), (2999, 3000)):
+        parts.ask(Rows(rows.features()[first:last], rows.response()[first:last]), die, shuffle=False)
+        parts.estimate()
+    assert np.array_equal(whole.estimate().point, parts.estimate().point)
+    assert np.array_equal(whole.state.sums.squares, parts.state.sums.squares)
+
+
+def test_a_shuffled_run_asks_everybody_once_in_another_order() -> None:
+    study, rows = study_of(CHANNELS["cq"]()), rows_of("paper-2", 1000)
+    own, mixed = Online(study), Online(study)
+    own.ask(rows, dice(3), shuffle=False)
+    mixed.ask(rows, dice(3), shuffle=True)
+    assert own.people == mixed.people == 1000
+    assert not np.array_equal(own.estimate().point, mixed.estimate().point)
+
+
+def test_an_estimate_is_not_changed_by_later_people() -> None:
+    study, rows = study_of(CHANNELS["cq"]()), rows_of("paper-2", 500)
+    run, die = Online(study), dice(3)
+    run.ask(rows, die, shuffle=False)
+    fit = run.estimate()
+    before = copy.deepcopy((fit.point, fit.state.sums))
+    run.ask(rows, die, shuffle=False)
+    assert np.array_equal(fit._point(0), before[0][0])
+
+
+def test_a_pilot_goes_on_from_its_log() -> None:
+    rows = rows_of("paper-2", 4000)
+    words = dice(4).words(4000 * 3).reshape(4000, 3)
+    where = np.arange(4000, dtype=np.uint64)
+    whole = Pilot((0.5,), 2, 2.0)
+    taken = whole.take(rows, where, words)
+    assert taken < 4000
+    pieces = Pilot((0.5,), 2, 2.0)
+    done = 0
+    while pieces.guess is None:
+        done += pieces.take(rows, where[done : done + 37], words[done : done + 37])
+        pieces = copy.deepcopy(pieces)  # by way of its state, as a pickle would
+    assert done == taken == pieces.people
+    assert whole.guess is not None
+    assert np.array_equal(pieces.guess.start, whole.guess.start)
+    assert pieces.guess.size == whole.guess.size

@@ -1,0 +1,120 @@
+"""The fused loop and the messages, one by one, are the same bit for bit on the same dice."""
+
+import math
+import os
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from numba import njit
+
+from sottovoce.client.regression.rows import Rows
+from sottovoce.local.regression.lent import lent
+from sottovoce.local.regression.liu_hu import Plain
+from sottovoce.local.regression.liu_hu_compiled import answer
+from sottovoce.protocol.regression.blocks import RegressionChannel
+from sottovoce.protocol.regression.box import box
+from sottovoce.protocol.regression.cq import cq
+from sottovoce.protocol.regression.lp import lp_pair
+from sottovoce.protocol.regression.open import open_channel
+from sottovoce.server.regression.design import parse
+from sottovoce.server.regression.design.covariates import covariates
+from sottovoce.server.regression.design.mixing import Part, mixture
+from sottovoce.server.regression.liu_hu.chains import Chains, chains_of
+from sottovoce.server.regression.liu_hu.step import State, init, query, step
+from sottovoce.server.regression.liu_hu.study import PlainStudy
+from sottovoce.sim.randomness import dice
+from sottovoce_papers.simulation.regression.designs import paper
+
+N = 131
+Floats = npt.NDArray[np.float64]
+
+CHANNELS = {
+    "cq, one coordinate": cq(0.75, 2, 2.0, q=3, s=1),
+    "cq, two": cq(0.5, 2, 2.0, q=2, s=2),
+    "cq, all": cq(0.5, 2, 4.0, q=4, s=3),
+    "cq, truth": cq(0.5, 2, math.inf, q=3, s=2),
+    "box": box((0.75,), 2, 4.0, slopes=2, cells=10, width=4),
+    "box, one slope, face alone": box((0.5,), 2, 2.0, slopes=1, cells=6, width=2, alone=0.3),
+    "matrix": parse("lp", 0.75, 2, 1.0).channel,
+    "open": open_channel(0.75, 2),
+    "box, two levels": box((0.25, 0.75), 2, 4.0, slopes=2, cells=10, width=4),
+    "open, two levels": open_channel((0.25, 0.75), 2),
+    "no slope": cq(0.5, 0, 1.0, q=2, s=1),
+}
+
+
+def study(channel: RegressionChannel, inference: str, limit: float = math.inf) -> PlainStudy:
+    levels, d = len(channel.taus), channel.p + 1
+    start = np.linspace(-0.3, 0.2, levels * d).reshape(levels, d)
+    noise = np.tile(np.eye(d), (levels, 1, 1))
+    return PlainStudy(channel, noise, start, 20.0, limit=limit, inference=inference, groups=4, tree=(2, 3))
+
+
+def people(p: int) -> Rows:
+    return Rows(*paper(p).sample(dice(9).generator(), N, 0.5))
+
+
+def by_messages(one: PlainStudy, rows: Rows, seed: int) -> tuple[Chains, State]:
+    chains = chains_of(one, rows.size)
+    state, throws = init(one, chains), dice(seed)
+    stride = 2 + max(one.channel.widest, 1)
+    for who in range(rows.size):
+        words = throws.words(stride)
+        asked = query(one, chains, state, words[0])
+        report = answer(one.tables, asked, rows.features(), rows.response(), who, words)
+        state = step(one, chains, state, asked, report)
+    return chains, state
+
+
+def bits(state: State) -> list[bytes]:
+    arrays = [state.points, state.totals, *(part for memory in state.memories for part in memory[1:])]
+    return [np.asarray(array).tobytes() for array in arrays]
+
+
+@pytest.mark.parametrize("inference", ["self-normalised", "groups", "higrad"])
+@pytest.mark.parametrize("name", CHANNELS)
+def test_messages_and_loop_agree_bit_for_bit(name: str, inference: str) -> None:
+    one = study(CHANNELS[name], inference)
+    rows = people(one.channel.p)
+    _, slow = by_messages(one, rows, seed=21)
+    run = Plain(one, N)
+    run.ask(rows, dice(21), shuffle=False)
+    assert run.people == slow.people == N
+    assert bits(run.state) == bits(slow)
+    assert (slow.points != one.start).any(axis=(1, 2)).all()
+
+
+def test_the_limit_binds_in_both() -> None:
+    one = study(CHANNELS["open"], "self-normalised", limit=0.05)
+    _, slow = by_messages(one, people(2), seed=3)
+    run = Plain(one)
+    run.ask(people(2), dice(3), shuffle=False)
+    assert bits(run.state) == bits(slow)
+    assert np.max(abs(slow.points[0] - one.start)) == pytest.approx(0.05)
+
+
+def test_a_mixture_of_forms_agrees() -> None:
+    """A matrix on one slope beside the face alone, the public draw deciding between them."""
+    known = covariates(2)
+    parts = [Part(lp_pair(0.5, 1.0, 1.0), (1,)), Part(lp_pair(0.5, 1.0, 1.0), (2,))]
+    channel = mixture("mixed", (0.5,), known, parts, [0.5, 0.5])
+    one = study(channel, "groups")
+    _, slow = by_messages(one, people(2), seed=4)
+    run = Plain(one)
+    run.ask(people(2), dice(4), shuffle=False)
+    assert bits(run.state) == bits(slow)
+
+
+def test_a_lent_array_is_the_array() -> None:
+    given = np.arange(6.0).reshape(2, 3)
+
+    @njit()
+    def doubled(array: Floats) -> float:
+        view = lent(array)
+        view[1, 2] *= 2.0
+        return float(view.sum())
+
+    assert doubled(given) == 20.0
+    assert given[1, 2] == 10.0
+    assert os.environ.get("NUMBA_DISABLE_JIT", "0") == "0" or lent(given) is given

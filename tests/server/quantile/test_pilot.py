@@ -1,0 +1,80 @@
+"""The pilot brackets the quantile whatever the guide believed, and says so when it cannot."""
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sottovoce.server.quantile.asking import Ask, Counts, Crowd, Floats, Heard, Talker
+from sottovoce.server.quantile.pilot import brackets, find_pilot
+from sottovoce.server.quantile.working_model import Guide
+from sottovoce.sim.randomness import dice
+from sottovoce_papers.simulation.populations import population
+
+CROWD = Crowd(np.full(4, 0.25), np.full(4, 0.5), np.full(4, 100_000))
+
+
+def drive(talk: Generator[Ask, Counts, Any], letters: Callable[[Floats], Floats], seed: int | None = None) -> Any:
+    source = None if seed is None else dice(seed).generator()
+    try:
+        ask = next(talk)
+        while True:
+            chance = 0.25 + 0.5 * np.clip(letters(ask.points), 0.0, 1.0)
+            expected = ask.counts * chance
+            ones = np.round(expected) if source is None else source.binomial(ask.counts, chance)
+            ask = talk.send(np.asarray(ones, dtype=np.int64))
+    except StopIteration as stop:
+        return stop.value
+
+
+def three(below: list[float], variance: float = 1e-6) -> Heard:
+    counts = np.ones((1, 3), dtype=np.int64)
+    return Heard(np.array([-1.0, 0.0, 1.0]), np.array(below), np.full(3, variance), counts, counts)
+
+
+@pytest.mark.parametrize(
+    ("below", "tau", "usable"),
+    [
+        ([0.2, 0.5, 0.8], 0.5, True),
+        ([0.04, 0.1, 0.16], 0.1, True),
+        ([0.55, 0.6, 0.9], 0.5, False),  # all above
+        ([0.1, 0.2, 0.45], 0.5, False),  # all below
+        ([0.49, 0.5, 0.51], 0.5, False),  # no mass between them
+        ([0.0, 0.5, 1.0], 0.5, False),  # all the mass between them
+        ([0.2, 0.21, 0.79], 0.5, False),  # the middle far from the level
+        ([0.8, 0.5, 0.2], 0.5, False),  # falling
+    ],
+)
+def test_three_points_bracket_or_not(below: list[float], tau: float, usable: bool) -> None:
+    assert brackets(three(below), tau) is usable
+    mirrored = [1 - value for value in reversed(below)]
+    assert brackets(three(mirrored), 1 - tau) is usable
+
+
+def test_noise_alone_is_not_taken_for_mass() -> None:
+    assert brackets(three([0.3, 0.5, 0.7]), 0.5)
+    assert not brackets(three([0.3, 0.5, 0.7], variance=0.09), 0.5)
+
+
+@pytest.mark.parametrize("tau", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("name", ["exponential", "normal", "uniform"])
+@pytest.mark.parametrize("mistake", [0.3, 1.0, 4.0])
+def test_a_pilot_is_found_though_the_scale_was_mistaken(name: str, tau: float, mistake: float) -> None:
+    law = population(name)
+    centre = float(law.quantile(0.5))
+    guide = Guide(centre, mistake * (float(law.quantile(0.75)) - centre), tau)
+    talker = Talker(CROWD)
+    pilot = drive(find_pilot(talker, tau, guide), lambda x: 1 - law.cdf(x), seed=5)
+    assert pilot is talker.heard[-1]
+    assert len(pilot.points) == 3
+    assert float(law.cdf(pilot.points[0])) < tau < float(law.cdf(pilot.points[2]))
+    assert talker.spent < 0.35
+    assert talker.reports == sum(int(heard.counts.sum()) for heard in talker.heard)
+
+
+def test_answers_that_make_no_sense_end_in_none_with_records_left() -> None:
+    talker = Talker(CROWD)
+    pilot = drive(find_pilot(talker, 0.5, Guide(0.0, 1.0, 0.5)), lambda x: np.full(len(x), 0.9))
+    assert pilot is None
+    assert talker.left > 0.2

@@ -1,0 +1,218 @@
+"""The estimate of an online run and its intervals: refusals, nesting, units, and coverage in a small cell."""
+
+import math
+import os
+import re
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy import special
+
+from sottovoce.client.regression.rows import Rows
+from sottovoce.core.errors import BadInput, Refused
+from sottovoce.local.regression.dithered import Online
+from sottovoce.protocol.regression.blocks import RegressionChannel
+from sottovoce.server.regression.design import omega, parse
+from sottovoce.server.regression.dithered.fit import OnlineFit
+from sottovoce.server.regression.dithered.study import OnlineStudy
+from sottovoce.sim.randomness import dice
+from sottovoce_papers.simulation.regression.default import Setting, replicate
+from sottovoce_papers.simulation.regression.designs import paper
+
+Floats = npt.NDArray[np.float64]
+compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="too long uncompiled")
+PEOPLE = 30_000
+BETA = paper(2).beta
+
+
+def study(channel: RegressionChannel, a: float = 1.0, b: float = 0.0) -> OnlineStudy:
+    """The study of responses in another unit: a y + b."""
+    levels, d = len(channel.taus), channel.p + 1
+    noise = np.array([omega(channel, level=level) for level in range(levels)])
+    start = np.zeros((levels, d))
+    start[:, 0] = b
+    moments = np.diag([1.0, *[1 / 3] * (d - 1)])
+    return OnlineStudy(channel, noise, np.full(levels, 0.5 / a), a, start, moments, limit=50 * a)
+
+
+@lru_cache
+def fit(name: str, epsilon: float, n: int = PEOPLE, a: float = 1.0, b: float = 0.0) -> OnlineFit:
+    channel = parse(name, (0.25, 0.75) if name == "box" else 0.5, 2, epsilon).channel
+    run = Online(study(channel, a, b))
+    features, response = paper(2).sample(dice(5).generator(), n, 0.5)
+    run.ask(Rows(np.ascontiguousarray(features), a * response + b), dice(6), shuffle=False)
+    return run.estimate()
+
+
+CASES = [("auto", math.inf), ("auto", 4.0), ("cq:3,2", 8.0), ("box", 8.0)]
+every = pytest.mark.parametrize(("name", "epsilon"), CASES)
+
+
+def lengths(one: OnlineFit, level: float = 0.9, index: int = 0) -> Floats:
+    ends = np.array([one.interval(index, axis, level) for axis in np.eye(3)])
+    return np.asarray(ends[:, 1] - ends[:, 0])
+
+
+@compiled
+@every
+def test_the_truth_is_found(name: str, epsilon: float) -> None:
+    one = fit(name, epsilon)
+    assert one.people == PEOPLE
+    for index, tau in enumerate(one.study.channel.taus):
+        truth = paper(2).beta_at(tau, 0.5)
+        spread = np.sqrt(np.diag(one.roots[index].covariance))
+        for place in (one.point[index], one.roots[index].place):
+            assert (np.abs(place - truth) < 5.5 * spread).all()  # false alarm 1e-6
+        assert (np.abs(one.point[index] - one.roots[index].place) < 2 * spread).all()
+
+
+@compiled
+@every
+def test_intervals_nest_and_lie_about_their_root(name: str, epsilon: float) -> None:
+    one = fit(name, epsilon)
+    for index in range(len(one.study.channel.taus)):
+        for contrast in (*np.eye(3), np.array([1.0, -0.5, 0.25])):
+            ends = [one.interval(index, contrast, level) for level in (0.5, 0.8, 0.9, 0.95)]
+            assert all(wide[0] < tight[0] < tight[1] < wide[1] for tight, wide in pairwise(ends))
+            for low, high in ends:
+                assert (low + high) / 2 == pytest.approx(float(contrast @ one.roots[index].place), abs=1e-12)
+
+
+@compiled
+def test_a_contrast_twice_as_long_has_an_interval_twice_as_long() -> None:
+    one = fit("auto", 4.0)
+    contrast = np.array([1.0, -0.5, 0.25])
+    low, high = one.interval(0, contrast, 0.9)
+    assert one.interval(0, 2 * contrast, 0.9) == pytest.approx((2 * low, 2 * high))
+    assert one.interval(0, -contrast, 0.9) == pytest.approx((-high, -low))
+
+
+@compiled
+@every
+def test_the_ellipsoid_holds_its_centre_and_nests(name: str, epsilon: float) -> None:
+    one = fit(name, epsilon)
+    small, large = one.ellipsoid(0, 0.5), one.ellipsoid(0, 0.95)
+    assert small.centre == pytest.approx(one.roots[0].place)
+    assert small.contains(one.roots[0].place)
+    assert large.contains(one.point[0])
+    assert large.volume > small.volume
+    ways = np.linalg.cholesky(small.shape) * math.sqrt(small.radius2)
+    assert all(large.contains(small.centre + sign * way) for way in ways.T for sign in (1, -1))
+    # simultaneous for all contrasts, so wider than one interval
+    for axis in np.eye(3):
+        low, high = one.interval(0, axis, 0.9)
+        shadow = one.ellipsoid(0, 0.9).interval(axis)
+        assert shadow[1] - shadow[0] > high - low
+
+
+@compiled
+def test_doubt_about_the_slope_widens_the_interval() -> None:
+    one = fit("auto", 4.0)
+    for axis in np.eye(3):
+        z = float(special.ndtri(0.95))
+        plain = 2 * z * math.sqrt(axis @ one.roots[0].covariance @ axis)
+        low, high = one.interval(0, axis, 0.9)
+        assert (high - low) == pytest.approx(plain / math.sqrt(1 - z**2 * one.knowledge.doubt(0, axis)))
+        assert high - low > plain
+
+
+@compiled
+def test_more_people_and_more_budget_shorten_intervals() -> None:
+    assert (lengths(fit("auto", 4.0, 120_000)) < 0.7 * lengths(fit("auto", 4.0))).all()
+    assert (lengths(fit("auto", math.inf)) < lengths(fit("auto", 4.0))).all()
+
+
+def refused(one: OnlineFit, level: float = 0.9) -> int:
+    """The number of people that a refusal asks for."""
+    with pytest.raises(Refused) as caught:
+        one.interval(0, np.eye(one.study.d)[1], level)
+    assert isinstance(caught.value, BadInput)
+    sentence = str(caught.value)
+    assert f"{one.people:,}" in sentence
+    assert sentence.endswith(".")
+    found = re.search(r"needs about ([\d,]+)", sentence)
+    assert found is not None, sentence
+    return int(found[1].replace(",", ""))
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(200, 1.0), (1000, 1.0), (300, 4.0)])
+def test_too_few_people_are_refused_with_a_number(n: int, epsilon: float) -> None:
+    one = fit("cq:2,1", epsilon, n)
+    assert refused(one) == one.needed() > n
+    with pytest.raises(Refused, match=f"needs about {one.needed():,}; ask more people"):
+        one.ellipsoid(0, 0.9)
+    assert np.isfinite(one.point).all()
+
+
+@compiled
+def test_the_number_asked_for_is_enough_or_nearly() -> None:
+    one = fit("auto", 4.0, 1000)
+    n = refused(one)
+    assert 1000 < n < 200_000
+    later = fit("auto", 4.0, 3 * n)
+    assert (lengths(later) > 0).all()
+
+
+@compiled
+def test_a_level_too_high_is_refused_with_a_number() -> None:
+    one = fit("auto", 4.0)
+    assert (lengths(one) > 0).all()
+    assert refused(one, 1 - 1e-13) > one.people
+
+
+def test_before_anybody_was_asked_the_point_is_the_start() -> None:
+    one = fit("cq:2,1", 1.0, 0, 3.0, 7.0)
+    assert one.people == 0
+    assert one.point == pytest.approx(np.array([[7.0, 0.0, 0.0]]))
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_hardly_anybody_is_refused_like_few(n: int) -> None:
+    with pytest.raises(Refused):
+        fit("cq:2,1", 1.0, n).interval(0, np.eye(3)[1], 0.9)
+
+
+def test_few_people_barely_move_the_estimate() -> None:
+    one = fit("cq:2,1", 0.5, 100)
+    assert np.linalg.norm(one.point - one.study.start) < one.study.size
+
+
+@compiled
+@every
+@pytest.mark.parametrize(("a", "b"), [(1e-8, 0.0), (1e8, 0.0), (3.7, -12.0), (1e-6, 0.01), (1e-6, 100.0), (2.5, 2.5e8)])
+def test_units_and_zero_of_the_response_do_not_matter(name: str, epsilon: float, a: float, b: float) -> None:
+    plain, moved = fit(name, epsilon), fit(name, epsilon, PEOPLE, a, b)
+    shift = np.array([b, 0.0, 0.0])
+    # 1e8 units from zero a response may change its side of the fit by rounding, which is worth 1 / PEOPLE
+    close = 1e-6 if abs(b) < 1e6 * a else 0.02
+    for index in range(len(plain.study.channel.taus)):
+        length = lengths(plain, 0.9, index)
+        assert (np.abs((moved.point[index] - shift) / a - plain.point[index]) < close * length).all()
+        assert lengths(moved, 0.9, index) / a == pytest.approx(length, rel=close)
+        ends = np.array([moved.interval(index, axis, 0.9) for axis in np.eye(3)]) - shift[:, None]
+        theirs = np.array([plain.interval(index, axis, 0.9) for axis in np.eye(3)])
+        assert (np.abs(ends / a - theirs) < close * length[:, None]).all()
+
+
+REPLICATIONS = 60
+LEVELS = (0.5, 0.9)
+
+
+@compiled
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    truth = paper(1).beta
+
+    def covers(one: OnlineFit) -> list[list[bool]]:
+        ends = [[one.interval(0, axis, level) for axis in np.eye(2)] for level in LEVELS]
+        return [[low < x < high for (low, high), x in zip(pair, truth, strict=True)] for pair in ends]
+
+    runs = replicate(Setting(paper(1), 0.5, math.inf), [20_000], covers, REPLICATIONS, seed=3)
+    held = np.sum([run[0] for run in runs], axis=0)
+    for level, counts in zip(LEVELS, held.tolist(), strict=True):
+        for count in counts:
+            # either tail of the binomial: false alarm 1e-6 over two coefficients and two levels
+            assert special.bdtr(count, REPLICATIONS, level) > 1e-6 / 8
+            assert special.bdtrc(count - 1, REPLICATIONS, level) > 1e-6 / 8

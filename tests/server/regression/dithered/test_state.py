@@ -1,0 +1,156 @@
+"""The state of an online run: looks at fixed people, orders within bounds, and knowing that changes nothing."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from sottovoce.protocol.regression.blocks import RegressionChannel
+from sottovoce.protocol.regression.box import box
+from sottovoce.protocol.regression.cq import cq
+from sottovoce.protocol.regression.open import open_channel
+from sottovoce.server.regression.dithered.gain import DITHERED, MOMENTS, reach
+from sottovoce.server.regression.dithered.knowledge import learn_all
+from sottovoce.server.regression.dithered.state import FIRST, RATIO, State, init, know, look, orders_after, under_way
+from sottovoce.server.regression.dithered.study import OnlineStudy
+from sottovoce.server.regression.dithered.sums import NEAR, TIGHT
+
+GUESS = np.array([[1.0, 0.2, 0.0], [0.2, 0.4, 0.1], [0.0, 0.1, 0.3]])
+
+
+def study(channel: RegressionChannel | None = None, known: bool = False, unit: float = 1.0) -> OnlineStudy:
+    channel = cq(0.9, 2, 2.0, 3, 2) if channel is None else channel
+    levels = len(channel.taus)
+    start = np.array([[7.0 + level, 1.0, -1.0] for level in range(levels)]) * unit
+    noise = np.array([np.diag([1.0, 3.0, 3.0])] * levels)
+    return OnlineStudy(channel, noise, np.full(levels, 0.4 / unit), 2.0 * unit, start, GUESS, known)
+
+
+def flat(value: object) -> list[object]:
+    """Every number of a state, in order."""
+    if isinstance(value, tuple):
+        return [one for part in value for one in flat(part)]
+    return list(np.asarray(value, dtype=float).ravel())
+
+
+def asked(state: State, n: int) -> State:
+    """A state after ``n`` more people whose sums are plausible."""
+    counts = state.sums.counts.copy()
+    counts[TIGHT] += 0.9 * n
+    counts[NEAR] += 0.1 * n
+    return state._replace(people=state.people + n, sums=state.sums._replace(counts=counts))
+
+
+def test_the_beginning_is_always_the_same() -> None:
+    one, other = init(study()), init(study())
+    assert flat(one) == flat(other)
+    assert (one.people, one.begun, one.until, one.behind) == (0, 0, FIRST, ())
+    assert np.array_equal(one.points[0], study().start)
+    assert not any(part.any() for part in one.sums)
+
+
+def test_the_start_of_a_study_is_not_moved_by_its_run() -> None:
+    one = study()
+    init(one).points[0] += 1
+    assert np.array_equal(one.start, study().start)
+
+
+def test_looks_come_at_fixed_numbers_of_people() -> None:
+    state, looks = init(study()), []
+    for _ in range(8):
+        state = asked(state, state.until - state.people)
+        looks.append(state.people)
+        state = look(study(), state)
+    expected = [FIRST]
+    for _ in range(7):
+        expected.append(int(expected[-1] * RATIO) + 1)
+    assert looks == expected
+    assert [one.first for one in state.behind] == [0, *looks[:-1]]
+    assert [one.last for one in state.behind] == looks
+
+
+def test_a_look_closes_the_stretch_and_keeps_the_point() -> None:
+    state = asked(init(study()), FIRST)
+    state.points[0] += 0.25
+    after = look(study(), state)
+    assert after.begun == after.people == FIRST
+    assert np.array_equal(after.points, state.points)
+    assert after.behind[-1].sums is state.sums
+    assert np.array_equal(after.behind[-1].directions, state.orders.directions)
+    assert not any(part.any() for part in after.sums)
+    assert state.behind == ()
+
+
+def test_knowing_changes_nothing() -> None:
+    state = look(study(), asked(init(study()), FIRST))
+    state = asked(state, 10)
+    before = flat(state)
+    first, second = know(study(), state), know(study(), state)
+    assert flat(state) == before
+    assert np.array_equal(first.slopes[0].matrix, second.slopes[0].matrix)
+    assert first.whole.counts.sum() == FIRST + 10
+    assert under_way(state).first == FIRST
+    assert under_way(state).last == FIRST + 10
+
+
+CHANNELS = {
+    "cq": lambda: cq(0.9, 2, 2.0, 3, 2),
+    "three levels": lambda: box((0.05, 0.5, 0.9), 2, 4.0, slopes=2, cells=4, width=2),
+    "open": lambda: open_channel(0.5, 2),
+}
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+@pytest.mark.parametrize("known", [False, True])
+def test_orders_stay_within_bounds(name: str, known: bool) -> None:
+    one = study(CHANNELS[name](), known)
+    state = init(one)
+    for number in range(16):
+        orders, moments = state.orders, know(one, state).moments.matrix
+        of_moments, near, far = orders.upto
+        if known or one.exact:
+            assert of_moments == 0
+        else:
+            assert MOMENTS[0] * (number > 14) <= of_moments <= MOMENTS[1]
+        assert near - of_moments == pytest.approx(far - near)
+        # the first people are needed to come near, all later ones to learn the slope as well
+        assert DITHERED[0] * (number > 14) <= far - of_moments + 1e-12
+        assert far - of_moments <= DITHERED[1] + 1e-12
+        assert (orders.needs > 0).all()
+        assert orders.sizes[0] == pytest.approx(orders.sizes[1] / 2)
+        for level in range(one.levels):
+            # whitened directions: x'dither has the size of the dither, and moves the distribution function within reach
+            ways = orders.directions[level]
+            assert np.trace(ways @ ways.T @ moments) == pytest.approx(1.0)
+            density = know(one, state).slopes[level].density
+            assert orders.sizes[1, level] * density == pytest.approx(reach(float(one.tails[level])))
+        state = look(one, asked(state, state.until - state.people))
+
+
+def test_the_first_step_is_small_and_later_ones_smaller() -> None:
+    one, steps = study(), []
+    for people in (0, 100, 1000, 100_000):
+        orders = orders_after(one, people, learn_all(one, ()))
+        left, right, needs = orders.gains[0, 0], orders.gains[1, 0], orders.needs[0]
+        steps.append(float(np.linalg.norm(left @ np.diag(1 / (needs[:3] + people * needs[3])) @ right)))
+    assert steps[0] < one.size
+    assert all(later < earlier for earlier, later in pairwise(steps))
+    assert steps[-1] < steps[0] / 100
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1e8])
+def test_orders_move_along_with_the_unit(unit: float) -> None:
+    plain, moved = init(study()).orders, init(study(unit=unit)).orders
+    assert moved.needs == pytest.approx(plain.needs, rel=1e-9)
+    assert moved.upto == pytest.approx(plain.upto, rel=1e-9)
+    assert moved.sizes / unit == pytest.approx(plain.sizes, rel=1e-9)
+    steps = [o.gains[0, 0] @ np.diag(1 / o.needs[0, :3]) @ o.gains[1, 0] for o in (plain, moved)]
+    assert steps[1] / unit == pytest.approx(steps[0], rel=1e-9)
+
+
+def test_the_limit_is_handed_on() -> None:
+    one = study()
+    assert math.isinf(init(one).orders.limit)
+    held = OnlineStudy(one.channel, one.omega, one.density, one.size, one.start, one.moments, limit=3.0)
+    assert init(held).orders.limit == 3.0
