@@ -26,15 +26,18 @@ def unequal(seed: int) -> bool:
     draw = sv.sim.dice(seed).generator()
     sizes = np.geomspace(500, 50_000, 10).astype(int)
     shifts = np.linspace(-0.5, 0.5, 10)
-    law = population("logistic")
-    sites = {f"s{k}": law.sample(draw, int(n)) + shift for k, (n, shift) in enumerate(zip(sizes, shifts, strict=True))}
+    distribution = population("logistic")
+    sites = {
+        f"s{k}": distribution.sample(draw, int(n)) + shift
+        for k, (n, shift) in enumerate(zip(sizes, shifts, strict=True))
+    }
     epsilons = {f"s{k}": float(e) for k, e in enumerate(np.linspace(4, 1, 10))}
     pooled = seed % 2 == 0
     weights = sizes / sizes.sum() if pooled else np.full(10, 0.1)
     low, high = -5.0, 5.0
     for _ in range(60):
         middle = (low + high) / 2
-        below = float(np.sum(weights * law.cdf(middle - shifts)))
+        below = float(np.sum(weights * distribution.cdf(middle - shifts)))
         low, high = (middle, high) if below < 0.5 else (low, middle)
     shares = "pooled" if pooled else "equal"
     result = sv.federated_quantile(sites, 0.5, epsilons, shares=shares, randomness=sv.sim.dice(seed + 10**7))
@@ -43,10 +46,10 @@ def unequal(seed: int) -> bool:
 
 def levels(seed: int) -> bool:
     """Three quartiles of gamma records from one report each: are all covered?"""
-    law = population("gamma", 2.0)
-    sites = [law.sample(die.generator(), 12_000) for die in sv.sim.dice(seed).split(10)]
+    distribution = population("gamma", 2.0)
+    sites = [distribution.sample(die.generator(), 12_000) for die in sv.sim.dice(seed).split(10)]
     result = sv.federated_quantiles(sites, [0.25, 0.5, 0.75], 1.1, randomness=sv.sim.dice(seed + 10**7))
-    truths = law.quantile(np.array([0.25, 0.5, 0.75]))
+    truths = distribution.quantile(np.array([0.25, 0.5, 0.75]))
     return all(low <= truth <= high for (low, high), truth in zip(result.intervals, truths, strict=True))
 
 

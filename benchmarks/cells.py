@@ -58,13 +58,13 @@ KINKED: dict[str, tuple[Population, float]] = {
 
 def staged_cells(families: dict[str, Population]) -> Iterator[StagedCell]:
     """Yield every cell that passes the gate."""
-    for name, law in families.items():
+    for name, distribution in families.items():
         for tau in (0.1, 0.3, 0.5, 0.75, 0.9):
             for rate in (0.25, 0.9):
                 for records in (20_000, 100_000, 1_000_000):
                     cell = StagedCell(
                         f"{name}, {tau}, r={rate}, N={records:,}",
-                        homogeneous(law, SITES),
+                        homogeneous(distribution, SITES),
                         tau,
                         (rate,) * SITES,
                         (records // SITES,) * SITES,
@@ -75,12 +75,12 @@ def staged_cells(families: dict[str, Population]) -> Iterator[StagedCell]:
 
 def valley_cells(robust: bool, valleys: dict[str, tuple[Population, float]] = VALLEYS) -> Iterator[StagedCell]:
     """Yield cells whose quantile lies between two modes."""
-    for name, (law, tau) in valleys.items():
+    for name, (distribution, tau) in valleys.items():
         for rate in (0.25, 0.9):
             for records in (100_000, 1_000_000):
                 yield StagedCell(
                     f"{name}, {tau}, r={rate}, N={records:,}",
-                    homogeneous(law, SITES),
+                    homogeneous(distribution, SITES),
                     tau,
                     (rate,) * SITES,
                     (records // SITES,) * SITES,

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce.core.errors import Refused
+from sottovoce.core.errors import Infeasible
 from sottovoce_papers.simulation.conformal.data_sets import data_folder, read_set
 from sottovoce_papers.simulation.conformal.real_scores import residual_law
 from sottovoce_papers.simulation.conformal.repeat import Repeated, Setting, repeat
-from sottovoce_papers.simulation.conformal.score_laws import ScoreLaw, score_law
+from sottovoce_papers.simulation.conformal.score_distributions import ScoreLaw, score_law
 from sottovoce_papers.simulation.families import Floats
 
 TUNED = ("half-normal", "log-normal")
@@ -38,7 +38,7 @@ class Cell(NamedTuple):
 
     name: str
     setting: Setting
-    law: ScoreLaw
+    distribution: ScoreLaw
     edges: Floats
 
     @property
@@ -46,7 +46,7 @@ class Cell(NamedTuple):
         return 1 - self.setting.alpha
 
 
-class Measured(NamedTuple):
+class SiteEstimate(NamedTuple):
     """A cell and its calibrations; None where the design refuses to promise a finite set."""
 
     cell: Cell
@@ -61,31 +61,37 @@ class Measured(NamedTuple):
         return above / self.found.error if self.found.error > 0 else math.copysign(math.inf, above)
 
 
-def edges_of(law: ScoreLaw, end: str, bins: int = 100) -> Floats:
+def edges_of(distribution: ScoreLaw, end: str, bins: int = 100) -> Floats:
     """Return a grid that ends where scores end, ten times as far, or at their .95 quantile."""
-    top = float(law.quantile(0.95)) if end == "narrow" else float(law.quantile(1 - 1 / 5000))
+    top = float(distribution.quantile(0.95)) if end == "narrow" else float(distribution.quantile(1 - 1 / 5000))
     top *= 10.0 if end == "wide" else 1.0
-    return law.edges(bins, top, minimum=-top if law.cdf(0.0) > 0.1 else 0.0)
+    return distribution.edges(bins, top, minimum=-top if distribution.cdf(0.0) > 0.1 else 0.0)
 
 
-def named_cells(laws: tuple[ScoreLaw, ...], mechanisms: tuple[str, ...]) -> Iterator[Cell]:
+def named_cells(distributions: tuple[ScoreLaw, ...], mechanisms: tuple[str, ...]) -> Iterator[Cell]:
     """Yield the settings of the notes: five sites of 200 scores, a hundred bins."""
-    for mechanism, epsilon, law in product(mechanisms, EPSILONS, laws):
+    for mechanism, epsilon, distribution in product(mechanisms, EPSILONS, distributions):
         setting = _setting((200,) * 5, (epsilon,) * 5, mechanism)
-        yield Cell(f"{mechanism}, epsilon {epsilon:g}, {law.name}", setting, law, law.edges(100))
+        yield Cell(
+            f"{mechanism}, epsilon {epsilon:g}, {distribution.name}", setting, distribution, distribution.edges(100)
+        )
 
 
 def other_cells(
-    laws: tuple[str, ...] = OTHERS, shapes: tuple[tuple[int, int], ...] = SHAPES, ends: tuple[str, ...] = ENDS
+    distributions: tuple[str, ...] = OTHERS, shapes: tuple[tuple[int, int], ...] = SHAPES, ends: tuple[str, ...] = ENDS
 ) -> Iterator[Cell]:
     """Yield other laws, sizes, numbers of sites and grids."""
-    for mechanism, epsilon, (sites, scores), name, end in product(MECHANISMS, (0.5, 1.0, 5.0), shapes, laws, ends):
-        law = score_law(name)
+    for mechanism, epsilon, (sites, scores), name, end in product(
+        MECHANISMS, (0.5, 1.0, 5.0), shapes, distributions, ends
+    ):
+        distribution = score_law(name)
         title = f"{mechanism}, epsilon {epsilon:g}, m={sites}, n={scores}, {name}, {end} grid"
-        yield Cell(title, _setting((scores,) * sites, (epsilon,) * sites, mechanism), law, edges_of(law, end))
+        yield Cell(
+            title, _setting((scores,) * sites, (epsilon,) * sites, mechanism), distribution, edges_of(distribution, end)
+        )
 
 
-def uneven_cells(laws: tuple[str, ...] = (*TUNED, *OTHERS)) -> Iterator[Cell]:
+def uneven_cells(distributions: tuple[str, ...] = (*TUNED, *OTHERS)) -> Iterator[Cell]:
     """Yield sites of unequal sizes with unequal budgets, one of them none, and other levels."""
     twenty = tuple(np.linspace(20, 600, 20).astype(int).tolist())
     crowds: dict[str, tuple[tuple[int, ...], tuple[float, ...], float]] = {
@@ -96,10 +102,10 @@ def uneven_cells(laws: tuple[str, ...] = (*TUNED, *OTHERS)) -> Iterator[Cell]:
         "alpha .05": ((200,) * 10, (1.0,) * 10, 0.05),
         "alpha .2": ((200,) * 5, (1.0,) * 5, 0.2),
     }
-    for mechanism, (crowd, (sizes, epsilons, alpha)), name in product(MECHANISMS, crowds.items(), laws):
-        law = score_law(name)
+    for mechanism, (crowd, (sizes, epsilons, alpha)), name in product(MECHANISMS, crowds.items(), distributions):
+        distribution = score_law(name)
         setting = _setting(sizes, epsilons, mechanism, alpha)
-        yield Cell(f"{mechanism}, {crowd}, {name}", setting, law, edges_of(law, "fitting"))
+        yield Cell(f"{mechanism}, {crowd}, {name}", setting, distribution, edges_of(distribution, "fitting"))
 
 
 @cache
@@ -115,18 +121,18 @@ def real_laws() -> tuple[ScoreLaw, ...]:
     return () if folder is None else tuple(residual_law(read_set(folder, name)) for name in REAL)
 
 
-def measure(cell: Cell, replications: int, seed: int) -> Measured:
+def measure(cell: Cell, replications: int, seed: int) -> SiteEstimate:
     """Calibrate a cell again and again."""
     try:
         _ = cell.setting.plan
-    except Refused:
-        return Measured(cell, None)
-    return Measured(cell, repeat(cell.setting, replications, seed, cell.law, cell.edges))
+    except Infeasible:
+        return SiteEstimate(cell, None)
+    return SiteEstimate(cell, repeat(cell.setting, replications, seed, cell.distribution, cell.edges))
 
 
-def ratio(measured: Measured) -> float:
+def ratio(measured: SiteEstimate) -> float:
     """Return the mean of the finite thresholds over the true quantile."""
     if measured.found is None:
         return math.inf
     finite = measured.found.thresholds[np.isfinite(measured.found.thresholds)]
-    return float(finite.mean() / measured.cell.law.quantile(measured.cell.level)) if len(finite) else math.inf
+    return float(finite.mean() / measured.cell.distribution.quantile(measured.cell.level)) if len(finite) else math.inf

@@ -4,47 +4,50 @@ import numpy as np
 
 from benchmarks.conformal_cells import OTHERS, REAL, TUNED, edges_of, real_laws
 from benchmarks.conformal_tables import seed_of, show, within
-from sottovoce.core.errors import Refused
+from sottovoce.core.errors import Infeasible
 from sottovoce.server.conformal.coverage.pooled_aggregate import choose_aggregate
 from sottovoce.server.conformal.coverage.pooled_local import choose_local
 from sottovoce_papers.simulation.conformal.data_sets import absent
 from sottovoce_papers.simulation.conformal.repeat import Repeated
 from sottovoce_papers.simulation.conformal.repeat_pooled import repeat_aggregate, repeat_local
-from sottovoce_papers.simulation.conformal.score_laws import ScoreLaw, score_law
+from sottovoce_papers.simulation.conformal.score_distributions import ScoreLaw, score_law
 from sottovoce_papers.simulation.families import Floats
 
 LOCAL, SUMMED = 16, 32  # bins that the facade takes
 RECORDS = (1_000, 10_000, 100_000, 1_000_000)
 
 
-def tail_edges(law: ScoreLaw, bins: int) -> Floats:
+def tail_edges(distribution: ScoreLaw, bins: int) -> Floats:
     """Return a public grid in the upper tail, as training scores would give it."""
-    return np.unique(law.quantile(1 - np.geomspace(0.25, 1 / 5000, bins)))
+    return np.unique(distribution.quantile(1 - np.geomspace(0.25, 1 / 5000, bins)))
 
 
 def run(replications: int = 4000) -> None:
-    laws = (*(score_law(name) for name in TUNED), *real_laws(), *(score_law(name) for name in OTHERS))
+    distributions = (*(score_law(name) for name in TUNED), *real_laws(), *(score_law(name) for name in OTHERS))
     if not real_laws():
         print(f"\nReal residuals are left out: {absent(REAL)}.")
     count = max(replications, 4000)
     every: list[tuple[float, str, Repeated]] = []
-    headers = ("epsilon", "records", "grid", *(law.name for law in laws))
+    headers = ("epsilon", "records", "grid", *(distribution.name for distribution in distributions))
     for name, bins in (("aggregate", SUMMED), ("local", LOCAL)):
         rows = []
         sizes = ((200, 5),) if name == "aggregate" else tuple((records // 5, 5) for records in RECORDS)
         for (size, sites), epsilon in ((s, e) for s in sizes for e in (0.5, 1.0, 5.0, 10.0)):
             for grid in ("even", "tail"):
                 row = []
-                for law in laws:
-                    edges = edges_of(law, "fitting", bins) if grid == "even" else tail_edges(law, bins)
+                for distribution in distributions:
+                    edges = (
+                        edges_of(distribution, "fitting", bins) if grid == "even" else tail_edges(distribution, bins)
+                    )
                     try:
-                        seed = seed_of(name, size, epsilon, grid, law.name)
-                        found = _repeat(name, size, sites, epsilon, law, edges, count, seed)
-                    except Refused:
+                        seed = seed_of(name, size, epsilon, grid, distribution.name)
+                        found = _repeat(name, size, sites, epsilon, distribution, edges, count, seed)
+                    except Infeasible:
                         row.append("refused")
                         continue
                     z = (found.mean - 0.9) / found.error if found.error else np.inf
-                    every.append((z, f"{name}, epsilon {epsilon:g}, {size * sites:,}, {grid}, {law.name}", found))
+                    title = f"{name}, epsilon {epsilon:g}, {size * sites:,}, {grid}, {distribution.name}"
+                    every.append((z, title, found))
                     infinite = f", {found.infinite:.0%} infinite" if found.infinite > 0.005 else ""
                     row.append(f"{within(found.mean, found.error)}, {found.spread:.4f}{infinite}")
                 rows.append((f"{epsilon:g}", f"{size * sites:,}", grid, *row))
@@ -55,12 +58,14 @@ def run(replications: int = 4000) -> None:
 
 
 def _repeat(
-    name: str, size: int, sites: int, epsilon: float, law: ScoreLaw, edges: Floats, count: int, seed: int
+    name: str, size: int, sites: int, epsilon: float, distribution: ScoreLaw, edges: Floats, count: int, seed: int
 ) -> Repeated:
     if name == "local":
-        return repeat_local(choose_local([size] * sites, [epsilon] * sites, len(edges)), law, edges, count, seed)
+        return repeat_local(
+            choose_local([size] * sites, [epsilon] * sites, len(edges)), distribution, edges, count, seed
+        )
     choice = choose_aggregate(size * sites, sites, epsilon, len(edges))
-    return repeat_aggregate(choice, size * sites, law, edges, count, seed)
+    return repeat_aggregate(choice, size * sites, distribution, edges, count, seed)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from benchmarks.conformal_cells import (
     EPSILONS,
     REAL,
     TUNED,
-    Measured,
+    SiteEstimate,
     measure,
     named_cells,
     other_cells,
@@ -19,26 +19,26 @@ from benchmarks.conformal_cells import (
 from benchmarks.conformal_tables import seed_of, show, within
 from sottovoce_papers.simulation.conformal.data_sets import absent
 from sottovoce_papers.simulation.conformal.repeat import Setting, repeat
-from sottovoce_papers.simulation.conformal.score_laws import score_law
+from sottovoce_papers.simulation.conformal.score_distributions import score_law
 
 MECHANISMS = ("sparse-vector", "exponential", "paper")
 
 
 def run(replications: int = 4000) -> None:
-    laws = (*(score_law(name) for name in TUNED), *real_laws())
-    if len(laws) == len(TUNED):
+    distributions = (*(score_law(name) for name in TUNED), *real_laws())
+    if len(distributions) == len(TUNED):
         print(f"\nReal residuals are left out: {absent(REAL)}.")
     count = max(replications, 4000)
-    found = [measure(cell, 5 * count, seed_of(cell.name)) for cell in named_cells(laws, MECHANISMS)]
+    found = [measure(cell, 5 * count, seed_of(cell.name)) for cell in named_cells(distributions, MECHANISMS)]
     rows = []
-    for start in range(0, len(found), len(laws)):
-        row = found[start : start + len(laws)]
+    for start in range(0, len(found), len(distributions)):
+        row = found[start : start + len(distributions)]
         setting = row[0].cell.setting
         rows.append((f"{setting.epsilons[0]:g}", setting.mechanism, *map(_figure, row)))
     order = {epsilon: place for place, epsilon in enumerate(f"{each:g}" for each in EPSILONS)}
     rows.sort(key=lambda row: (-order[str(row[0])], MECHANISMS.index(str(row[1]))))
     title = f"Private, m=5, n=200, 100 bins, {5 * count:,} calibrations: mean coverage, sd (threshold / true quantile)"
-    show(title, ("epsilon", "mechanism", *(law.name for law in laws)), rows)
+    show(title, ("epsilon", "mechanism", *(distribution.name for distribution in distributions)), rows)
     lowest("the named cells", found)
     others = [measure(cell, count, seed_of(cell.name)) for cell in other_cells()]
     lowest(f"other laws, sizes and grids, {count:,} calibrations", others)
@@ -48,14 +48,14 @@ def run(replications: int = 4000) -> None:
     _conditional(count)
 
 
-def _figure(measured: Measured) -> str:
+def _figure(measured: SiteEstimate) -> str:
     if measured.found is None:
         return "refused"
     mean = within(measured.found.mean, measured.found.error, 4)
     return f"{mean}, {measured.found.spread:.4f} ({ratio(measured):.2f})"
 
 
-def lowest(title: str, cells: Iterable[Measured], most: int = 8) -> float:
+def lowest(title: str, cells: Iterable[SiteEstimate], most: int = 8) -> float:
     """Print the cells whose coverage lies lowest beside its Monte-Carlo error, and return the lowest z."""
     found = list(cells)
     kept = [each for each in found if each.found is not None]
@@ -74,9 +74,9 @@ def lowest(title: str, cells: Iterable[Measured], most: int = 8) -> float:
     return kept[0].z
 
 
-def _by_grid(found: list[Measured]) -> None:
+def _by_grid(found: list[SiteEstimate]) -> None:
     """Print what the grid costs: coverage beyond what was asked, infinite sets, and settings that are refused."""
-    groups: dict[tuple[str, float, str], list[Measured]] = {}
+    groups: dict[tuple[str, float, str], list[SiteEstimate]] = {}
     for each in found:
         setting = each.cell.setting
         end = each.cell.name.rsplit(", ", 1)[1]
@@ -98,8 +98,10 @@ def _conditional(replications: int) -> None:
     for epsilon in EPSILONS:
         setting = Setting((200,) * 5, (epsilon,) * 5, "sparse-vector", delta=0.1)
         for name in (*TUNED, "gap at 0.9", "rounded exponential"):
-            law = score_law(name)
-            found = repeat(setting, replications, seed_of("conditional", epsilon, name), law, law.edges(100))
+            distribution = score_law(name)
+            found = repeat(
+                setting, replications, seed_of("conditional", epsilon, name), distribution, distribution.edges(100)
+            )
             part = found.part(0.9 - 1e-12)
             rows.append(
                 (f"{epsilon:g}", name, within(part, (part * (1 - part) / replications) ** 0.5), f"{found.mean:.4f}")

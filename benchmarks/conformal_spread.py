@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy.special import betainc, ndtri
 
 from benchmarks.conformal_tables import mean_of, seed_of, show, spread_of, within
-from sottovoce.core.errors import Refused
+from sottovoce.core.errors import Infeasible
 from sottovoce.server.conformal.coverage.choose import law_grid, survival
 from sottovoce.server.conformal.coverage.equal import probability
 from sottovoce_papers.simulation.conformal.baselines import split_law, split_order
@@ -73,7 +73,7 @@ def _rows(sizes: tuple[int, ...], replications: int) -> Iterator[tuple[str, ...]
     for name, setting in rules(sizes):
         try:
             choice = setting.plan.choice
-        except Refused:
+        except Infeasible:
             yield name, *("none",) * 7
             continue
         found = repeat(setting, count, seed_of(name, sizes))

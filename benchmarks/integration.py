@@ -7,7 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 from benchmarks.integration_cells import FAMILIES, SETTINGS, Case, cases, fill_pools, summarise
-from sottovoce.inference.common.measured import Measured
+from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.integration import known_bound, paper_weights, valid
 from sottovoce_papers.simulation.integration.grid import Score
 
@@ -46,8 +46,8 @@ def _print(name: str, scored: list[tuple[Case, Score]]) -> None:
 
 def speed() -> None:
     """Print how long the combination of a hundred sites takes, each method in milliseconds of one run."""
-    target = Measured(0.0, 1.0, 30.0)
-    sources = [Measured(0.01 * k, 0.5 + 0.01 * k, 30.0) for k in range(100)]
+    target = SiteEstimate(0.0, 1.0, 30.0)
+    sources = [SiteEstimate(0.01 * k, 0.5 + 0.01 * k, 30.0) for k in range(100)]
     ways: dict[str, Callable[[], object]] = {
         "valid": lambda: valid.combine(target, target.interval(0.95), sources, 0.95),
         "known-bound": lambda: known_bound.combine(target, sources, [1.0] * 100, 0.95),

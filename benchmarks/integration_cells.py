@@ -87,9 +87,9 @@ def cases(
             for crowd, kinds in CROWDS.items():
                 sources = []
                 for k, kind in enumerate(kinds):
-                    law = family if shapes == "same" else families[(i + 1 + k) % len(families)]
-                    scale = site(family, public, kind).staged.oracle / site(law, public, kind).staged.oracle
-                    y, error, df, low, high = pools[law, kind]
+                    distribution = family if shapes == "same" else families[(i + 1 + k) % len(families)]
+                    scale = site(family, public, kind).staged.oracle / site(distribution, public, kind).staged.oracle
+                    y, error, df, low, high = pools[distribution, kind]
                     sources.append(Pool(y * scale, error * scale, df, low * scale, high * scale))
                 last = "all" if len(kinds) > 1 else "one"
                 for pattern in PATTERNS if len(kinds) > 1 else ("one",):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce.server.regression.dithered.fit import OnlineFit
+from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.regression.default import Floats, Setting, replicate, sandwich
 
@@ -38,7 +38,7 @@ def run_cell(setting: Setting, people: Sequence[int], replications: int, seed: i
     """Run a cell and sum it up at each number of people."""
     beta, variance = setting.design.beta, sandwich(setting)
 
-    def keep(fit: OnlineFit) -> Kept:
+    def keep(fit: DitheredFit) -> Kept:
         axes = np.eye(len(beta))
         ready = fit.needed() <= fit.people
         intervals = (

@@ -6,7 +6,7 @@ import numpy as np
 
 from sottovoce import PrivateQuantileRegressor
 from sottovoce.client.regression.rows import Rows
-from sottovoce.local.regression.dithered import Online
+from sottovoce.local.regression.dithered import DitheredRun
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.regression.default import Setting
 from sottovoce_papers.simulation.regression.designs import paper
@@ -22,7 +22,7 @@ def nanoseconds(p: int, epsilon: float, people: int = PEOPLE, repeats: int = 3) 
     rows, study, best = Rows(np.ascontiguousarray(features), response), setting.study(), float("inf")
     for _ in range(repeats):
         start = time.thread_time()
-        Online(study).ask(rows, dice(2), shuffle=False)
+        DitheredRun(study).ask(rows, dice(2), shuffle=False)
         best = min(best, time.thread_time() - start)
     return best / people * 1e9
 

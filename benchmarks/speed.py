@@ -9,7 +9,7 @@ import time
 import numpy as np
 
 import sottovoce as sv
-from sottovoce.server.quantile.recursion.walk import SgdState
+from sottovoce.server.quantile.recursion.walk import WalkState
 from sottovoce_papers.simulation.fast import Cell, replicate
 from sottovoce_papers.simulation.populations import homogeneous, population
 
@@ -26,7 +26,7 @@ def timed(work: object, repeats: int = 3) -> float:
     return best
 
 
-def _rounds(_study: object, state: SgdState) -> int:
+def _rounds(_study: object, state: WalkState) -> int:
     return state.round
 
 

@@ -41,8 +41,12 @@ class Figures(NamedTuple):
 
 
 def oracle() -> float:
-    law, each = homogeneous(population("normal"), SITES), np.ones(SITES)
-    return float(standard_error(law.probabilities(0.0), law.densities(0.0), RATE * each, each / SITES, RECORDS * each))
+    distribution, each = homogeneous(population("normal"), SITES), np.ones(SITES)
+    return float(
+        standard_error(
+            distribution.probabilities(0.0), distribution.densities(0.0), RATE * each, each / SITES, RECORDS * each
+        )
+    )
 
 
 def figures(method: str, schedule: str, replications: int, seed: int, jobs: int) -> Figures:

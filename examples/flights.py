@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 import sottovoce as sv
-from sottovoce.core.errors import Refused
+from sottovoce.core.errors import Infeasible
 
 Floats = npt.NDArray[np.float64]
 LONGEST = 2.8  # thousand miles: New York to San Francisco is 2.6; the few flights beyond it are moved to it
@@ -59,7 +59,7 @@ def ends(m: sv.PrivateQuantileRegressor, contrast: Floats, tau: float) -> tuple[
     """Return the interval of a contrast, or None where too few people answered for one."""
     try:
         low, high = m.confidence_interval(contrast=contrast, tau=tau)
-    except Refused:
+    except Infeasible:
         return None
     return float(low), float(high)
 

@@ -26,11 +26,11 @@ import pyarrow.parquet as parquet
 
 import sottovoce as sv
 from sottovoce.client.regression.rows import Rows
-from sottovoce.core.errors import BadInput, Refused
-from sottovoce.local.regression.liu_hu import Plain
+from sottovoce.core.errors import BadInput, Infeasible
+from sottovoce.local.regression.liu_hu import LiuHuRun
 from sottovoce.protocol.regression.cq import cq
 from sottovoce.protocol.regression.open import open_channel
-from sottovoce.server.regression.liu_hu.study import PlainStudy
+from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 from sottovoce_papers.simulation.regression.cell import printed
 from sottovoce_papers.simulation.regression.exact_fit import exact_fit
 from sottovoce_papers.simulation.regression.taxi import BOUNDS, HOLDOUT, covariates
@@ -106,10 +106,10 @@ def cq_printed(trips: Trips, tau: float, epsilon: float, seed: int) -> tuple[Flo
     p = trips.x.shape[1]
     cell = printed(tau, p, epsilon)
     channel = cq(tau, p, epsilon, q=cell.q, s=cell.s) if cell.private else open_channel((tau,), p)
-    study = PlainStudy(
+    study = LiuHuStudy(
         channel, np.eye(p + 1)[None], np.zeros((1, p + 1)), scale=0.08, power=0.75, offset=0.0, limit=8.0
     )
-    recursion = Plain(study, None)
+    recursion = LiuHuRun(study, None)
     recursion.ask(Rows(trips.x, trips.y), sv.sim.dice(seed), shuffle=False)
     return recursion.estimate().point[0], True
 
@@ -120,7 +120,7 @@ def _fit(trips: Trips, m: sv.PrivateQuantileRegressor) -> tuple[Floats, bool]:
     try:
         with warnings.catch_warnings(action="ignore"):  # which coefficients have none is not asked here
             return found, bool(np.isfinite(m.confidence_interval()).all())
-    except Refused:
+    except Infeasible:
         return found, False
 
 

@@ -21,6 +21,8 @@ _HOMES = {
     "read_files": "sottovoce.api.quantile.tables",
     "asymptotic_variance": "sottovoce.inference.quantile.asymptotic",
     "BadInput": "sottovoce.core.errors",
+    "Infeasible": "sottovoce.core.errors",
+    "SearchFailed": "sottovoce.core.errors",
     "Refused": "sottovoce.core.errors",
     "Lost": "sottovoce.core.errors",
     "sim": "sottovoce.sim",
@@ -41,8 +43,10 @@ if TYPE_CHECKING:
     from sottovoce.api.quantile.tables import read_frame as read_frame
     from sottovoce.api.regression.regressor import PrivateQuantileRegressor as PrivateQuantileRegressor
     from sottovoce.core.errors import BadInput as BadInput
+    from sottovoce.core.errors import Infeasible as Infeasible
     from sottovoce.core.errors import Lost as Lost
     from sottovoce.core.errors import Refused as Refused
+    from sottovoce.core.errors import SearchFailed as SearchFailed
     from sottovoce.inference.quantile.asymptotic import asymptotic_variance as asymptotic_variance
     from sottovoce.server.conformal.coverage.table import conformal_coverage as conformal_coverage
     from sottovoce.server.integration.site_summary import SiteSummary as SiteSummary

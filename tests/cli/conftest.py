@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce.cli import app
-from sottovoce.core.random_source import SystemDice, Words
+from sottovoce.core.random_source import SystemEntropy, Words
 
 N = 12_000
 USUAL = {"--value": "delay", "--tau": "0.5", "--epsilon": "3"}
@@ -24,10 +24,10 @@ def loaded_dice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw the system's words from a seed."""
     seeded = sv.sim.dice(7)
 
-    def words(_: SystemDice, n: int) -> Words:
+    def words(_: SystemEntropy, n: int) -> Words:
         return seeded.words(n)
 
-    monkeypatch.setattr(SystemDice, "words", words)
+    monkeypatch.setattr(SystemEntropy, "words", words)
 
 
 @pytest.fixture(scope="session")

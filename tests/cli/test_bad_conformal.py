@@ -11,7 +11,7 @@ from sottovoce.api.conformal import report as conformal_report
 from sottovoce.cli import app
 from sottovoce.client.conformal.shares import SharingSite
 from sottovoce.client.conformal.site import CalibrationSite
-from sottovoce.core.random_source import SystemDice
+from sottovoce.core.random_source import SystemEntropy
 
 PRIVATE = ("--epsilon", "2", "--maximum", "5")
 MECHANISMS = ("sparse-vector", "local", "aggregate")
@@ -34,7 +34,7 @@ def no_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     def spend(*_: object) -> None:
         raise AssertionError("a site answered before all input was checked")
 
-    for home, door in ((CalibrationSite, "answer"), (SharingSite, "answer"), (SystemDice, "words")):
+    for home, door in ((CalibrationSite, "answer"), (SharingSite, "answer"), (SystemEntropy, "words")):
         monkeypatch.setattr(home, door, spend)
     monkeypatch.setattr(conformal_report, "count_covered", spend)
 

@@ -146,7 +146,7 @@ def test_a_file_that_is_not_there_is_refused(ask: Ask, tmp_path: Path, no_answer
 
 def test_a_lost_search_says_that_records_are_spent(ask: Ask, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def lose(*_: object, **__: object) -> None:
-        raise sv.Lost("the search did not find the quantile")
+        raise sv.SearchFailed("the search did not find the quantile")
 
     monkeypatch.setattr("sottovoce.api.quantile.federated.federated_quantile", lose)
     assert "spent" in sentence(ask(files))

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sottovoce.cli import app
-from sottovoce.core.random_source import SystemDice
+from sottovoce.core.random_source import SystemEntropy
 
 USUAL = {"--value": "delay", "--target": "north", "--tau": "0.5", "--epsilon": "3"}
 
@@ -28,7 +28,7 @@ def no_dice(monkeypatch: pytest.MonkeyPatch) -> None:
     def throw(*_: object) -> None:
         raise AssertionError("a die was thrown before all input was checked")
 
-    monkeypatch.setattr(SystemDice, "words", throw)
+    monkeypatch.setattr(SystemEntropy, "words", throw)
 
 
 def integrate(folder: Path, *options: str, files: tuple[str, ...] = ("north.parquet", "south.parquet")) -> Any:

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sottovoce.cli import app
-from sottovoce.core.random_source import SystemDice
+from sottovoce.core.random_source import SystemEntropy
 
 
 def sentence(done: Any) -> str:
@@ -25,7 +25,7 @@ def no_dice(monkeypatch: pytest.MonkeyPatch) -> None:
     def throw(*_: object) -> None:
         raise AssertionError("a die was thrown before all input was checked")
 
-    monkeypatch.setattr(SystemDice, "words", throw)
+    monkeypatch.setattr(SystemEntropy, "words", throw)
 
 
 REGRESSION = {"--response": "delay", "--features": "whose", "--tau": "0.5", "--epsilon": "3", "--bounds": "0:12000"}

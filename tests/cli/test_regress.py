@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce.cli import app
-from sottovoce.core.random_source import SystemDice, Words
+from sottovoce.core.random_source import SystemEntropy, Words
 
 N, MANY = 3_000, 30_000
 FAR = 5.2  # standard errors that one of three normal errors exceeds once in a million times
@@ -54,10 +54,10 @@ def restart(monkeypatch: pytest.MonkeyPatch) -> Restart:
     def again() -> None:
         seeded = sv.sim.dice(11)
 
-        def words(_: SystemDice, n: int) -> Words:
+        def words(_: SystemEntropy, n: int) -> Words:
             return seeded.words(n)
 
-        monkeypatch.setattr(SystemDice, "words", words)
+        monkeypatch.setattr(SystemEntropy, "words", words)
 
     return again
 
@@ -156,7 +156,7 @@ def test_explain_asks_nobody(trips: Path, monkeypatch: pytest.MonkeyPatch) -> No
     def throw(*_: object) -> None:
         raise AssertionError("a die was thrown")
 
-    monkeypatch.setattr(SystemDice, "words", throw)
+    monkeypatch.setattr(SystemEntropy, "words", throw)
     done = regress(trips, *GUESSES, "--explain")
     assert done.exit_code == 0
     assert "Predicted standard errors for 3,000 people at density 0.12" in done.stdout

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.core.random_source import SystemDice, Words
+from sottovoce.core.random_source import SystemEntropy, Words
 from sottovoce.server.conformal.base import SiteFacts
 from sottovoce.server.conformal.coverage import equal
 from sottovoce.server.conformal.coverage.choose import infinite
@@ -58,11 +58,11 @@ def names() -> Names:
     found: Names = {}
     seeded = sv.sim.dice(7)
 
-    def words(_: SystemDice, n: int) -> Words:
+    def words(_: SystemEntropy, n: int) -> Words:
         return seeded.words(n)
 
     with pytest.MonkeyPatch.context() as patched, threads.threadpool_limits(1):
-        patched.setattr(SystemDice, "words", words)
+        patched.setattr(SystemEntropy, "words", words)
         for block in re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE):
             exec(compile(block, "conformal.md", "exec"), found)
             found.setdefault("first", found.get("t"))

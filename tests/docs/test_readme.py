@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce.cli import app
-from sottovoce.core.random_source import SystemDice, Words
+from sottovoce.core.random_source import SystemEntropy, Words
 from sottovoce.server.quantile.result import QuantileResult
 
 ROOT = Path(__file__).parents[2]
@@ -41,10 +41,10 @@ def loaded_dice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw the system's words from a seed: what passes once passes always."""
     seeded = sv.sim.dice(7)
 
-    def words(_: SystemDice, n: int) -> Words:
+    def words(_: SystemEntropy, n: int) -> Words:
         return seeded.words(n)
 
-    monkeypatch.setattr(SystemDice, "words", words)
+    monkeypatch.setattr(SystemEntropy, "words", words)
 
 
 @pytest.mark.skipif(UNCOMPILED, reason="half a million answers take minutes when they are not compiled")

@@ -16,7 +16,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import SystemDice
+from sottovoce.core.random_source import SystemEntropy
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -164,7 +164,7 @@ def test_the_twelve_lines_of_the_page_run(monkeypatch: pytest.MonkeyPatch, capsy
     (block,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
     assert len(block.splitlines()) == 12
     seeded = sv.sim.dice(3)
-    monkeypatch.setattr(SystemDice, "split", lambda _, n: seeded.split(n))  # what passes once passes always
+    monkeypatch.setattr(SystemEntropy, "split", lambda _, n: seeded.split(n))  # what passes once passes always
     names: dict[str, object] = {}
     exec(compile(block, "quantile-regression.md", "exec"), names)
     m = names["m"]
@@ -258,7 +258,7 @@ def test_the_regions_of_the_page_are_those_of_the_data(salaries: ModuleType) -> 
 def test_the_dozen_lines_of_the_page_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     (block,) = re.findall(r"^```python\n(.*?)^```$", INTEGRATION, re.DOTALL | re.MULTILINE)
     seeded = sv.sim.dice(3)
-    monkeypatch.setattr(SystemDice, "split", lambda _, n: seeded.split(n))  # what passes once passes always
+    monkeypatch.setattr(SystemEntropy, "split", lambda _, n: seeded.split(n))  # what passes once passes always
     names: dict[str, Any] = {}
     exec(compile(block, "data-integration.md", "exec"), names)
     said = capsys.readouterr().out

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from sottovoce.inference.self_normalised.critical_values import p_value
 
 from sottovoce import inference
 from sottovoce.inference.common import measured
@@ -20,8 +19,9 @@ from sottovoce.inference.regression import groups, higrad, vector_normalised
 from sottovoce.inference.regression.tree import Tree
 from sottovoce.inference.self_normalised import memory as self_normalised
 from sottovoce.inference.self_normalised import path as self_normalised_path
-from sottovoce.server.quantile.asking import Crowd
-from sottovoce.server.quantile.staged import Local, StagedStudy, talk
+from sottovoce.inference.self_normalised.critical_values import p_value
+from sottovoce.server.quantile.asking import SiteProfile
+from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol
 
 NORMAL = NormalDist()
 
@@ -37,8 +37,8 @@ class Subject(NamedTuple):
 def answered(robust: bool) -> Local:
     """Return what a staged conversation leaves when a lognormal law answers with a little noise."""
     rates = np.array([0.5, 0.8])
-    talking = talk(
-        StagedStudy(0.7, Crowd(np.array([0.4, 0.6]), rates, np.array([30_000, 20_000])), (0.0, 9.0), None, robust)
+    talking = staged_protocol(
+        StagedStudy(0.7, SiteProfile(np.array([0.4, 0.6]), rates, np.array([30_000, 20_000])), (0.0, 9.0), None, robust)
     )
     ask, turn = next(talking), 0
     while True:

@@ -24,7 +24,7 @@ from sottovoce.client.order import ROUNDS, Key, place
 from sottovoce.client.quantile import encode
 from sottovoce.client.quantile import site as site_module
 from sottovoce.client.record import Records
-from sottovoce.core.errors import BadInput, Lost
+from sottovoce.core.errors import BadInput, SearchFailed
 from sottovoce.local.quantile import source as source_module
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.randomised_response import FACES
@@ -238,7 +238,7 @@ def transcript(population: tuple[Floats, ...], method: str) -> bytes:
     try:
         helped = sv.integrated_quantile("north", {**private, "told": told}, 0.5, 3.0, randomness=dice(5), **options)
         return pickled((sources_only, helped))
-    except Lost as lost:
+    except SearchFailed as lost:
         return pickled((sources_only, str(lost)))
 
 

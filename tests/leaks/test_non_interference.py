@@ -8,7 +8,7 @@ import pytest
 
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
-from sottovoce.core.errors import Lost
+from sottovoce.core.errors import SearchFailed
 from sottovoce.local.quantile import compiled_walk as fused
 from sottovoce.local.quantile import walk_messages as walks
 from sottovoce.local.quantile.conversation import converse
@@ -17,13 +17,13 @@ from sottovoce.local.quantile.source import Source
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.messages import Query, Study, Tally, to_bytes
 from sottovoce.protocol.randomised_response import FACES, binary
-from sottovoce.server.quantile.asking import Crowd
+from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.recursion import walk as sgd
 from sottovoce.server.quantile.recursion.schedule import elapsed
 from sottovoce.server.quantile.recursion.step_size import decay
-from sottovoce.server.quantile.recursion.study import SgdStudy
+from sottovoce.server.quantile.recursion.study import WalkStudy
 from sottovoce.server.quantile.solutions import staged_solution
-from sottovoce.server.quantile.staged import StagedStudy, talk
+from sottovoce.server.quantile.staged import StagedStudy, staged_protocol
 from sottovoce.sim.randomness import dice
 
 ENDS = np.array([[0.0], [1.0]])
@@ -69,19 +69,19 @@ def conversation(population: Sequence[Floats], channel: Channel, robust: bool = 
             log.extend((to_bytes(query), to_bytes(reply)))
             return reply
 
-    crowd = Crowd(np.array([0.6, 0.4]), np.array([0.5, 0.5]), np.array(SIZES))
+    crowd = SiteProfile(np.array([0.6, 0.4]), np.array([0.5, 0.5]), np.array(SIZES))
     doors = [Door(site) for site in sites_of(population, channel)]
     try:
-        outcome, _ = converse(talk(StagedStudy(0.5, crowd, bounds=(-9.0, 9.0), robust=robust)), doors)
+        outcome, _ = converse(staged_protocol(StagedStudy(0.5, crowd, bounds=(-9.0, 9.0), robust=robust)), doors)
         log.append(repr(staged_solution(outcome).interval(0.95)).encode())
-    except Lost as lost:  # noise alone may lead nowhere: the way there is compared all the same
+    except SearchFailed as lost:  # noise alone may lead nowhere: the way there is compared all the same
         log.append(str(lost).encode())
     return b"".join(log)
 
 
 def walk(population: Sequence[Floats], channel: Channel, fuse: bool) -> bytes:
     """Return the last state of the paper's walk, which is all that its reports leave."""
-    study = SgdStudy(
+    study = WalkStudy(
         np.full(2, 0.5),
         np.array([0.6, 0.4]),
         (channel,) * 2,

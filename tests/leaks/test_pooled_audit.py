@@ -23,7 +23,7 @@ from sottovoce.sim.randomness import dice
 def tally_law(scores: Sequence[float], edges: Sequence[float], channel: Channel) -> Counter[tuple[int, ...]]:
     """The exact law of a site's tally, over all orders and all throws."""
     each = len(scores) // len(edges)
-    law: Counter[tuple[int, ...]] = Counter()
+    distribution: Counter[tuple[int, ...]] = Counter()
     for order in itertools.permutations(scores):
         chances = []
         for b, edge in enumerate(edges):
@@ -37,8 +37,8 @@ def tally_law(scores: Sequence[float], edges: Sequence[float], channel: Channel)
                 sums = dict(grown)  # type: ignore[arg-type]
             chances.append(sums)
         for outcome in itertools.product(*(range(each + 1) for _ in edges)):
-            law[outcome] += math.prod(chances[b][ones] for b, ones in enumerate(outcome))  # type: ignore[assignment]
-    return law
+            distribution[outcome] += math.prod(chances[b][ones] for b, ones in enumerate(outcome))  # type: ignore[assignment]
+    return distribution
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])

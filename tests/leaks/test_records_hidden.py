@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 import sottovoce as sv
-from sottovoce.api.quantile.panel import Panel, prepare
+from sottovoce.api.quantile.panel import QuantilePlan, prepare
 from sottovoce.client.quantile.site import Rest, Site
 from sottovoce.client.reading.table import SiteTable, read_sites
 from sottovoce.client.record import Records
@@ -112,7 +112,7 @@ def test_insides_as_text(make: Callable[[], object]) -> None:
             vars(holder)
     else:
         hidden(vars(holder))
-    if isinstance(holder, Panel | SiteTable | QuantileResult):
+    if isinstance(holder, QuantilePlan | SiteTable | QuantileResult):
         for field in dataclasses.fields(holder):
             hidden(getattr(holder, field.name))
 

@@ -9,7 +9,7 @@ import pytest
 from sottovoce.client.regression.persons import Persons
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.random_source import Words
-from sottovoce.local.regression.dithered import Online
+from sottovoce.local.regression.dithered import DitheredRun
 from sottovoce.local.regression.dithered_messages import converse
 from sottovoce.local.regression.pilot import Pilot
 from sottovoce.protocol.messages import PersonQuery, PersonReport, to_bytes
@@ -18,8 +18,8 @@ from sottovoce.protocol.regression.blocks import RegressionChannel
 from sottovoce.protocol.regression.cq import cq
 from sottovoce.server.regression.design import omega, parse
 from sottovoce.server.regression.dithered.state import State, init
-from sottovoce.server.regression.dithered.study import OnlineStudy
-from sottovoce.sim.randomness import SeededDice, dice
+from sottovoce.server.regression.dithered.study import DitheredStudy
+from sottovoce.sim.randomness import SeededSource, dice
 
 Floats = npt.NDArray[np.float64]
 N, P = 400, 2
@@ -44,10 +44,10 @@ class Quiet:
 
     private = False
 
-    def __init__(self, die: SeededDice, channel: RegressionChannel, stride: int) -> None:
+    def __init__(self, die: SeededSource, channel: RegressionChannel, step_length: int) -> None:
         tables = tables_of(channel)
         common = [int(x) for x in tables.faces[:, COMMON] if x] + [int(x) for x in tables.steps[:, 0, -1] if x]
-        self._die, self._most, self._stride = die, np.uint64(min(common)), stride
+        self._die, self._most, self._stride = die, np.uint64(min(common)), step_length
 
     def words(self, n: int) -> Words:
         words = self._die.words(n).reshape(-1, self._stride)
@@ -66,11 +66,11 @@ CHANNELS: dict[str, Callable[[float], RegressionChannel]] = {
 }
 
 
-def study(channel: RegressionChannel) -> OnlineStudy:
+def study(channel: RegressionChannel) -> DitheredStudy:
     levels, d = len(channel.taus), P + 1
     noise = np.array([omega(channel, level=level) for level in range(levels)])
     moments = np.diag([1.0, 1 / 3, 1 / 3])
-    return OnlineStudy(channel, noise, np.full(levels, 0.4), 1.0, np.zeros((levels, d)), moments)
+    return DitheredStudy(channel, noise, np.full(levels, 0.4), 1.0, np.zeros((levels, d)), moments)
 
 
 def bytes_of(state: State) -> bytes:
@@ -80,8 +80,8 @@ def bytes_of(state: State) -> bytes:
 
 
 def run(channel: RegressionChannel, rows: Rows, quiet: bool) -> bytes:
-    one, stride = Online(study(channel)), 2 + max(channel.widest, 1)
-    one.ask(rows, Quiet(dice(31), channel, stride) if quiet else dice(31), shuffle=False)
+    one, step_length = DitheredRun(study(channel)), 2 + max(channel.widest, 1)
+    one.ask(rows, Quiet(dice(31), channel, step_length) if quiet else dice(31), shuffle=False)
     assert one.people == N
     return bytes_of(one.state)
 

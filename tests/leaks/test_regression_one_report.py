@@ -13,19 +13,19 @@ from sottovoce.client.regression.rows import Rows
 from sottovoce.local.regression import dithered as online_module
 from sottovoce.local.regression import dithered_compiled as online_fused
 from sottovoce.local.regression import pilot as pilot_module
-from sottovoce.local.regression.dithered import CHUNK, Online, order_for, walk
+from sottovoce.local.regression.dithered import CHUNK, DitheredRun, order_for, walk
 from sottovoce.local.regression.pilot import Pilot
 from sottovoce.protocol.regression.cq import cq
 from sottovoce.server.regression.design import omega
-from sottovoce.server.regression.dithered.study import OnlineStudy
+from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.sim.randomness import dice
 
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 CHANNEL = cq(0.5, 1, 2.0, 2, 2)
 
 
-def study() -> OnlineStudy:
-    return OnlineStudy(CHANNEL, omega(CHANNEL)[None], np.array([0.4]), 1.0, np.zeros((1, 2)), np.diag([1.0, 1 / 3]))
+def study() -> DitheredStudy:
+    return DitheredStudy(CHANNEL, omega(CHANNEL)[None], np.array([0.4]), 1.0, np.zeros((1, 2)), np.diag([1.0, 1 / 3]))
 
 
 def rows_of(n: int) -> Rows:
@@ -52,7 +52,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
 @pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 700])
 def test_every_row_is_asked_once(asked: Counter[int], shuffle: bool, n: int) -> None:
-    run = Online(study())
+    run = DitheredRun(study())
     run.ask(rows_of(n), dice(1), shuffle=shuffle)
     assert sorted(asked) == list(range(n))
     assert set(asked.values()) == {1}
@@ -63,7 +63,7 @@ def test_every_row_is_asked_once(asked: Counter[int], shuffle: bool, n: int) -> 
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_every_row_of_several_chunks_is_asked_once(asked: Counter[int], shuffle: bool) -> None:
     n = 2 * CHUNK + 17
-    run = Online(study())
+    run = DitheredRun(study())
     told: list[int] = []
     run.ask(rows_of(n), dice(1), shuffle=shuffle, progress=told.append)
     assert sorted(asked) == list(range(n))
@@ -72,7 +72,7 @@ def test_every_row_of_several_chunks_is_asked_once(asked: Counter[int], shuffle:
 
 
 def test_batches_ask_their_own_rows(asked: Counter[int]) -> None:
-    run, die = Online(study()), dice(1)
+    run, die = DitheredRun(study()), dice(1)
     for n in (100, 1, 0, 37):
         run.ask(rows_of(n), die)
     assert run.people == 138
@@ -84,7 +84,7 @@ def test_batches_ask_their_own_rows(asked: Counter[int]) -> None:
 def test_an_order_gone_on_with_asks_the_rest(asked: Counter[int], monkeypatch: pytest.MonkeyPatch) -> None:
     # as the search does: it takes the first people of an order, the recursion all others
     n, rows, die = 3000, rows_of(3000), dice(1)
-    pilot, run = Pilot((0.5,), 1, 2.0), Online(study())
+    pilot, run = Pilot((0.5,), 1, 2.0), DitheredRun(study())
     first: list[int] = []
     count = compare.count_above
 
@@ -105,17 +105,17 @@ def test_an_order_gone_on_with_asks_the_rest(asked: Counter[int], monkeypatch: p
 
 
 def test_a_person_has_words_of_their_own() -> None:
-    n, stride = 500, 3
+    n, step_length = 500, 3
     words: list[npt.NDArray[np.uint64]] = []
-    walk(rows_of(n), dice(1), False, stride, lambda _rows, _where, w: words.append(w.copy()))
-    assert np.concatenate(words).shape == (n, stride)
-    assert len(np.unique(np.concatenate(words))) == n * stride
-    assert np.array_equal(np.concatenate(words).ravel(), dice(1).words(n * stride))
+    walk(rows_of(n), dice(1), False, step_length, lambda _rows, _where, w: words.append(w.copy()))
+    assert np.concatenate(words).shape == (n, step_length)
+    assert len(np.unique(np.concatenate(words))) == n * step_length
+    assert np.array_equal(np.concatenate(words).ravel(), dice(1).words(n * step_length))
 
 
 def test_a_run_keeps_no_record() -> None:
     secret = 0.123456789
-    run = Online(study())
+    run = DitheredRun(study())
     run.ask(Rows(np.full((50, 1), secret), np.full(50, secret)), dice(1))
     assert not any(isinstance(value, Rows | persons.Persons) for value in vars(run).values())
     held = [part for part in vars(run).values() if isinstance(part, np.ndarray)]

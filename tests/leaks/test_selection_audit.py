@@ -65,7 +65,7 @@ def cruel_cases() -> Iterator[Case]:
 
 
 def float_loss(mechanism: Selection, case: Case) -> float:
-    first, second = mechanism.law(case.counts), mechanism.law(case.neighbour)
+    first, second = mechanism.distribution(case.counts), mechanism.distribution(case.neighbour)
     seen = (first > SEEN) & (second > SEEN)
     return float(np.abs(np.log(first[seen] / second[seen])).max())
 
@@ -133,8 +133,8 @@ class Overspent(NamedTuple):
     real: Selection
     epsilon: float
 
-    def law(self, counts: Counts) -> Floats:
-        return self.real.law(counts)
+    def distribution(self, counts: Counts) -> Floats:
+        return self.real.distribution(counts)
 
 
 def half_the_noise(size: int, order: int, cells: int, epsilon: float) -> Overspent:
@@ -194,9 +194,9 @@ def test_failure_bounds_every_edge_that_falls_short(make: Make) -> None:
     for epsilon in (0.3, 1.0, 6.0):
         for case in random_cases(round(100 * epsilon)):
             mechanism = make(case.size, case.order, len(case.counts), epsilon)
-            law = mechanism.law(case.counts)
+            distribution = mechanism.distribution(case.counts)
             # a level just above an edge has the scores of all lower cells at or below it, and no more
-            short, reached = np.cumsum(law)[:-1], np.cumsum(case.counts)[:-1]
+            short, reached = np.cumsum(distribution)[:-1], np.cumsum(case.counts)[:-1]
             bound = mechanism.failure(reached - case.order)
             assert (short <= bound * (1 + 1e-12)).all()
             nearest = min(nearest, float((bound / np.maximum(short, SEEN))[bound < 0.5].min(initial=np.inf)))
@@ -206,8 +206,8 @@ def test_failure_bounds_every_edge_that_falls_short(make: Make) -> None:
 def test_one_sided_noise_has_half_the_variance_of_two_sided_noise_of_the_same_budget() -> None:
     mechanism = sparse_vector(100, 90, 11, 1.0, split=0.5)
     places = np.arange(-400, 400)
-    law = np.diff(mechanism.failure(places), prepend=0.0)
-    variance = float((law * places**2).sum() - (law * places).sum() ** 2)
+    distribution = np.diff(mechanism.failure(places), prepend=0.0)
+    variance = float((distribution * places**2).sum() - (distribution * places).sum() ** 2)
     ratio = np.exp(-cost(mechanism.query))
     assert variance == pytest.approx(2 * ratio / (1 - ratio) ** 2, rel=1e-9)
     assert variance == pytest.approx((4 * ratio / (1 - ratio) ** 2) / 2, rel=1e-9)

@@ -40,7 +40,7 @@ def test_epsilon_is_exact_where_floats_are_not() -> None:
 
 
 def test_rows_of_the_law_sum_to_one() -> None:
-    assert channel((6, 3, 1), (2, 3, 5)).law.tolist() == [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]]
+    assert channel((6, 3, 1), (2, 3, 5)).distribution.tolist() == [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]]
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_rows_are_laws(budget: float, make: Callable[[float], Made]) -> None:
         assert all(w >= 0 for row in channel.weights for w in row)
         assert {sum(row) for row in channel.weights} == {channel.total}
         assert channel.total > 0
-        assert channel.law.sum(axis=1) == pytest.approx(1.0, abs=1e-15)
+        assert channel.distribution.sum(axis=1) == pytest.approx(1.0, abs=1e-15)
     for box, _ in structured(make(budget)):
         inside = box.inside * (box.low + box.extra)
         assert inside + (box.letters - box.inside) * box.low + box.spare == box.total
@@ -88,7 +88,7 @@ def test_rows_are_laws(budget: float, make: Callable[[float], Made]) -> None:
 def test_decoding_gives_the_vertices_back(budget: float, make: Callable[[float], Made]) -> None:
     for channel in matrices(make(budget)):
         size = 1 + float(np.abs(channel.table).max())
-        assert np.abs(channel.law @ channel.table - channel.vertices).max() <= 1e-9 * size
+        assert np.abs(channel.distribution @ channel.table - channel.vertices).max() <= 1e-9 * size
         # the table holds rounded floats: summed in fractions, its rounding is all that is left
         for row, vertex in zip(channel.weights, channel.vertices, strict=True):
             for axis in range(channel.table.shape[1]):
@@ -182,7 +182,7 @@ def test_the_sampler_has_the_law(budget: float, make: Callable[[float], Made]) -
             point, 0.0, moves(channel, 0.5), letters, room,
         )  # fmt: skip
         seen = np.bincount(letters, minlength=2)
-        expected = DRAWS * channel.law[symbol]
+        expected = DRAWS * channel.distribution[symbol]
         certain = expected == 0
         assert not seen[certain].any()
         statistic = float(np.sum((seen - expected)[~certain] ** 2 / expected[~certain]))

@@ -19,7 +19,7 @@ def test_moves_are_the_decoded_letters_less_their_target() -> None:
 
 def test_at_the_quantile_the_walk_has_no_drift() -> None:
     tau, channel = 0.7, binary(0.5)
-    above = channel.law[1] * (1 - tau) + channel.law[0] * tau
+    above = channel.distribution[1] * (1 - tau) + channel.distribution[0] * tau
     assert above @ moves(channel, tau) == pytest.approx(0.0, abs=1e-15)
 
 

@@ -10,18 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from scipy import special
-from sottovoce.inference.self_normalised.memory import Memory
 
 from sottovoce import server
+from sottovoce.inference.self_normalised.memory import Memory
 from sottovoce.protocol.randomised_response import binary, epsilon_of_rate
 from sottovoce.server.quantile import history
-from sottovoce.server.quantile.asking import Crowd
+from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.recursion import walk as sgd
 from sottovoce.server.quantile.recursion.schedule import elapsed
 from sottovoce.server.quantile.recursion.step_size import decay
-from sottovoce.server.quantile.recursion.study import SgdStudy
+from sottovoce.server.quantile.recursion.study import WalkStudy
 from sottovoce.server.quantile.solutions import staged_solution
-from sottovoce.server.quantile.staged import StagedStudy, talk
+from sottovoce.server.quantile.staged import StagedStudy, staged_protocol
 from sottovoce.sim.randomness import dice
 
 SHARES, RATES, SITES = np.array([0.2, 0.3, 0.5]), np.array([0.3, 0.5, 0.9]), 3
@@ -46,19 +46,19 @@ def walk(order: Sequence[int]) -> Subject:
     sites = list(order)
     channels = tuple(binary(epsilon_of_rate(float(RATES[k]))) for k in sites)
     rounds = elapsed("every:4", 80)
-    study = SgdStudy(np.full(SITES, 0.3), SHARES[sites], channels, np.full(SITES, 80), rounds, 0.2, decay(RATES))
+    study = WalkStudy(np.full(SITES, 0.3), SHARES[sites], channels, np.full(SITES, 80), rounds, 0.2, decay(RATES))
 
-    def reply(state: sgd.SgdState) -> list[bytes]:
+    def reply(state: sgd.WalkState) -> list[bytes]:
         sources = dice(state.round).split(SITES)
         return [
             (sources[k].words(asked.counts[0]) >> np.uint64(63)).astype(np.uint8).tobytes()
             for k, asked in zip(sites, sgd.query(study, state), strict=True)
         ]
 
-    def back(kept: Any) -> sgd.SgdState:
+    def back(kept: Any) -> sgd.WalkState:
         number, iteration, points, clock, memory, sums, origin, slope = kept
         floats, counts = np.array(points), np.array(clock, dtype=np.int64)
-        return sgd.SgdState(number, iteration, floats, counts, Memory(*memory), np.array(sums), origin, slope)
+        return sgd.WalkState(number, iteration, floats, counts, Memory(*memory), np.array(sums), origin, slope)
 
     return Subject(
         study,
@@ -75,11 +75,11 @@ def walk(order: Sequence[int]) -> Subject:
 
 def conversation(order: Sequence[int], records: int = 20_000) -> Subject:
     sites = list(order)
-    crowd = Crowd(SHARES[sites], RATES[sites], np.full(SITES, records))
+    crowd = SiteProfile(SHARES[sites], RATES[sites], np.full(SITES, records))
     study = StagedStudy(0.7, crowd, bounds=(-20.0, 20.0))
 
     def start() -> Any:
-        return talk(study)
+        return staged_protocol(study)
 
     def reply(state: history.History) -> Any:
         asked = history.query(start, state)
@@ -122,7 +122,9 @@ CASES: dict[str, Callable[[Sequence[int]], Subject]] = {
     "quantile.history": conversation,
     "quantile.history-pairs": scarce,
 }
-ONE_PERSON = {"regression.liu_hu.step"}  # a person a step: replayed bit for bit in tests/local/regression/test_liu_hu.py
+ONE_PERSON = {
+    "regression.liu_hu.step"
+}  # a person a step: replayed bit for bit in tests/local/regression/test_liu_hu.py
 every = pytest.mark.parametrize("make", CASES.values(), ids=CASES)
 
 

@@ -11,7 +11,7 @@ from benchmarks.conformal_cells import (
     OTHERS,
     REAL,
     TUNED,
-    Measured,
+    SiteEstimate,
     measure,
     named_cells,
     other_cells,
@@ -24,7 +24,7 @@ from scipy.special import ndtri
 
 from sottovoce_papers.simulation.conformal.data_sets import absent, data_folder
 from sottovoce_papers.simulation.conformal.repeat import Setting, repeat
-from sottovoce_papers.simulation.conformal.score_laws import score_law
+from sottovoce_papers.simulation.conformal.score_distributions import score_law
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +37,7 @@ def lowest(tried: int) -> float:
     return float(ndtri(FALSE_ALARM / tried))
 
 
-def too_low(found: list[Measured]) -> list[str]:
+def too_low(found: list[SiteEstimate]) -> list[str]:
     """Name the cells that cannot have the coverage that was promised."""
     return [each.cell.name for each in found if each.z < lowest(len(found))]
 
@@ -68,7 +68,7 @@ def test_ten_sites_of_a_hundred_scores_stray_little(statistics: int, most: float
     assert abs(found.spread / choice.spread - 1) < errors * 1.1 / np.sqrt(2 * 40_000)
 
 
-def check_named(found: list[Measured]) -> None:
+def check_named(found: list[SiteEstimate]) -> None:
     """Hold the default mechanism to .90 - .92 at epsilon 1, 5 and 10, and never below .90 at .5 either."""
     assert all(each.found is not None for each in found)
     assert too_low(found) == []

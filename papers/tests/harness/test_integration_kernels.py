@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from sottovoce.inference.common.measured import Measured
+from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.integration import paper_weights
 from sottovoce.inference.self_normalised import memory as self_normalised
 from sottovoce.protocol.randomised_response import epsilon_of_rate
@@ -32,7 +32,7 @@ def test_weights_are_those_of_one_replication_at_a_time(method: str) -> None:
     target, *sources = (Replicated(*pair) for pair in zip(estimates, variances, strict=True))
     found = weigh(method, target, sources, 5_000)
     for r in range(6):
-        own, *others = (Measured(estimates[k, r], math.sqrt(variances[k, r]), 9) for k in range(4))
+        own, *others = (SiteEstimate(estimates[k, r], math.sqrt(variances[k, r]), 9) for k in range(4))
         for variance, half in (("printed", found.printed[r]), ("theorem", found.theorem[r])):
             one = paper_weights.combine(NAMES[method], own, others, 0.95, records=5_000, variance=variance)
             assert found.estimates[r] == pytest.approx(one.estimate)

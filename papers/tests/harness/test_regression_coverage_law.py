@@ -62,9 +62,9 @@ def test_moments_are_those_of_the_recursion_step_by_step() -> None:
 def test_simulated_averages_have_the_predicted_mean_and_spread(cell: Cell) -> None:
     n, runs = 600, 150
     found = replicate(cell, (n,), runs, seed=5, normaliser=False, threads=1).deviations[:, 0]
-    law = stretches(cell, [n])[0]
-    spread = np.sqrt(np.diag(law.noise)[cell.p + 1 :]) / n
-    assert np.abs(found.mean(0) - law.total / n).max() < LOOSE * spread.max() / math.sqrt(runs)
+    distribution = stretches(cell, [n])[0]
+    spread = np.sqrt(np.diag(distribution.noise)[cell.p + 1 :]) / n
+    assert np.abs(found.mean(0) - distribution.total / n).max() < LOOSE * spread.max() / math.sqrt(runs)
     assert found.std(0) == pytest.approx(spread, rel=LOOSE / math.sqrt(2 * runs))
 
 

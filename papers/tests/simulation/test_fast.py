@@ -5,15 +5,15 @@ import numpy as np
 from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd
 from sottovoce.server.quantile.recursion.graph import metropolis, ring
-from sottovoce.server.quantile.recursion.study import SgdStudy
-from sottovoce.server.quantile.recursion.walk import SgdState
+from sottovoce.server.quantile.recursion.study import WalkStudy
+from sottovoce.server.quantile.recursion.walk import WalkState
 from sottovoce_papers.simulation.fast import Cell, replicate
 from sottovoce_papers.simulation.populations import hete_d, homogeneous, population
 
 NORMAL = homogeneous(population("normal"), 4)
 
 
-def point(study: SgdStudy, state: SgdState) -> float:
+def point(study: WalkStudy, state: WalkState) -> float:
     return regression_root.estimate(study, state).point
 
 

@@ -2,9 +2,9 @@ import os
 
 import numpy as np
 import pytest
-from sottovoce.inference.self_normalised.memory import average, variance
 
 from sottovoce.inference.self_normalised import memory as self_normalised
+from sottovoce.inference.self_normalised.memory import average, variance
 from sottovoce.server.quantile.recursion.schedule import elapsed
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation import fast

@@ -26,39 +26,41 @@ LAWS += [
 LEVELS = np.array([0.01, 0.2, 0.5, 0.75, 0.99])
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-def test_quantile_inverts_the_distribution_function(law: Population) -> None:
-    assert np.allclose(law.cdf(law.quantile(LEVELS)), LEVELS, atol=1e-9)
+@pytest.mark.parametrize("distribution", LAWS, ids=lambda distribution: distribution.name)
+def test_quantile_inverts_the_distribution_function(distribution: Population) -> None:
+    assert np.allclose(distribution.cdf(distribution.quantile(LEVELS)), LEVELS, atol=1e-9)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-def test_density_is_the_derivative(law: Population) -> None:
-    at = law.quantile(LEVELS)
-    h = 1e-5 * float(law.quantile(0.75) - law.quantile(0.25))
-    assert np.allclose(law.density(at), (law.cdf(at + h) - law.cdf(at - h)) / (2 * h), rtol=1e-4)
+@pytest.mark.parametrize("distribution", LAWS, ids=lambda distribution: distribution.name)
+def test_density_is_the_derivative(distribution: Population) -> None:
+    at = distribution.quantile(LEVELS)
+    h = 1e-5 * float(distribution.quantile(0.75) - distribution.quantile(0.25))
+    assert np.allclose(
+        distribution.density(at), (distribution.cdf(at + h) - distribution.cdf(at - h)) / (2 * h), rtol=1e-4
+    )
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-def test_samples_follow_the_law(law: Population) -> None:
+@pytest.mark.parametrize("distribution", LAWS, ids=lambda distribution: distribution.name)
+def test_samples_follow_the_law(distribution: Population) -> None:
     """Kolmogorov-Smirnov: sqrt(n) D passes 2.7 by chance with probability 2 exp(-2 2.7^2) < 1e-6."""
-    u = np.sort(law.cdf(law.sample(dice(8).generator(), 4000)))
+    u = np.sort(distribution.cdf(distribution.sample(dice(8).generator(), 4000)))
     grid = np.arange(1, 4001) / 4000
     assert np.sqrt(4000) * max(np.max(grid - u), np.max(u - grid + 1 / 4000)) < 2.7
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-def test_far_out_nothing_warns(law: Population) -> None:
+@pytest.mark.parametrize("distribution", LAWS, ids=lambda distribution: distribution.name)
+def test_far_out_nothing_warns(distribution: Population) -> None:
     far = np.array([-1e3, -1.0, 0.0])
-    assert np.all((law.cdf(far) >= 0) & (law.cdf(far) <= 1))
-    assert np.all(law.density(far) >= 0)
+    assert np.all((distribution.cdf(far) >= 0) & (distribution.cdf(far) <= 1))
+    assert np.all(distribution.density(far) >= 0)
 
 
 def test_rounded_values_lie_on_the_grid_with_their_mass() -> None:
-    law = rounded(population("normal"), 0.5)
-    values = law.sample(dice(3).generator(), 100)
+    distribution = rounded(population("normal"), 0.5)
+    values = distribution.sample(dice(3).generator(), 100)
     assert np.all(values * 2 == np.round(values * 2))
     plain = population("normal")
-    assert law.cdf(0.5) == law.cdf(0.7) == plain.cdf(0.75)
+    assert distribution.cdf(0.5) == distribution.cdf(0.7) == plain.cdf(0.75)
 
 
 def test_settings_of_the_paper() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from sottovoce.core.errors import BadInput, Lost
+from sottovoce.core.errors import BadInput, SearchFailed
 
 # The sentences are written for callers of functions: say the option instead of the parameter.
 _OPTIONS = {
@@ -40,9 +40,9 @@ def plain_errors() -> Iterator[None]:
     """Turn an error of the input into one sentence and exit code 2, without a traceback."""
     try:
         yield
-    except (BadInput, Lost) as error:
+    except (BadInput, SearchFailed) as error:
         text = in_options(str(error)).replace("\n", " ")
-        if isinstance(error, Lost) and "spent" not in text:
+        if isinstance(error, SearchFailed) and "spent" not in text:
             text = f"{text.rstrip('.')} (the records that answered are spent)."
         typer.echo(f"sottovoce: {text}", err=True)
         raise typer.Exit(2) from None

@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, uint32, uint64
 
-from sottovoce.core.random_source import Dice
+from sottovoce.core.random_source import RandomSource
 
 ROUNDS = 8
 Key = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.uint64]
 
 
-def order_key(dice: Dice) -> Key:
+def order_key(dice: RandomSource) -> Key:
     """Draw the round keys of a random order."""
     return dice.words(ROUNDS // 2).view(np.uint32).copy()
 

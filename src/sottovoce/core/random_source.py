@@ -9,7 +9,7 @@ import numpy.typing as npt
 Words = npt.NDArray[np.uint64]
 
 
-class Dice(Protocol):
+class RandomSource(Protocol):
     """A source of independent uniform 64-bit words; ``private`` is True only for the operating system's."""
 
     @property
@@ -23,7 +23,7 @@ class Dice(Protocol):
         """Return ``n`` independent sources."""
 
 
-class SystemDice:
+class SystemEntropy:
     """Words from the operating system's generator."""
 
     private = True
@@ -32,6 +32,6 @@ class SystemDice:
         """Return ``n`` fresh words."""
         return np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
 
-    def split(self, n: int) -> "list[SystemDice]":
+    def split(self, n: int) -> "list[SystemEntropy]":
         """Return ``n`` sources; the system's words are independent anyway."""
         return [self] * n

@@ -2,7 +2,7 @@
 
 Row ``j`` of ``weights`` says on how many faces of a die with ``total`` faces symbol ``j`` is sent as each letter.
 Epsilon follows from these integers alone, in exact arithmetic; the decoding ``table`` makes the gradient unbiased:
-``law @ table == vertices``.
+``distribution @ table == vertices``.
 """
 
 import math
@@ -58,7 +58,7 @@ class Channel:
         return math.inf if ratio is None else logarithm(ratio)
 
     @property
-    def law(self) -> Floats:
+    def distribution(self) -> Floats:
         """Return the probabilities of the letters given each symbol."""
         return np.array([[float(Fraction(w, self.total)) for w in row] for row in self.weights])
 

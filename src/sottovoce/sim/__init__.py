@@ -1,5 +1,5 @@
 """Everything seeded; may see raw data; nothing made here is private."""
 
-from sottovoce.sim.randomness import SeededDice, dice
+from sottovoce.sim.randomness import SeededSource, dice
 
-__all__ = ["SeededDice", "dice"]
+__all__ = ["SeededSource", "dice"]

@@ -5,7 +5,7 @@ import numpy as np
 from sottovoce.core.random_source import Words
 
 
-class SeededDice:
+class SeededSource:
     """Reproducible words; never private."""
 
     private = False
@@ -19,16 +19,16 @@ class SeededDice:
         words: Words = self._source.random_raw(n)
         return words
 
-    def split(self, n: int) -> "list[SeededDice]":
+    def split(self, n: int) -> "list[SeededSource]":
         """Return ``n`` independent sources."""
-        return [SeededDice(child) for child in self._sequence.spawn(n)]
+        return [SeededSource(child) for child in self._sequence.spawn(n)]
 
     def generator(self) -> np.random.Generator:
         """Return a numpy generator on an independent stream, to draw populations."""
         return np.random.Generator(np.random.PCG64DXSM(self._sequence.spawn(1)[0]))
 
 
-def dice(seed: int) -> SeededDice:
+def dice(seed: int) -> SeededSource:
     """Return seeded dice, for simulation and tests only.
 
     Examples
@@ -36,4 +36,4 @@ def dice(seed: int) -> SeededDice:
     >>> int(dice(7).words(2)[1]) == int(dice(7).words(2)[1])
     True
     """
-    return SeededDice(seed)
+    return SeededSource(seed)

@@ -151,7 +151,7 @@ def test_a_grid_below_all_scores_gives_the_whole_line_and_no_warning(score: str)
 
 def test_too_few_records_are_refused_with_the_number_needed() -> None:
     model = fitted()
-    with pytest.raises(sv.Refused, match="at least 9 are needed"):
+    with pytest.raises(sv.Infeasible, match="at least 9 are needed"):
         model.conformalize({"tiny": (X[100:104], Y[100:104])})
     assert not hasattr(model, "threshold_")
 

@@ -27,7 +27,7 @@ def test_one_site_is_split_conformal(n: int, alpha: float) -> None:
     values = np.arange(1.0, n + 1) + 0.5
     order = math.ceil((1 - alpha) * (n + 1) * (1 - 1e-12))
     if order > n:
-        with pytest.raises(sv.Refused, match="at least"):
+        with pytest.raises(sv.Infeasible, match="at least"):
             sv.conformal_threshold([values], alpha)
         return
     t = sv.conformal_threshold([values], alpha)
@@ -52,13 +52,13 @@ def test_as_many_scores_as_are_said_to_be_needed_are_enough_and_one_less_is_not(
     alpha: float, delta: float | None
 ) -> None:
     promise: dict[str, Any] = {} if delta is None else {"guarantee": "training-conditional", "delta": delta}
-    with pytest.raises(sv.Refused) as refused:
+    with pytest.raises(sv.Infeasible) as refused:
         sv.conformal_threshold([[1.0], [2.0]], alpha, **promise)
     needed = int(str(refused.value).split("at least ")[1].split(" ")[0].replace(",", ""))
     values = np.arange(float(needed))
     for parts in (1, 2):
         assert math.isfinite(sv.conformal_threshold(np.array_split(values, parts), alpha, **promise).value)
-        with pytest.raises(sv.Refused, match=f"at least {needed:,} are needed"):
+        with pytest.raises(sv.Infeasible, match=f"at least {needed:,} are needed"):
             sv.conformal_threshold(np.array_split(values[1:], parts), alpha, **promise)
 
 
@@ -89,7 +89,7 @@ def test_a_site_smaller_than_the_order_asked_answers_infinity_and_is_named() -> 
     t = sv.conformal_threshold({"tiny": [1.0, 2.0], "large": np.arange(500.0)}, rule="paper")
     assert "so the answer is infinity: 'tiny' (2 scores, asked for order 3)" in t.warnings[0]
     assert math.isfinite(t.value)
-    with pytest.raises(sv.Refused, match="finds no finite set"):
+    with pytest.raises(sv.Infeasible, match="finds no finite set"):
         sv.conformal_threshold({"a": [1.0] * 5, "b": [2.0] * 6}, 0.1, rule="paper")
 
 

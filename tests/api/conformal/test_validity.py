@@ -49,7 +49,7 @@ def every_law(mechanism: str, size: int, order: int, cells: int, epsilon: float)
         last = np.cumsum(counts, axis=1) >= order
         return counts, ways, np.diff(last.astype(float), axis=1, prepend=0.0)
     made = selection(mechanism, size, order, cells, epsilon)
-    return counts, ways, np.array([made.law(row) for row in counts])
+    return counts, ways, np.array([made.distribution(row) for row in counts])
 
 
 def answers(facts: list[SiteFacts], made: Plan, mechanism: str, levels: Floats) -> Floats:
@@ -58,16 +58,16 @@ def answers(facts: list[SiteFacts], made: Plan, mechanism: str, levels: Floats) 
     mass = np.diff(np.concatenate([[0.0], levels, [1.0]]))
     total = sum(made.votes)
     # votes at or below each cell, site after site: law[cell, votes]
-    law = np.zeros((cells, total + 1))
-    law[:, 0] = 1.0
+    distribution = np.zeros((cells, total + 1))
+    distribution[:, 0] = 1.0
     for fact, (order,), votes in zip(facts, made.orders, made.votes, strict=True):
-        counts, ways, laws = every_law(mechanism, fact.size, order, cells, fact.epsilon)
-        chance = (ways * np.prod(mass**counts, axis=1)) @ laws
+        counts, ways, distributions = every_law(mechanism, fact.size, order, cells, fact.epsilon)
+        chance = (ways * np.prod(mass**counts, axis=1)) @ distributions
         reached = np.cumsum(chance)[:, None]
-        shifted = np.zeros_like(law)
-        shifted[:, votes:] = law[:, : total + 1 - votes]
-        law = (1 - reached) * law + reached * shifted
-    at_most = law[:, made.choice.rank :].sum(axis=1)  # as many votes as the rank at or below the cell
+        shifted = np.zeros_like(distribution)
+        shifted[:, votes:] = distribution[:, : total + 1 - votes]
+        distribution = (1 - reached) * distribution + reached * shifted
+    at_most = distribution[:, made.choice.rank :].sum(axis=1)  # as many votes as the rank at or below the cell
     return np.diff(at_most, prepend=0.0)
 
 

@@ -18,7 +18,7 @@ from sottovoce.core.random_source import Words
 from sottovoce.inference.integration.paper_weights import METHODS as PAPER
 from sottovoce.server.integration.result import IntegratedResult
 from sottovoce.server.integration.settings import METHODS
-from sottovoce.sim.randomness import SeededDice, dice
+from sottovoce.sim.randomness import SeededSource, dice
 
 compiled = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="whole studies take minutes when not compiled"
@@ -200,7 +200,7 @@ class Dealt:
 
     private = False
 
-    def __init__(self, parts: list[SeededDice]) -> None:
+    def __init__(self, parts: list[SeededSource]) -> None:
         self._parts = parts
 
     def words(self, n: int) -> Words:

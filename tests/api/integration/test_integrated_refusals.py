@@ -10,7 +10,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.client.quantile.site import Site
-from sottovoce.core.errors import BadInput, Refused
+from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.sim.randomness import dice
 
 DRAWS = dice(43).generator()
@@ -92,9 +92,9 @@ def test_no_records_or_one(values: Any) -> None:
 
 def test_too_few_records_and_how_many_are_needed() -> None:
     few = r"has too few records: the 0.5 quantile needs about [\d,]+ records .* and there are 300"
-    refused("^the target " + few, Refused, target=FEW)
-    refused("^the target 'ours' " + few, Refused, target={"ours": FEW})
-    refused("^source 'north' " + few, Refused, sources={"north": FEW})
+    refused("^the target " + few, Infeasible, target=FEW)
+    refused("^the target 'ours' " + few, Infeasible, target={"ours": FEW})
+    refused("^source 'north' " + few, Infeasible, sources={"north": FEW})
     open_ones = {"target": 2.0, "north": math.inf}
     refused("^source 'north' has 5 records, .* needs 6", sources={"north": FEW[:5]}, epsilon=open_ones)
     refused("^source 'north' has 7 records, .* needs 8", sources={"north": FEW[:7]}, epsilon=open_ones, level=0.99)

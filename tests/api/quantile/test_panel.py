@@ -173,5 +173,5 @@ def test_limits_and_bounds_do_not_get_in_each_others_way() -> None:
 
 
 def test_thinned_records_are_judged_by_what_is_left() -> None:
-    with pytest.raises(sv.Refused, match="there are 3,000"):
+    with pytest.raises(sv.Infeasible, match="there are 3,000"):
         prepare([NORTH], 0.2, 1.0, thinned=0.1)

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sottovoce.inference.self_normalised.critical_values import critical_value
 
 import sottovoce as sv
 from sottovoce.client.quantile.site import Site
+from sottovoce.inference.self_normalised.critical_values import critical_value
 from sottovoce.sim.randomness import dice
 
 pytestmark = pytest.mark.skipif(

@@ -229,7 +229,7 @@ def test_a_tree_needs_everybody_at_once() -> None:
 def test_an_interval_that_cannot_be_given_says_how_many_people_it_takes() -> None:
     model = PrivateQuantileRegressor(**GUESSES, epsilon=0.5, randomness=sv.sim.dice(1)).fit(*people())
     for ask in (model.confidence_interval, model.ellipsoid, lambda: model.test([0, 1, 0])):
-        with pytest.raises(sv.Refused, match=r"needs about [\d,]+"):
+        with pytest.raises(sv.Infeasible, match=r"needs about [\d,]+"):
             ask()
     with pytest.raises(sv.BadInput, match="strictly between 0 and 1"):
         model.confidence_interval(95)

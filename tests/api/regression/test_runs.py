@@ -49,9 +49,9 @@ def test_while_the_search_goes_on_there_is_no_estimate() -> None:
     assert np.isnan(model.coef_).all()
     assert model.n_reports_ == 100
     assert "that search is not over" in model.summary()
-    with pytest.raises(sv.Refused, match="100 people were asked for location and scale"):
+    with pytest.raises(sv.Infeasible, match="100 people were asked for location and scale"):
         model.confidence_interval()
-    with pytest.raises(sv.Refused, match="not over"):
+    with pytest.raises(sv.Infeasible, match="not over"):
         model.ellipsoid()
     model.partial_fit(features[100:], response[100:])
     assert np.isfinite(model.coef_).all()
@@ -65,10 +65,10 @@ def test_a_guess_that_is_given_is_kept() -> None:
 
 
 def test_a_search_that_does_not_end_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(sv.Refused, match="location and scale"):
+    with pytest.raises(sv.Infeasible, match="location and scale"):
         regressor(epsilon=2.0).fit(*people(100))
     monkeypatch.setattr("sottovoce.server.regression.gate.SPARE", 0.0)
-    with pytest.raises(sv.Lost, match="asked all 100 people and did not end"):
+    with pytest.raises(sv.SearchFailed, match="asked all 100 people and did not end"):
         regressor(epsilon=2.0).fit(*people(100))
 
 

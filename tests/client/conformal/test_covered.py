@@ -23,8 +23,8 @@ def test_the_noise_is_two_sided_geometric() -> None:
     dice = sv.sim.dice(3)
     steps = np.array([noisy_covered(SCORES, 2.0, noise, dice) - 3 for _ in range(n)])
     edges = range(-6, 7)
-    law = [noise.fall ** abs(k) * (1 - noise.fall) / (1 + noise.fall) for k in edges]
-    expected = np.array([*law, 1 - sum(law)]) * n
+    distribution = [noise.fall ** abs(k) * (1 - noise.fall) / (1 + noise.fall) for k in edges]
+    expected = np.array([*distribution, 1 - sum(distribution)]) * n
     seen = np.array([*(np.sum(steps == k) for k in edges), np.sum(np.abs(steps) > 6)])
     # chi-square with 13 degrees of freedom exceeds 54 with probability 6e-7
     assert float(np.sum((seen - expected) ** 2 / expected)) < 54

@@ -26,10 +26,10 @@ SITES = (
 )
 
 
-def surprise(found: Counts, law: Floats) -> tuple[float, int]:
+def surprise(found: Counts, distribution: Floats) -> tuple[float, int]:
     """Return the chi-square statistic and its degrees of freedom, with rare cells taken together."""
-    expected, order = law * found.sum(), np.argsort(law)
-    groups = np.minimum(np.cumsum(expected[order]) // 8, np.arange(len(law)))
+    expected, order = distribution * found.sum(), np.argsort(distribution)
+    groups = np.minimum(np.cumsum(expected[order]) // 8, np.arange(len(distribution)))
     sums = [np.bincount(np.unique(groups, return_inverse=True)[1], weights=w[order]) for w in (found, expected)]
     return float(((sums[0] - sums[1]) ** 2 / sums[1]).sum()), len(sums[0]) - 1
 
@@ -39,11 +39,11 @@ def test_draws_have_the_law(make: Callable[..., SparseVector | Weighted], site: 
     counts, source = SITES[site], dice(100 + site)
     mechanism = make(50, 45, 7, epsilon)
     found = np.bincount([draw(mechanism, counts, source) for _ in range(DRAWS)], minlength=7)
-    statistic, freedom = surprise(found, mechanism.law(counts))
+    statistic, freedom = surprise(found, mechanism.distribution(counts))
     assert freedom >= 1
     assert statistic < chdtri(freedom, FALSE_ALARM)
     # the same draws against the law of a site with other scores: the test has power
-    other, freedom = surprise(found, mechanism.law(SITES[site - 1]))
+    other, freedom = surprise(found, mechanism.distribution(SITES[site - 1]))
     assert other > chdtri(freedom, FALSE_ALARM)
 
 

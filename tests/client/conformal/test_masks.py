@@ -8,11 +8,11 @@ from scipy import special
 
 from sottovoce.client.conformal.masks import masked
 from sottovoce.client.conformal.shares import Vector
-from sottovoce.sim.randomness import SeededDice, dice
+from sottovoce.sim.randomness import SeededSource, dice
 
 
 def all_masked(vectors: list[Vector], seed: int = 0) -> list[Vector]:
-    def shared(place: int) -> dict[int, SeededDice]:
+    def shared(place: int) -> dict[int, SeededSource]:
         others = (other for other in range(len(vectors)) if other != place)
         return {other: dice(seed + 1_000 * min(place, other) + max(place, other)) for other in others}
 

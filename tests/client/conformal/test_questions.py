@@ -60,7 +60,7 @@ def test_the_budget_is_the_binary_channels() -> None:
 
 def test_answers_have_the_law_of_the_channel() -> None:
     # 5 standard deviations: a false alarm of 6e-7
-    flip = binary(1.0).law[0, 1]
+    flip = binary(1.0).distribution[0, 1]
     ones = answer_above(site_of(8_000), [-1.0, 50_000.0]).ones
     for found, chance in zip(ones, (1 - flip, flip), strict=True):
         assert abs(found - 4_000 * chance) < 5 * math.sqrt(4_000 * flip * (1 - flip))

@@ -21,11 +21,11 @@ def test_draws_have_the_law(epsilon: float, sites: int) -> None:
     noise, draws = polya(epsilon, sites), 6_000
     steps = [float(noise.ratio) * above / below for above, below in map(noise.odds, range(400))]
     weights = np.cumprod([1.0, *steps])
-    law = weights / weights.sum()
-    cut = max(1, int(np.searchsorted(-law * draws, -10.0)))  # the tail is one class
+    distribution = weights / weights.sum()
+    cut = max(1, int(np.searchsorted(-distribution * draws, -10.0)))  # the tail is one class
     drawn = np.minimum(draw_polya(noise, draws, dice(11)), cut)
     observed = np.bincount(drawn, minlength=cut + 1)
-    expected = draws * np.append(law[:cut], law[cut:].sum())
+    expected = draws * np.append(distribution[:cut], distribution[cut:].sum())
     chi_square = float(np.sum((observed - expected) ** 2 / expected))
     assert special.chdtrc(cut, chi_square) > FALSE_ALARM
 

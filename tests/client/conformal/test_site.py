@@ -11,7 +11,7 @@ import pytest
 from sottovoce.client.conformal.site import CalibrationSite, Query
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import SystemDice
+from sottovoce.core.random_source import SystemEntropy
 from sottovoce.protocol.calibration import CellQuery, CellReport, OrderQuery, OrderReport
 from sottovoce.protocol.selection.named import SELECTIONS, selection
 from sottovoce.sim.randomness import dice
@@ -37,9 +37,9 @@ def test_a_cell_of_a_private_site_has_the_law_of_the_mechanism(name: str) -> Non
     drawn = [site(seed=seed).answer(query) for seed in range(400)]
     assert all(isinstance(report, CellReport) for report in drawn)
     found = np.bincount([report.cell for report in drawn if isinstance(report, CellReport)], minlength=4)
-    law = selection(name, 100, 90, 4, 1.0).law(np.array([25, 50, 25, 0]))
+    distribution = selection(name, 100, 90, 4, 1.0).distribution(np.array([25, 50, 25, 0]))
     # Hoeffding, over four cells: false alarm 1e-6
-    assert np.abs(found / 400 - law).max() < math.sqrt(math.log(2 * 4 / 1e-6) / (2 * 400))
+    assert np.abs(found / 400 - distribution).max() < math.sqrt(math.log(2 * 4 / 1e-6) / (2 * 400))
 
 
 def test_the_same_query_gets_the_same_message_and_no_other_gets_any() -> None:
@@ -158,12 +158,12 @@ def test_a_site_shows_nothing_and_cannot_be_copied() -> None:
 
 def test_without_dice_it_is_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[int] = []
-    words = SystemDice.words
+    words = SystemEntropy.words
 
-    def counted(self: SystemDice, n: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    def counted(self: SystemEntropy, n: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
         drawn.append(n)
         return words(self, n)
 
-    monkeypatch.setattr(SystemDice, "words", counted)
+    monkeypatch.setattr(SystemEntropy, "words", counted)
     CalibrationSite(Records(SECRETS.copy()), 1.0).answer(CELL)
     assert drawn

@@ -11,7 +11,7 @@ from sottovoce.client.quantile import site as module
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import SystemDice
+from sottovoce.core.random_source import SystemEntropy
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.messages import Query, Study
 from sottovoce.protocol.randomised_response import binary
@@ -93,7 +93,7 @@ def test_what_is_left_can_be_handed_over_once() -> None:
 def test_private_needs_the_systems_dice_and_a_finite_budget() -> None:
     records = Records(np.arange(5.0))
     assert Site(records, Study(0.5, 1.0)).private
-    assert Site(records, Study(0.5, 1.0), SystemDice()).private
+    assert Site(records, Study(0.5, 1.0), SystemEntropy()).private
     assert not Site(records, Study(0.5, 1.0), dice(1)).private
     assert not Site(records, Study(0.5, math.inf)).private
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from scipy import special
 
-from sottovoce.client.regression.randomize_row import face_of, rounded, show, speak
+from sottovoce.client.regression.randomize_row import face_of, randomize_row, rounded, show
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.regression.block_tables import INSIDE, Tables, tables_of
 from sottovoce.protocol.regression.blocks import Block, RegressionChannel
@@ -67,7 +67,7 @@ def letter(
     slopes = np.array([*chosen, 0], dtype=np.int64)
     features = np.ascontiguousarray(FEATURES[:, :p])
     return int(
-        speak(plan, faces, steps, score, radius, block, slopes, features, RESPONSE, who, points, 0, words, i)
+        randomize_row(plan, faces, steps, score, radius, block, slopes, features, RESPONSE, who, points, 0, words, i)
     )  # fmt: skip
 
 
@@ -83,14 +83,14 @@ def face(channel: RegressionChannel, who: int) -> int:
 
 def law_of(channel: RegressionChannel, block: int, chosen: list[int], who: int) -> Floats:
     """The law that the integers of the channel give this record, rounding included."""
-    law, at = channel.blocks[block].channel, face(channel, who)
-    if isinstance(law, BoxChannel):
-        rows, positions = law.matrix(), law.positions
-        scale = 1.0 if law.kinds > 1 else float(channel.faces(0)[at]) / channel.radius
-        first = at if law.kinds > 1 else 0
+    distribution, at = channel.blocks[block].channel, face(channel, who)
+    if isinstance(distribution, BoxChannel):
+        rows, positions = distribution.matrix(), distribution.positions
+        scale = 1.0 if distribution.kinds > 1 else float(channel.faces(0)[at]) / channel.radius
+        first = at if distribution.kinds > 1 else 0
     else:
-        assert isinstance(law, Channel)
-        rows, positions, scale, first = law.weights, len(law.weights) // 2, 1.0, at
+        assert isinstance(distribution, Channel)
+        rows, positions, scale, first = distribution.weights, len(distribution.weights) // 2, 1.0, at
     spots = [0.5 * (scale * FEATURES[who, j - 1] + 1) * (positions - 1) for j in chosen]
     total = np.zeros(len(rows[0]))
     for place in product(range(positions), repeat=len(chosen)):
@@ -147,11 +147,11 @@ def test_below_the_common_faces_no_record_speaks(name: str, block: int) -> None:
 def test_at_epsilon_zero_letters_do_not_depend_on_the_record(name: str, block: int) -> None:
     channel = CHANNELS[name](1.0)
     tables, chosen = tables_of(channel), chosen_of(channel, block)
-    law = channel.blocks[block].channel
+    distribution = channel.blocks[block].channel
     faces, steps = tables.faces.copy(), tables.steps.copy()
-    if isinstance(law, BoxChannel):
-        low = FACES // law.letters
-        faces[block] = (low, low * law.letters, 0, 0)
+    if isinstance(distribution, BoxChannel):
+        low = FACES // distribution.letters
+        faces[block] = (low, low * distribution.letters, 0, 0)
     else:
         steps[block, 0] += steps[block, 1]
         steps[block, 1:] = 0
@@ -186,11 +186,11 @@ def test_every_face_of_a_matrix_is_dealt_out() -> None:
     channel = pair(1.0)
     tables = tables_of(channel)
     common = int(tables.steps[0, 0, -1])
-    law = channel.blocks[0].channel
-    assert isinstance(law, Channel)
+    distribution = channel.blocks[0].channel
+    assert isinstance(distribution, Channel)
     # record 1 lies at z = 1, at or below the fit: the last symbol; it speaks from the first face that is not common
-    lows = [min(column) for column in zip(*law.weights, strict=True)]
-    own = [w - low for w, low in zip(law.weights[-1], lows, strict=True)]
+    lows = [min(column) for column in zip(*distribution.weights, strict=True)]
+    own = [w - low for w, low in zip(distribution.weights[-1], lows, strict=True)]
     first, last = (next(i for i in order if own[i]) for order in (range(len(own)), range(len(own) - 1, -1, -1)))
     of_all = next(i for i in range(len(own) - 1, -1, -1) if lows[i])
     assert first != of_all

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sottovoce.client.regression.randomize_row import speak_product
+from sottovoce.client.regression.randomize_row import randomize_product
 from sottovoce.protocol.exact import within
 from sottovoce.protocol.regression.block_tables import COMMON, INSIDE, LOW, tables_of
 from sottovoce.protocol.regression.box import box
@@ -29,7 +29,7 @@ def test_a_bit_about_a_product_is_right_on_average(epsilon: float, first: int, s
         bits = []
         for e in even[:: 1 if die >= common else 100]:
             words = np.array([[0, e, die << 2]], dtype=np.uint64)
-            bits.append(speak_product(tables.faces, block, FEATURES, 0, first, second, words, 0))
+            bits.append(randomize_product(tables.faces, block, FEATURES, 0, first, second, words, 0))
         wanted = (x[first] * x[second] + 1) / 2 if expected is None else expected
         assert np.mean(bits) == pytest.approx(wanted, abs=1.001e-3)
 
@@ -45,4 +45,4 @@ def test_a_bit_about_a_product_keeps_the_budget(epsilon: float) -> None:
     assert (FACES - common > inside) == (epsilon == 1e-12)  # the one budget here that leaves faces to spare
     if epsilon == 1e-12:
         block = len(tables.faces) - 1
-        assert [speak_product(tables.faces, block, features, who, 0, 1, top, 0) for who in (0, 1)] == [0, 0]
+        assert [randomize_product(tables.faces, block, features, who, 0, 1, top, 0) for who in (0, 1)] == [0, 0]

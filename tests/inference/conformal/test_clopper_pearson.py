@@ -11,7 +11,7 @@ from sottovoce.inference.conformal.clopper_pearson import at_most, limits
 LEVELS = (0.5, 0.9, 0.95, 0.999)
 
 
-def law(n: int, share: float) -> list[float]:
+def distribution(n: int, share: float) -> list[float]:
     return [math.comb(n, x) * share**x * (1 - share) ** (n - x) for x in range(n + 1)]
 
 
@@ -23,14 +23,16 @@ def test_it_covers_whatever_the_share(n: int, level: float) -> None:
     # coverage falls to its lowest beside the ends
     for share in [i / 40 for i in range(41)] + [end + step for end in ends for step in (-1e-9, 1e-9)]:
         if 0 <= share <= 1:
-            chance = sum(p for p, (low, high) in zip(law(n, share), found, strict=True) if low <= share <= high)
+            chance = sum(
+                p for p, (low, high) in zip(distribution(n, share), found, strict=True) if low <= share <= high
+            )
             assert chance >= level - 1e-7
 
 
 def test_each_limit_leaves_half_of_the_rest() -> None:
     for count, level in itertools.product((1, 40, 89, 99), LEVELS):
         low, high = limits(count, 100, level)
-        assert sum(law(100, low)[count:]) == pytest.approx((1 - level) / 2, rel=1e-9)
+        assert sum(distribution(100, low)[count:]) == pytest.approx((1 - level) / 2, rel=1e-9)
         assert at_most(count, 100, high) == pytest.approx((1 - level) / 2, rel=1e-9)
 
 
@@ -48,7 +50,7 @@ def test_covered_and_missed_are_mirrored_and_levels_nested() -> None:
 
 def test_the_probability_of_few_is_the_binomial_sum() -> None:
     for count in range(13):
-        assert at_most(count, 12, 0.7) == pytest.approx(sum(law(12, 0.7)[: count + 1]), rel=1e-12)
+        assert at_most(count, 12, 0.7) == pytest.approx(sum(distribution(12, 0.7)[: count + 1]), rel=1e-12)
 
 
 @pytest.mark.parametrize(("count", "n", "level"), [(-1, 5, 0.9), (6, 5, 0.9), (0, 0, 0.9), (2, 5, 0.0), (2, 5, 1.0)])

@@ -13,7 +13,7 @@ from sottovoce.inference.conformal import clopper_pearson, noisy_count
 from sottovoce.inference.conformal.mixture_limits import limits
 
 
-def law(n: int, share: float, ratio: float = 0.0, reach: int = 0) -> dict[int, float]:
+def distribution(n: int, share: float, ratio: float = 0.0, reach: int = 0) -> dict[int, float]:
     found = dict.fromkeys(range(-reach, n + reach + 1), 0.0)
     for x in range(n + 1):
         chance = math.comb(n, x) * share**x * (1 - share) ** (n - x)
@@ -27,11 +27,11 @@ def missed(
 ) -> tuple[float, float]:
     """Return how often each limit is on the wrong side, by enumeration."""
     truth = sum(w * p for w, p in zip(weights, shares, strict=True))
-    laws = [law(n, share, ratio, reach) for n, share in zip(sizes, shares, strict=True)]
+    distributions = [distribution(n, share, ratio, reach) for n, share in zip(sizes, shares, strict=True)]
     low_errs = high_errs = 0.0
-    for counts in itertools.product(*laws):
+    for counts in itertools.product(*distributions):
         low, high = kept(counts, tuple(sizes), tuple(weights), level, (ratio,) * len(sizes))
-        chance = math.prod(each[count] for each, count in zip(laws, counts, strict=True))
+        chance = math.prod(each[count] for each, count in zip(distributions, counts, strict=True))
         low_errs += chance * (low > truth + 1e-12)
         high_errs += chance * (high < truth - 1e-12)
     return low_errs, high_errs

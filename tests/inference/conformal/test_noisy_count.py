@@ -9,7 +9,7 @@ from sottovoce.inference.conformal import clopper_pearson
 from sottovoce.inference.conformal.noisy_count import at_most, limits
 
 
-def law(n: int, share: float, ratio: float, reach: int) -> dict[int, float]:
+def distribution(n: int, share: float, ratio: float, reach: int) -> dict[int, float]:
     """Return the law of count plus noise by plain convolution."""
     found = dict.fromkeys(range(-reach, n + reach + 1), 0.0)
     for x in range(n + 1):
@@ -27,7 +27,7 @@ def test_it_covers_whatever_the_share(n: int, epsilon: float) -> None:
         found = {count: limits(count, n, level, ratio) for count in range(-1, n + 2)}
         for share in [i / 25 for i in range(26)] + [low + 1e-9 for low, _ in found.values() if low < 1]:
             chance = 0.0
-            for said, p in law(n, share, ratio, reach).items():
+            for said, p in distribution(n, share, ratio, reach).items():
                 low, high = found[min(max(said, -1), n + 1)]
                 chance += p * (low <= share <= high)
             assert chance >= level - 1e-6
@@ -35,7 +35,7 @@ def test_it_covers_whatever_the_share(n: int, epsilon: float) -> None:
 
 def test_the_probability_is_that_of_the_convolution() -> None:
     for share in (0.0, 0.3, 0.9, 1.0):
-        whole = law(9, share, 0.6, 80)
+        whole = distribution(9, share, 0.6, 80)
         for count in range(9):
             below = sum(p for said, p in whole.items() if said <= count)
             assert at_most(count, 9, share, 0.6) == pytest.approx(below, rel=1e-9)

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from sottovoce.inference.common.measured import Measured, t_value
+from sottovoce.inference.common.measured import SiteEstimate, t_value
 from sottovoce.inference.integration.bound_path import START, caution_of, crowd, shortest, walk
 from sottovoce.inference.integration.folded_normal import folded_value
 
-TARGET = Measured(0.0, 2.0, 15.0)
-SOURCES = [Measured(0.0, 1.0, 30.0), Measured(0.0, 4.0, 8.0), Measured(0.0, 0.5, math.inf)]
+TARGET = SiteEstimate(0.0, 2.0, 15.0)
+SOURCES = [SiteEstimate(0.0, 1.0, 30.0), SiteEstimate(0.0, 4.0, 8.0), SiteEstimate(0.0, 0.5, math.inf)]
 
 
 def test_both_ends() -> None:
@@ -43,7 +43,7 @@ def test_the_search_finds_the_valley() -> None:
 @pytest.mark.parametrize("error", [1e-6, 1e-3])
 def test_precise_sources_count_to_the_last(error: float) -> None:
     # With an exact source the weight that a bound of two errors leaves it is far from all and far from nothing.
-    sites = crowd(Measured(0.0, 1.0), [Measured(0.0, error)], 0.95)
+    sites = crowd(SiteEstimate(0.0, 1.0), [SiteEstimate(0.0, error)], 0.95)
     bounds = np.array([[2.0]])
     half, place = shortest(sites, bounds)
     weights = np.linspace(0.0, 0.99, 10_000)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from sottovoce.inference.common.measured import Measured
+from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.inference.integration import kabaila_giri_table
 from sottovoce.inference.integration.kabaila_giri import LEVELS, RATIOS, Row, blend, interval_untrusted, shape, table
@@ -78,7 +78,7 @@ def test_an_untrusted_source_may_say_what_it_likes(level: float, source: float) 
     errors, step = np.linspace(-7.0, 7.0, 3501), 0.004
     inside = []
     for error in errors:
-        target = Measured(float(error), 1.0)
+        target = SiteEstimate(float(error), 1.0)
         low, high = interval_untrusted(target, target.interval(level), source, level)
         inside.append(low <= 0.0 <= high)
     chance = step * float(density(errors) @ np.array(inside))

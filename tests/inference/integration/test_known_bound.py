@@ -9,24 +9,26 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.common.measured import Measured, pool, t_value, welch
+from sottovoce.inference.common.measured import SiteEstimate, pool, t_value, welch
 from sottovoce.inference.common.normal import below, two_sided
 from sottovoce.inference.integration.bound_path import caution_of
 from sottovoce.inference.integration.folded_normal import folded_value
 from sottovoce.inference.integration.known_bound import ALLOWANCE, combine
 from sottovoce.sim.randomness import dice
 
-sites = st.builds(Measured, st.floats(-9, 9), st.floats(-2, 2).map(math.exp), st.sampled_from([4.0, 30.0, math.inf]))
+sites = st.builds(
+    SiteEstimate, st.floats(-9, 9), st.floats(-2, 2).map(math.exp), st.sampled_from([4.0, 30.0, math.inf])
+)
 limits = st.one_of(st.sampled_from([0.0, math.inf]), st.floats(0, 9))
 problems = st.lists(st.tuples(sites, limits), max_size=5)
 
 
-def careful(site: Measured) -> Measured:
+def careful(site: SiteEstimate) -> SiteEstimate:
     """Return a source with the error that its estimated weight deserves."""
     return site._replace(error=site.error * math.sqrt(caution_of(site.df)))
 
 
-def half_length(weights: list[float], target: Measured, sources: list[Measured], bounds: list[float]) -> float:
+def half_length(weights: list[float], target: SiteEstimate, sources: list[SiteEstimate], bounds: list[float]) -> float:
     """Return half the interval of any weights, from the definition."""
     every = [target, *map(careful, sources)]
     error = math.sqrt(sum(w**2 * site.variance for w, site in zip(weights, every, strict=True)))
@@ -39,8 +41,8 @@ def half_length(weights: list[float], target: Measured, sources: list[Measured],
 @pytest.mark.parametrize("sources", [1, 2, 3])
 def test_no_weights_are_better(seed: int, sources: int) -> None:
     draw = dice(100 * sources + seed).generator()
-    target = Measured(0.0, 1.0)
-    others = [Measured(0.0, float(np.exp(draw.normal(-0.5)))) for _ in range(sources)]
+    target = SiteEstimate(0.0, 1.0)
+    others = [SiteEstimate(0.0, float(np.exp(draw.normal(-0.5)))) for _ in range(sources)]
     bounds = [float(b) for b in draw.exponential(1.0, sources)]
     bounds[0] *= seed % 2  # a source that cannot shift, beside others that can
     found = combine(target, others, bounds, 0.95, common=False)
@@ -57,7 +59,9 @@ def test_no_weights_are_better(seed: int, sources: int) -> None:
 
 
 @given(sites, problems, st.booleans())
-def test_what_is_returned_fits_together(target: Measured, pairs: list[tuple[Measured, float]], common: bool) -> None:
+def test_what_is_returned_fits_together(
+    target: SiteEstimate, pairs: list[tuple[SiteEstimate, float]], common: bool
+) -> None:
     sources, bounds = [site for site, _ in pairs], [bound for _, bound in pairs]
     found = combine(target, sources, bounds, 0.95, common)
     allowed = [bound + ALLOWANCE * site.error * common for site, bound in pairs]
@@ -76,7 +80,9 @@ def test_what_is_returned_fits_together(target: Measured, pairs: list[tuple[Meas
 
 
 @given(sites, st.lists(sites, min_size=1, max_size=4), st.floats(0, 5), st.floats(0, 2))
-def test_more_caution_is_a_longer_interval(target: Measured, sources: list[Measured], bound: float, by: float) -> None:
+def test_more_caution_is_a_longer_interval(
+    target: SiteEstimate, sources: list[SiteEstimate], bound: float, by: float
+) -> None:
     lengths = [
         found.high - found.low
         for found in (combine(target, sources, [each] * len(sources), 0.95) for each in (bound, bound + by))
@@ -85,7 +91,7 @@ def test_more_caution_is_a_longer_interval(target: Measured, sources: list[Measu
 
 
 def test_the_ends() -> None:
-    target, sources = Measured(1.0, 1.0), [Measured(2.0, 0.5), Measured(0.0, 2.0)]
+    target, sources = SiteEstimate(1.0, 1.0), [SiteEstimate(2.0, 0.5), SiteEstimate(0.0, 2.0)]
     pooled = pool([target, *sources])
     nothing = combine(target, sources, [0.0, 0.0], 0.95, common=False)
     assert (nothing.low, nothing.high) == pytest.approx(pooled.interval(0.95))
@@ -104,21 +110,21 @@ def test_weights_of_estimated_errors_still_cover(df: float) -> None:
     spread = np.array([2.0, *[1.0] * sources])
     for _ in range(runs):
         errors, values = spread * np.sqrt(draw.chisquare(df, sources + 1) / df), spread * draw.normal(size=sources + 1)
-        sites = [Measured(float(y), float(e), df) for y, e in zip(values, errors, strict=True)]
+        sites = [SiteEstimate(float(y), float(e), df) for y, e in zip(values, errors, strict=True)]
         found = combine(sites[0], sites[1:], [0.0] * sources, 0.95, common=False)
         covered += found.low <= 0 <= found.high
     assert covered / runs > 0.93 - 4.75 * math.sqrt(0.93 * 0.07 / runs)
 
 
 def test_precision_is_given_up_for_degrees_of_freedom() -> None:
-    target, sources = Measured(1.0, 1.0, 200.0), [Measured(1.0, 0.5, 3.0)]
+    target, sources = SiteEstimate(1.0, 1.0, 200.0), [SiteEstimate(1.0, 0.5, 3.0)]
     found, pooled = combine(target, sources, [0.0], 0.95, common=False), pool([target, *map(careful, sources)])
     assert found.df > pooled.df
     assert found.high < pooled.interval(0.95)[1]
 
 
 def test_only_sites_of_the_same_design_need_the_allowance() -> None:
-    target, sources = Measured(0.0, 1.0), [Measured(0.0, 0.5), Measured(0.0, 0.5)]
+    target, sources = SiteEstimate(0.0, 1.0), [SiteEstimate(0.0, 0.5), SiteEstimate(0.0, 0.5)]
     lengths = [
         found.high
         for found in (combine(target, sources, [0.3, 0.3], 0.95, common) for common in (False, [True, False], True))
@@ -132,14 +138,14 @@ def test_only_sites_of_the_same_design_need_the_allowance() -> None:
 def test_lengths_of_one_source(ratio: float) -> None:
     # measured before by another program, two decimals
     known = {0.03: (0.17, 0.61, 0.89), 0.33: (0.50, 0.74, 0.90), 1.0: (0.71, 0.81, 0.91), 3.0: (0.87, 0.89, 0.94)}
-    source = [Measured(0.0, math.sqrt(ratio))]
-    found = [combine(Measured(0.0, 1.0), source, [bound], 0.95, common=False).high for bound in (0.0, 1.0, 2.0)]
+    source = [SiteEstimate(0.0, math.sqrt(ratio))]
+    found = [combine(SiteEstimate(0.0, 1.0), source, [bound], 0.95, common=False).high for bound in (0.0, 1.0, 2.0)]
     assert np.array(found) / two_sided(0.95) == pytest.approx(known[ratio], abs=0.006)
 
 
 @pytest.mark.parametrize("shifts", [(1.0, 1.0), (-1.0, -1.0), (1.0, -1.0), (0.0, 0.3)])
 def test_covers_within_the_bounds_exactly(shifts: tuple[float, float]) -> None:
-    target, sources, bounds = Measured(0.0, 1.0), [Measured(0.0, 0.4), Measured(0.0, 0.9)], [0.7, 1.5]
+    target, sources, bounds = SiteEstimate(0.0, 1.0), [SiteEstimate(0.0, 0.4), SiteEstimate(0.0, 0.9)], [0.7, 1.5]
     found = combine(target, sources, bounds, 0.95, common=False)
     half = (found.high - found.low) / 2 / found.error
     bias = sum(w * s * b for w, s, b in zip(found.weights[1:], shifts, bounds, strict=True)) / found.error
@@ -152,8 +158,8 @@ def test_covers_within_the_bounds_exactly(shifts: tuple[float, float]) -> None:
 @pytest.mark.parametrize("ratio", [1e-12, 1e-6, 1e6, 1e12])
 @pytest.mark.parametrize("bound", [0.0, 1e-12, 1.0, 1e12, math.inf])
 def test_extremes(ratio: float, bound: float) -> None:
-    target = Measured(0.0, 1.0)
-    found = combine(target, [Measured(0.1, ratio), Measured(0.2, 1.0)], [bound, 1e6], 0.95)
+    target = SiteEstimate(0.0, 1.0)
+    found = combine(target, [SiteEstimate(0.1, ratio), SiteEstimate(0.2, 1.0)], [bound, 1e6], 0.95)
     assert all(map(math.isfinite, (*found[:3], *found.weights, found.bias, found.error)))
     assert found.high - found.low <= 2 * two_sided(0.95) * (1 + 1e-12)
     if ratio < 1 and bound < 1e-6:
@@ -162,8 +168,8 @@ def test_extremes(ratio: float, bound: float) -> None:
 
 def test_equivariant_far_from_zero() -> None:
     def at(location: float, scale: float) -> tuple[float, float, float]:
-        sources = [Measured(location + scale * y, scale * e) for y, e in ((0.5, 0.4), (-0.25, 0.9))]
-        return combine(Measured(location, scale), sources, [0.5 * scale, scale], 0.95)[:3]
+        sources = [SiteEstimate(location + scale * y, scale * e) for y, e in ((0.5, 0.4), (-0.25, 0.9))]
+        return combine(SiteEstimate(location, scale), sources, [0.5 * scale, scale], 0.95)[:3]
 
     plain = np.array(at(0.0, 1.0))
     assert np.array(at(1e8, 1.0)) - 1e8 == pytest.approx(plain, abs=1e-7)
@@ -176,4 +182,4 @@ def test_equivariant_far_from_zero() -> None:
 )
 def test_nonsense_is_refused(bounds: list[float], words: str) -> None:
     with pytest.raises(BadInput, match=words):
-        combine(Measured(0.0, 1.0), [Measured(0.0, 1.0)] * 2, bounds, 0.95)
+        combine(SiteEstimate(0.0, 1.0), [SiteEstimate(0.0, 1.0)] * 2, bounds, 0.95)

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sottovoce.inference.common.measured import Measured, pool
+from sottovoce.inference.common.measured import SiteEstimate, pool
 from sottovoce.inference.integration.limited_translation import REACH, estimate
 from sottovoce.sim.randomness import dice
 
 numbers = st.floats(-20, 20)
 errors = st.floats(-3, 3).map(math.exp)
-sites = st.builds(Measured, numbers, errors)
+sites = st.builds(SiteEstimate, numbers, errors)
 crowds = st.lists(sites, max_size=8)
 
 
-def bisected(target: Measured, sources: list[Measured], most: float) -> float:
+def bisected(target: SiteEstimate, sources: list[SiteEstimate], most: float) -> float:
     """Solve the defining equation the slow way."""
     low, high = target.estimate - most * target.error, target.estimate + most * target.error
     for _ in range(200):
@@ -31,18 +31,18 @@ def bisected(target: Measured, sources: list[Measured], most: float) -> float:
 
 
 @given(sites, crowds, st.floats(0.05, 3))
-def test_solves_its_equation(target: Measured, sources: list[Measured], most: float) -> None:
+def test_solves_its_equation(target: SiteEstimate, sources: list[SiteEstimate], most: float) -> None:
     expected = bisected(target, sources, most) if sources else target.estimate
     assert estimate(target, sources, most) == pytest.approx(expected, abs=1e-11 * (30 + target.error))
 
 
 @given(sites, crowds, st.floats(0, 3))
-def test_never_moves_farther_than_it_may(target: Measured, sources: list[Measured], most: float) -> None:
+def test_never_moves_farther_than_it_may(target: SiteEstimate, sources: list[SiteEstimate], most: float) -> None:
     assert abs(estimate(target, sources, most) - target.estimate) <= most * target.error * (1 + 1e-12) + 1e-14
 
 
 @given(sites, crowds, st.floats(0, 5))
-def test_rises_with_the_target_but_pulls_less(target: Measured, sources: list[Measured], by: float) -> None:
+def test_rises_with_the_target_but_pulls_less(target: SiteEstimate, sources: list[SiteEstimate], by: float) -> None:
     # this is what the guarantee rests on
     before = estimate(target, sources)
     after = estimate(target._replace(estimate=target.estimate + by), sources)
@@ -50,24 +50,27 @@ def test_rises_with_the_target_but_pulls_less(target: Measured, sources: list[Me
 
 
 @given(sites, st.lists(sites, min_size=1, max_size=8), st.integers(0, 7), st.floats(0, 5))
-def test_rises_with_every_source(target: Measured, sources: list[Measured], which: int, by: float) -> None:
+def test_rises_with_every_source(target: SiteEstimate, sources: list[SiteEstimate], which: int, by: float) -> None:
     which %= len(sources)
     raised = [site._replace(estimate=site.estimate + by * (i == which)) for i, site in enumerate(sources)]
     assert estimate(target, raised) >= estimate(target, sources) - 1e-11
 
 
 @given(sites, crowds, st.integers(0, 7))
-def test_the_order_of_the_sources_does_not_matter(target: Measured, sources: list[Measured], turn: int) -> None:
+def test_the_order_of_the_sources_does_not_matter(target: SiteEstimate, sources: list[SiteEstimate], turn: int) -> None:
     other = [*sources[turn:], *sources[:turn]][::-1]
     assert estimate(target, other) == pytest.approx(estimate(target, sources), abs=1e-11 * (30 + target.error))
 
 
 @pytest.mark.parametrize(("location", "scale"), [(1e8, 1.0), (-1e8, 1e3), (0.0, 1e-8), (0.0, 1e8)])
 def test_equivariant(location: float, scale: float) -> None:
-    def moved(site: Measured) -> Measured:
-        return Measured(location + scale * site.estimate, scale * site.error)
+    def moved(site: SiteEstimate) -> SiteEstimate:
+        return SiteEstimate(location + scale * site.estimate, scale * site.error)
 
-    target, sources = Measured(0.25, 1.0), [Measured(0.375, 0.5), Measured(-0.125, 2.0), Measured(7.0, 1.0)]
+    target, sources = (
+        SiteEstimate(0.25, 1.0),
+        [SiteEstimate(0.375, 0.5), SiteEstimate(-0.125, 2.0), SiteEstimate(7.0, 1.0)],
+    )
     expected = location + scale * estimate(target, sources, 0.6)
     assert estimate(target, sources, 0.6) not in (0.25, 0.85, -0.35)
     spare = 1e-12 * scale + 4 * float(np.spacing(abs(location)))
@@ -75,27 +78,27 @@ def test_equivariant(location: float, scale: float) -> None:
 
 
 def test_no_source_and_no_move() -> None:
-    target = Measured(3.0, 1.0)
+    target = SiteEstimate(3.0, 1.0)
     assert estimate(target, []) == 3.0
-    assert estimate(target, [Measured(4.0, 1.0)], 0.0) == 3.0
-    assert estimate(target, [Measured(3.0, 1.0)] * 3) == 3.0
+    assert estimate(target, [SiteEstimate(4.0, 1.0)], 0.0) == 3.0
+    assert estimate(target, [SiteEstimate(3.0, 1.0)] * 3) == 3.0
 
 
 def test_sources_that_agree_are_pooled() -> None:
-    target, sources = Measured(0.0, 1.0), [Measured(0.2, 0.5), Measured(0.1, 0.8)]
+    target, sources = SiteEstimate(0.0, 1.0), [SiteEstimate(0.2, 0.5), SiteEstimate(0.1, 0.8)]
     assert estimate(target, sources, 9.0) == pytest.approx(pool([target, *sources]).estimate, rel=1e-12)
 
 
 def test_one_stray_source_is_outvoted() -> None:
-    target, fair = Measured(0.3, 1.0), [Measured(0.05 * k, 0.3) for k in range(-4, 5)]
-    with_stray = [estimate(target, [*fair, Measured(stray, 0.3)], 9.0) for stray in (2.0, 1e9)]
+    target, fair = SiteEstimate(0.3, 1.0), [SiteEstimate(0.05 * k, 0.3) for k in range(-4, 5)]
+    with_stray = [estimate(target, [*fair, SiteEstimate(stray, 0.3)], 9.0) for stray in (2.0, 1e9)]
     assert with_stray[0] == pytest.approx(with_stray[1], abs=1e-12)
     assert abs(with_stray[1] - estimate(target, fair, 9.0)) < 0.06
 
 
 @pytest.mark.parametrize("error", [1e-12, 1e-6, 1e6, 1e12])
 def test_extreme_errors(error: float) -> None:
-    found = estimate(Measured(0.0, 1.0), [Measured(0.1, error), Measured(5.0, 1e3 * error)])
+    found = estimate(SiteEstimate(0.0, 1.0), [SiteEstimate(0.1, error), SiteEstimate(5.0, 1e3 * error)])
     assert found == pytest.approx(0.1 if error < 1 else 0.0, abs=1e-5)
 
 
@@ -107,7 +110,7 @@ def simulated(beta: float, shift: float, sources: int, error: float, alike: bool
     if not alike:  # dependent, of the wrong size
         others = 3.0 * others[:, :1] + np.zeros((n, sources))
     found = [
-        estimate(Measured(beta + e, 1.0), [Measured(shift + x, error) for x in row])
+        estimate(SiteEstimate(beta + e, 1.0), [SiteEstimate(shift + x, error) for x in row])
         for e, row in zip(noise, others.tolist(), strict=True)
     ]
     squares = np.square(found)

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.common.measured import Measured, pool, welch
+from sottovoce.inference.common.measured import SiteEstimate, pool, welch
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.inference.integration.paper_weights import METHODS, QUANTILES, REASONS, VARIANCES, combine
 from sottovoce.sim.randomness import dice
 
-TARGET = Measured(0.5, 0.02, 9.0)
-SOURCES = [Measured(0.53, 0.01, 19.0), Measured(0.5, 0.012, 19.0), Measured(0.7, 0.009, 19.0)]
+TARGET = SiteEstimate(0.5, 0.02, 9.0)
+SOURCES = [SiteEstimate(0.53, 0.01, 19.0), SiteEstimate(0.5, 0.012, 19.0), SiteEstimate(0.7, 0.009, 19.0)]
 RECORDS = 200_000
 WEIGHING = [name for name in METHODS if name != "target"]
 
@@ -78,8 +78,8 @@ def test_without_sources_it_is_the_target(method: str, variance: str, quantile: 
 
 @given(st.lists(st.tuples(st.floats(-12, 12), st.floats(-20, 27)), max_size=5), st.sampled_from(METHODS))
 def test_weights_add_up_at_any_size(pairs: list[tuple[float, float]], method: str) -> None:
-    sources = [Measured(math.sinh(y), math.exp(log_error)) for y, log_error in pairs]
-    found = combine(method, Measured(0.0, 1.0, 5.0), sources, 0.95, records=1000)
+    sources = [SiteEstimate(math.sinh(y), math.exp(log_error)) for y, log_error in pairs]
+    found = combine(method, SiteEstimate(0.0, 1.0, 5.0), sources, 0.95, records=1000)
     assert sum(found.weights) == pytest.approx(1.0)
     assert min(found.weights) >= 0
     assert math.isfinite(found.low)
@@ -105,8 +105,8 @@ def test_adaptive_does_not_cover() -> None:
     draw = dice(4).generator()
     n, hits = 4000, 0
     for row in draw.standard_normal((n, 4)).tolist():
-        sources = [Measured(1.5 + 3**-0.5 * e, 3**-0.5) for e in row[1:]]
-        found = combine("adaptive", Measured(row[0], 1.0), sources, 0.95, variance="theorem")
+        sources = [SiteEstimate(1.5 + 3**-0.5 * e, 3**-0.5) for e in row[1:]]
+        found = combine("adaptive", SiteEstimate(row[0], 1.0), sources, 0.95, variance="theorem")
         hits += found.low <= 0 <= found.high
     # binomial of mean .58: above .65 or below .51 once in 1e18
     assert 0.51 < hits / n < 0.65

@@ -9,15 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.common.measured import Measured, pool
+from sottovoce.inference.common.measured import SiteEstimate, pool
 from sottovoce.inference.integration.bound_path import caution_of
 from sottovoce.inference.integration.known_bound import combine
 from sottovoce.inference.integration.sensitivity import BEFOREHAND, curve
 from sottovoce.sim.randomness import dice
 
-TARGET = Measured(10.0, 1.0, 20.0)
-SOURCES = [Measured(14.0, 0.3, 30.0), Measured(10.5, 0.8, math.inf)]
-sites = st.builds(Measured, st.floats(-9, 9), st.floats(-2, 2).map(math.exp), st.sampled_from([4.0, 30.0, math.inf]))
+TARGET = SiteEstimate(10.0, 1.0, 20.0)
+SOURCES = [SiteEstimate(14.0, 0.3, 30.0), SiteEstimate(10.5, 0.8, math.inf)]
+sites = st.builds(
+    SiteEstimate, st.floats(-9, 9), st.floats(-2, 2).map(math.exp), st.sampled_from([4.0, 30.0, math.inf])
+)
 
 
 def test_both_ends() -> None:
@@ -34,7 +36,7 @@ def test_both_ends() -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(sites, st.lists(sites, max_size=4), st.booleans())
-def test_the_curve_is_what_each_bound_gives(target: Measured, sources: list[Measured], common: bool) -> None:
+def test_the_curve_is_what_each_bound_gives(target: SiteEstimate, sources: list[SiteEstimate], common: bool) -> None:
     found = curve(target, sources, 0.95, common=common)
     for i in (0, len(found.bound) // 3, len(found.bound) - 1):
         one = combine(target, sources, [float(found.bound[i])] * len(sources), 0.95, common)
@@ -57,12 +59,12 @@ def test_the_marks_are_on_the_curve() -> None:
 @pytest.mark.parametrize("ratio", [0.05, 0.1, 0.3])
 def test_where_the_gain_is_lost(ratio: float) -> None:
     # the closed form of the docstring, good to a few hundredths
-    found = curve(Measured(0.0, 2.0), [Measured(0.0, 2 * math.sqrt(ratio))], 0.95, common=False)
+    found = curve(SiteEstimate(0.0, 2.0), [SiteEstimate(0.0, 2 * math.sqrt(ratio))], 0.95, common=False)
     assert found.lost == pytest.approx(2 * math.sqrt(9 - ratio), rel=0.03)
 
 
 def test_what_is_refuted() -> None:
-    target, sources = Measured(0.0, 0.6), [Measured(5.0, 0.8), Measured(-3.0, 0.8), Measured(0.1, 0.8)]
+    target, sources = SiteEstimate(0.0, 0.6), [SiteEstimate(5.0, 0.8), SiteEstimate(-3.0, 0.8), SiteEstimate(0.1, 0.8)]
     z = 2.3939797998185104  # 1 - .025/3
     assert curve(target, sources, 0.95, common=False).refuted == pytest.approx(5 - z)
     assert curve(target, sources, 0.95).refuted == pytest.approx(5 - z - 0.2)
@@ -74,8 +76,8 @@ def test_what_is_refuted() -> None:
 def test_a_true_bound_is_seldom_refuted() -> None:
     draw, refuted = dice(12).generator(), 0
     for row in draw.standard_normal((30, 4)).tolist():
-        sources = [Measured(1.0 + e, 1.0) for e in row[1:]]
-        refuted += curve(Measured(row[0], 1.0), sources, 0.95, [1.0], common=False).refuted > 1.0
+        sources = [SiteEstimate(1.0 + e, 1.0) for e in row[1:]]
+        refuted += curve(SiteEstimate(row[0], 1.0), sources, 0.95, [1.0], common=False).refuted > 1.0
     # a chance of 5 % at most: 12 of 30 have chance 1e-8
     assert refuted < 12
 
@@ -104,8 +106,8 @@ def test_bounds_and_scales_of_ones_own() -> None:
 
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
 def test_equivariant(scale: float) -> None:
-    def moved(site: Measured) -> Measured:
-        return Measured(scale * site.estimate, scale * site.error, site.df)
+    def moved(site: SiteEstimate) -> SiteEstimate:
+        return SiteEstimate(scale * site.estimate, scale * site.error, site.df)
 
     plain, other = curve(TARGET, SOURCES, 0.95), curve(moved(TARGET), [moved(site) for site in SOURCES], 0.95)
     assert (other.refuted, other.lost) == pytest.approx((scale * plain.refuted, scale * plain.lost))
@@ -113,9 +115,9 @@ def test_equivariant(scale: float) -> None:
 
 
 def test_a_hundred_sources_take_no_time() -> None:
-    sources = [Measured(0.1 * math.sin(k), 0.5 + 0.01 * k, 20.0 + k) for k in range(100)]
+    sources = [SiteEstimate(0.1 * math.sin(k), 0.5 + 0.01 * k, 20.0 + k) for k in range(100)]
     began = time.perf_counter()
-    curve(Measured(0.0, 1.0, 15.0), sources, 0.95)
+    curve(SiteEstimate(0.0, 1.0, 15.0), sources, 0.95)
     assert time.perf_counter() - began < 1.0  # .07 s on a quiet machine
 
 

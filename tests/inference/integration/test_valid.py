@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.common.measured import Measured, pool
+from sottovoce.inference.common.measured import SiteEstimate, pool
 from sottovoce.inference.integration import kabaila_giri, limited_translation
 from sottovoce.inference.integration.valid import Valid, combine
 from sottovoce.sim.randomness import dice
 
-TARGET = Measured(10.0, 2.0)
+TARGET = SiteEstimate(10.0, 2.0)
 OWN = TARGET.interval(0.95)
 levels = st.sampled_from(kabaila_giri.LEVELS)
 sites = st.builds(
-    Measured,
+    SiteEstimate,
     st.floats(-30.0, 50.0),
     st.floats(-4.0, 4.0).map(lambda power: 10.0**power),
     st.sampled_from([5.0, 40.0, math.inf]),
@@ -30,14 +30,14 @@ def length(found: Valid) -> float:
     return found.high - found.low
 
 
-def moved(found: Valid, sources: list[Measured]) -> float:
+def moved(found: Valid, sources: list[SiteEstimate]) -> float:
     return sum(w * (site.estimate - TARGET.estimate) for w, site in zip(found.weights[1:], sources, strict=True))
 
 
 @settings(deadline=None, max_examples=100)
 @given(crowds, sides, levels, st.booleans())
 def test_estimate_interval_and_weights_fit_together(
-    sources: list[Measured], half: tuple[float, float], level: float, trusted: bool
+    sources: list[SiteEstimate], half: tuple[float, float], level: float, trusted: bool
 ) -> None:
     found = combine(TARGET, (TARGET.estimate - half[0], TARGET.estimate + half[1]), sources, level, trusted)
     assert found.low <= found.estimate <= found.high
@@ -51,7 +51,7 @@ def test_estimate_interval_and_weights_fit_together(
 @settings(deadline=None, max_examples=60)
 @given(crowds, levels, st.booleans(), st.integers(0, 6))
 def test_the_order_of_the_sources_does_not_matter(
-    sources: list[Measured], level: float, trusted: bool, turn: int
+    sources: list[SiteEstimate], level: float, trusted: bool, turn: int
 ) -> None:
     places = [(i + turn) % len(sources) for i in reversed(range(len(sources)))]
     own = TARGET.interval(level)
@@ -65,13 +65,13 @@ def test_the_order_of_the_sources_does_not_matter(
 @pytest.mark.parametrize("trusted", [True, False])
 def test_far_sources_leave_the_interval_bit_for_bit(shift: float, trusted: bool) -> None:
     skewed = (7.3, 15.1)
-    found = combine(TARGET, skewed, [Measured(10.0 + shift, 0.1), Measured(10.0 + shift, 0.2)], 0.95, trusted)
+    found = combine(TARGET, skewed, [SiteEstimate(10.0 + shift, 0.1), SiteEstimate(10.0 + shift, 0.2)], 0.95, trusted)
     assert (found.low, found.high) == skewed
     assert found.estimate == pytest.approx(10.0 + math.copysign(0.5, shift))
 
 
 def test_a_source_near_by_shortens_and_one_in_between_may_lengthen() -> None:
-    found = [combine(TARGET, OWN, [Measured(10.0 + 2.0 * x, 0.2)], 0.95) for x in range(7)]
+    found = [combine(TARGET, OWN, [SiteEstimate(10.0 + 2.0 * x, 0.2)], 0.95) for x in range(7)]
     ratios = [length(each) / (OWN[1] - OWN[0]) for each in found]
     assert ratios[0] == pytest.approx(0.93, abs=0.02)
     assert 1.0 < max(ratios) < 1.05
@@ -80,7 +80,7 @@ def test_a_source_near_by_shortens_and_one_in_between_may_lengthen() -> None:
 
 def test_sources_that_pull_in_opposite_directions_cancel() -> None:
     # the move is zero but for rounding, and says nothing of the weights
-    found = combine(TARGET, OWN, [Measured(0.0, 10.0**0.5, 5.0), Measured(24.0, 10.0**0.5, 5.0)], 0.8)
+    found = combine(TARGET, OWN, [SiteEstimate(0.0, 10.0**0.5, 5.0), SiteEstimate(24.0, 10.0**0.5, 5.0)], 0.8)
     assert found.estimate == pytest.approx(10.0)
     assert all(0 < weight < 1 for weight in found.weights)
 
@@ -88,8 +88,8 @@ def test_sources_that_pull_in_opposite_directions_cancel() -> None:
 @pytest.mark.parametrize("trusted", [True, False])
 def test_an_estimate_held_back_by_an_edge_has_weights_that_lead_there(trusted: bool) -> None:
     # the high edge stops the estimate at once; the low edge follows the pooled sources, the estimate most of them
-    stopped = [Measured(11.5, 0.1), Measured(11.6, 0.1), Measured(30.0, 3.0)]
-    apart = [Measured(11.5, 0.05), Measured(9.0, 0.06), Measured(9.0, 0.06)]
+    stopped = [SiteEstimate(11.5, 0.1), SiteEstimate(11.6, 0.1), SiteEstimate(30.0, 3.0)]
+    apart = [SiteEstimate(11.5, 0.05), SiteEstimate(9.0, 0.06), SiteEstimate(9.0, 0.06)]
     for own, sources in (((6.0, 10.01), stopped), ((10.0, 18.0), apart)):
         found = combine(TARGET, own, sources, 0.95, trusted)
         assert found.estimate in (found.low, found.high)
@@ -98,15 +98,15 @@ def test_an_estimate_held_back_by_an_edge_has_weights_that_lead_there(trusted: b
 
 
 def test_one_stray_among_many_is_outvoted_by_the_estimate() -> None:
-    near = [Measured(10.4, 0.5)] * 4
-    calm, disturbed = (combine(TARGET, OWN, [*near, *more], 0.95) for more in ([], [Measured(500.0, 0.5)]))
+    near = [SiteEstimate(10.4, 0.5)] * 4
+    calm, disturbed = (combine(TARGET, OWN, [*near, *more], 0.95) for more in ([], [SiteEstimate(500.0, 0.5)]))
     assert abs(disturbed.estimate - calm.estimate) < 0.2
     assert disturbed.weights[-1] < 0.01
 
 
 def test_without_trust_errors_are_not_read_and_the_median_speaks() -> None:
     estimates = [10.5, 11.0, 800.0]
-    crowds = [[Measured(y, error) for y in estimates] for error in (1e-3, 7.0, math.inf)]
+    crowds = [[SiteEstimate(y, error) for y in estimates] for error in (1e-3, 7.0, math.inf)]
     told = [combine(TARGET, OWN, crowd, 0.95, trusted=False) for crowd in crowds]
     assert told[0] == told[1] == told[2]
     assert told[0].weights[2] > 0
@@ -115,14 +115,14 @@ def test_without_trust_errors_are_not_read_and_the_median_speaks() -> None:
 
 
 def test_the_pooled_sources_change_the_interval() -> None:
-    sources = [Measured(10.5, 0.5), Measured(11.0, 1.0)]
+    sources = [SiteEstimate(10.5, 0.5), SiteEstimate(11.0, 1.0)]
     found = combine(TARGET, OWN, sources, 0.95)
     assert (found.low, found.high) == pytest.approx(kabaila_giri.interval(TARGET, OWN, pool(sources), 0.95), rel=1e-12)
 
 
 def test_nothing_to_combine() -> None:
     assert combine(TARGET, (1.0, 12.0), [], 0.95) == Valid(10.0, 1.0, 12.0, (1.0,))
-    endless = Measured(10.0, math.inf)
+    endless = SiteEstimate(10.0, math.inf)
     assert combine(endless, (-math.inf, 12.0), [TARGET], 0.95) == Valid(10.0, -math.inf, 12.0, (1.0, 0.0))
     for sources in ([], [TARGET]):
         with pytest.raises(BadInput, match=r"has a table for 0\.8, 0\.9, 0\.95, 0\.99 only"):
@@ -132,13 +132,13 @@ def test_nothing_to_combine() -> None:
 @settings(deadline=None, max_examples=40)
 @given(crowds, st.floats(-8.0, 10.0), st.floats(-1e6, 1e6), st.booleans())
 def test_it_moves_and_stretches_with_the_sites(
-    sources: list[Measured], power: float, shift: float, trusted: bool
+    sources: list[SiteEstimate], power: float, shift: float, trusted: bool
 ) -> None:
     factor = 10.0**power
     shift *= factor
 
-    def there(site: Measured) -> Measured:
-        return Measured(shift + factor * site.estimate, factor * site.error, site.df)
+    def there(site: SiteEstimate) -> SiteEstimate:
+        return SiteEstimate(shift + factor * site.estimate, factor * site.error, site.df)
 
     plain = combine(TARGET, OWN, sources, 0.95, trusted)
     own = (shift + factor * OWN[0], shift + factor * OWN[1])
@@ -154,7 +154,7 @@ def test_it_covers_whatever_the_shift_and_errs_little_more_than_the_target(shift
     ours, theirs = dice(11).generator().standard_normal((2, n))
     covered, squares = 0, []
     for y, noise in zip(ours.tolist(), theirs.tolist(), strict=True):
-        target, source = Measured(y, 1.0), Measured(shift + error * noise, error)
+        target, source = SiteEstimate(y, 1.0), SiteEstimate(shift + error * noise, error)
         found = combine(target, target.interval(0.95), [source], 0.95)
         covered += found.low <= 0 <= found.high
         squares.append(found.estimate**2)

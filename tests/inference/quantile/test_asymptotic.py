@@ -3,10 +3,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sottovoce.inference.self_normalised.clock import clock
 
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.quantile.asymptotic import asymptotic_variance, schedule_factor, standard_error
+from sottovoce.inference.self_normalised.clock import clock
 
 SITES: dict[str, Any] = {
     "tau_at_sites": [0.4, 0.7],

@@ -6,13 +6,13 @@ from types import ModuleType
 import mpmath
 import numpy as np
 import pytest
-from sottovoce.inference.self_normalised.critical_values import critical_value, p_value
 
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.regression import ellipsoid_table
 from sottovoce.inference.regression.ellipsoid_density import density, mass, mean_square, plane_tail, radius
 from sottovoce.inference.regression.ellipsoid_table import COEFFICIENTS, RELATIVE_ERROR
 from sottovoce.inference.regression.ellipsoid_values import ellipsoid_p_value, ellipsoid_value
+from sottovoce.inference.self_normalised.critical_values import critical_value, p_value
 from sottovoce.sim import dice
 
 DIMENSIONS = range(1, 21)

@@ -2,7 +2,6 @@ import math
 
 import numpy as np
 import pytest
-from sottovoce.inference.self_normalised.critical_values import critical_value
 
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.regression.tree import Tree
@@ -14,6 +13,7 @@ from sottovoce.inference.regression.undercoverage import (
     self_normalised_coverage,
     tree_step,
 )
+from sottovoce.inference.self_normalised.critical_values import critical_value
 from sottovoce.sim import dice
 
 TAU, P, N = 0.75, 8, 3 * 10**8

@@ -4,7 +4,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sottovoce.inference.self_normalised.critical_values import critical_value
 
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.regression.ellipsoid_values import ellipsoid_value
@@ -20,6 +19,7 @@ from sottovoce.inference.regression.vector_normalised import (
     p_value,
 )
 from sottovoce.inference.self_normalised import memory as self_normalised
+from sottovoce.inference.self_normalised.critical_values import critical_value
 from sottovoce.sim import dice
 
 Array = NDArray[np.float64]

@@ -5,6 +5,11 @@ import mpmath
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+
+from sottovoce.core.errors import BadInput
+from sottovoce.inference.common.roots import root
+from sottovoce.inference.self_normalised import clock as clocks
+from sottovoce.inference.self_normalised import scheduled_area, scheduled_sup
 from sottovoce.inference.self_normalised.clock import STEADY, clock, detour, smoothed_detour
 from sottovoce.inference.self_normalised.critical_values import critical_value, p_value
 from sottovoce.inference.self_normalised.pivots import (
@@ -16,11 +21,6 @@ from sottovoce.inference.self_normalised.pivots import (
     sup_tail,
 )
 from sottovoce.inference.self_normalised.scheduled_square import bend, scheduled_square_tail
-
-from sottovoce.core.errors import BadInput
-from sottovoce.inference.common.roots import root
-from sottovoce.inference.self_normalised import clock as clocks
-from sottovoce.inference.self_normalised import scheduled_area, scheduled_sup
 
 NORMS = ["l2", "sup", "l1"]
 C5 = [1] * 500 + [5] * 1900

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from numba import njit
 from numpy.typing import NDArray
+
+from sottovoce.core.errors import BadInput
 from sottovoce.inference.self_normalised.critical_values import critical_value
 from sottovoce.inference.self_normalised.memory import Memory, average, init, interval, look, variance
 from sottovoce.inference.self_normalised.path import (
@@ -15,8 +17,6 @@ from sottovoce.inference.self_normalised.path import (
     path_average,
     path_interval,
 )
-
-from sottovoce.core.errors import BadInput
 
 Array = NDArray[np.float64]
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import special
-from sottovoce.inference.self_normalised.memory import average
 
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
-from sottovoce.core.errors import BadInput, Lost
-from sottovoce.inference.common.measured import Measured
+from sottovoce.core.errors import BadInput, SearchFailed
+from sottovoce.inference.common.measured import SiteEstimate
+from sottovoce.inference.self_normalised.memory import average
 from sottovoce.local.integration import chains as module
 from sottovoce.local.integration.chains import Chained, run_chains, walk_chains
 from sottovoce.local.quantile import compiled_walk as fused
@@ -23,7 +23,7 @@ from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.messages import Study
 from sottovoce.protocol.randomised_response import FACES, binary, epsilon_of_rate
 from sottovoce.server.integration.chains import ChainStudy, chain, measure
-from sottovoce.server.quantile.recursion.initialisation import find_footing
+from sottovoce.server.quantile.recursion.initialisation import find_initialisation
 from sottovoce.server.quantile.recursion.study import Floats
 from sottovoce.sim.randomness import dice
 
@@ -49,8 +49,10 @@ def by_messages(site: Site, study: ChainStudy) -> tuple[Floats, int]:
     """Run the same chains query by query, one chain after the other."""
     start, unit, searched = study.start, study.unit, 0
     if start is None or unit is None:
-        footing, searched = converse(find_footing(study.crowd(site.size), study.tau, most=module.PILOTS), [site])
-        start, unit = footing.point, footing.unit
+        initialisation, searched = converse(
+            find_initialisation(study.crowd(site.size), study.tau, most=module.PILOTS), [site]
+        )
+        start, unit = initialisation.point, initialisation.unit
     one = chain(study, start, unit, study.length(site.size - site.spent))
     found = []
     for m in range(study.chains):
@@ -66,7 +68,7 @@ def test_equals_the_message_path(resolution: float, tau: float, monkeypatch: pyt
     study = ChainStudy(tau, channel, chains=4, start=46.0, unit=3.0)
     kept: list[Floats] = []
 
-    def kept_first(averages: Floats) -> Measured:
+    def kept_first(averages: Floats) -> SiteEstimate:
         kept.append(averages)
         return measure(averages)
 
@@ -166,7 +168,7 @@ def test_a_search_and_chains_say_nothing_at_epsilon_zero() -> None:
         site = site_of(values, channel)
         try:
             return run_chains(site, ChainStudy(0.5, channel, 4), bounds=(-9.0, 9.0))
-        except Lost as lost:  # noise alone may lead nowhere: then it does so for both
+        except SearchFailed as lost:  # noise alone may lead nowhere: then it does so for both
             return str(lost), site.spent
 
     assert ended(low, SILENT) == ended(high, SILENT)
@@ -187,7 +189,7 @@ def test_what_cannot_run_is_refused_before_anything_is_spent() -> None:
 def test_a_search_that_eats_the_records_is_lost() -> None:
     channel = binary(0.4)
     site = site_of(VALUES, channel)
-    with pytest.raises(Lost, match="the search left too few records: 4 chains need at least 400 records"):
+    with pytest.raises(SearchFailed, match="the search left too few records: 4 chains need at least 400 records"):
         run_chains(site, ChainStudy(0.5, channel, 4))
 
 

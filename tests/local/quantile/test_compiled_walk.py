@@ -20,8 +20,8 @@ from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd
 from sottovoce.server.quantile.recursion.graph import metropolis, ring
 from sottovoce.server.quantile.recursion.schedule import elapsed
-from sottovoce.server.quantile.recursion.step_size import Pace, constant, decay
-from sottovoce.server.quantile.recursion.study import SgdStudy, horizon
+from sottovoce.server.quantile.recursion.step_size import StepSize, constant, decay
+from sottovoce.server.quantile.recursion.study import WalkStudy, horizon
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.populations import population
 
@@ -38,8 +38,8 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def study_of(sizes: tuple[int, ...], schedule: str | list[int], participation: float = 1.0) -> SgdStudy:
-    return SgdStudy(
+def study_of(sizes: tuple[int, ...], schedule: str | list[int], participation: float = 1.0) -> WalkStudy:
+    return WalkStudy(
         np.array([0.3, 0.5, 0.4]),
         np.array([0.5, 0.2, 0.3]),
         tuple(binary(epsilon_of_rate(rate)) for rate in RATES),
@@ -51,15 +51,15 @@ def study_of(sizes: tuple[int, ...], schedule: str | list[int], participation: f
     )
 
 
-def values_of(study: SgdStudy, location: float = 0.0) -> list[np.ndarray[tuple[int], np.dtype[np.float64]]]:
-    law = population("normal")
+def values_of(study: WalkStudy, location: float = 0.0) -> list[np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    distribution = population("normal")
     return [
-        law.sample(die.generator(), int(n)) + location
+        distribution.sample(die.generator(), int(n)) + location
         for die, n in zip(dice(11).split(len(study.sizes)), study.sizes, strict=True)
     ]
 
 
-def run_fused(study: SgdStudy, resolution: float = 0.0, watch: Watch | None = None) -> sgd.SgdState:
+def run_fused(study: WalkStudy, resolution: float = 0.0, watch: Watch | None = None) -> sgd.WalkState:
     sources = [
         Source(values, channel, die, resolution)
         for values, channel, die in zip(values_of(study), study.channels, dice(5).split(3), strict=True)
@@ -67,7 +67,7 @@ def run_fused(study: SgdStudy, resolution: float = 0.0, watch: Watch | None = No
     return fused.run(study, sources, Coin(study, dice(6)), watch)
 
 
-def run_messages(study: SgdStudy, resolution: float = 0.0, watch: Watch | None = None) -> sgd.SgdState:
+def run_messages(study: WalkStudy, resolution: float = 0.0, watch: Watch | None = None) -> sgd.WalkState:
     sites = [
         Site(Records(values), Study(float(tau), channel.epsilon, resolution), die, channel)
         for values, tau, channel, die in zip(
@@ -77,7 +77,7 @@ def run_messages(study: SgdStudy, resolution: float = 0.0, watch: Watch | None =
     return walks.run(study, sites, Coin(study, dice(6)), watch)
 
 
-def assert_same(one: sgd.SgdState, other: sgd.SgdState) -> None:
+def assert_same(one: sgd.WalkState, other: sgd.WalkState) -> None:
     for name, mine, theirs in zip(one._fields, one, other, strict=True):
         assert np.asarray(mine).tobytes() == np.asarray(theirs).tobytes(), name
 
@@ -107,7 +107,7 @@ def test_equals_the_message_path_when_sites_run_out() -> None:
 
 
 @pytest.mark.parametrize("pace", [decay(RATES, unit=3.0), constant(210, 0.3)])
-def test_equals_the_message_path_over_a_graph(pace: Pace) -> None:
+def test_equals_the_message_path_over_a_graph(pace: StepSize) -> None:
     study = study_of(UNEQUAL, "every:3")
     study = replace(study, mixing=metropolis(ring(3), study.shares), pace=pace)
     state = run_fused(study)

@@ -9,12 +9,12 @@ from sottovoce.local.quantile.participation import Coin
 from sottovoce.protocol.randomised_response import binary
 from sottovoce.server.quantile.recursion.schedule import elapsed
 from sottovoce.server.quantile.recursion.step_size import decay
-from sottovoce.server.quantile.recursion.study import SgdStudy
+from sottovoce.server.quantile.recursion.study import WalkStudy
 from sottovoce.sim.randomness import dice
 
 
-def study(participation: float) -> SgdStudy:
-    return SgdStudy(
+def study(participation: float) -> WalkStudy:
+    return WalkStudy(
         np.full(5, 0.5),
         np.full(5, 0.2),
         (binary(1.0),) * 5,

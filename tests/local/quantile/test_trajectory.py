@@ -11,7 +11,7 @@ from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd
 from sottovoce.server.quantile.recursion.schedule import elapsed
 from sottovoce.server.quantile.recursion.step_size import decay
-from sottovoce.server.quantile.recursion.study import SgdStudy
+from sottovoce.server.quantile.recursion.study import WalkStudy
 
 
 @pytest.mark.parametrize("rounds", [1, 7, 200, 10_000, 10**9])
@@ -24,7 +24,7 @@ def test_at_most_two_hundred_rows_and_the_last_round(rounds: int) -> None:
 
 
 def test_what_cannot_be_estimated_yet_is_left_open() -> None:
-    study = SgdStudy(
+    study = WalkStudy(
         np.full(1, 0.5), np.ones(1), (binary(1.0),), np.full(1, 10), elapsed("every:1", 10), 0.0, decay([0.5])
     )
     trajectory = Trajectory(study, regression_root.estimate)

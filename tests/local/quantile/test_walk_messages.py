@@ -10,14 +10,14 @@ from sottovoce.protocol.messages import Study
 from sottovoce.protocol.randomised_response import binary
 from sottovoce.server.quantile.recursion.schedule import elapsed
 from sottovoce.server.quantile.recursion.step_size import decay
-from sottovoce.server.quantile.recursion.study import SgdStudy
+from sottovoce.server.quantile.recursion.study import WalkStudy
 from sottovoce.sim.randomness import dice
 
 
 @pytest.mark.parametrize("schedule", ["every:1", "every:9", "log"])
 def test_every_record_answers_once(schedule: str) -> None:
     sizes = np.array([40, 25, 3])
-    study = SgdStudy(
+    study = WalkStudy(
         np.full(3, 0.5), np.full(3, 1 / 3), (binary(1.0),) * 3, sizes, elapsed(schedule, 40), 0.0, decay([0.5])
     )
     with np.errstate(over="ignore"):

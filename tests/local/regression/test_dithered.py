@@ -10,22 +10,22 @@ import pytest
 from sottovoce.client.regression.persons import Persons
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.random_source import Words
-from sottovoce.local.regression.dithered import Online
+from sottovoce.local.regression.dithered import DitheredRun
 from sottovoce.local.regression.dithered_messages import converse
 from sottovoce.local.regression.pilot import Pilot
 from sottovoce.protocol.regression.blocks import RegressionChannel
 from sottovoce.server.regression.design import omega, parse
 from sottovoce.server.regression.dithered.state import init
-from sottovoce.server.regression.dithered.study import OnlineStudy
+from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.regression.catalogue import design
 
 
-def study_of(channel: RegressionChannel) -> OnlineStudy:
+def study_of(channel: RegressionChannel) -> DitheredStudy:
     levels, d = len(channel.taus), channel.p + 1
     noise = np.array([omega(channel, level=level) for level in range(levels)])
     moments = np.diag([1.0, *[1 / 3] * (d - 1)])
-    return OnlineStudy(channel, noise, np.full(levels, 0.4), 1.0, np.zeros((levels, d)), moments, limit=5.0)
+    return DitheredStudy(channel, noise, np.full(levels, 0.4), 1.0, np.zeros((levels, d)), moments, limit=5.0)
 
 
 def rows_of(name: str, n: int, tau: float = 0.5) -> Rows:
@@ -61,7 +61,7 @@ CHANNELS: dict[str, Callable[[], RegressionChannel]] = {
 @pytest.mark.parametrize("name", CHANNELS)
 def test_the_loop_equals_the_messages_bit_for_bit(name: str) -> None:
     study, rows = study_of(CHANNELS[name]()), rows_of("paper-2", 400)
-    run, throws = Online(study), 2 + study.channel.widest
+    run, throws = DitheredRun(study), 2 + study.channel.widest
     table = dice(9).words(400 * throws).reshape(400, throws)
     run.ask(rows, dice(9), shuffle=False)
     state = converse(study, init(study), Persons(rows, study.channel, Slices(table[:, 1:])), Slices(table[:, :1]))
@@ -76,7 +76,7 @@ def test_the_loop_equals_the_messages_bit_for_bit(name: str) -> None:
 def test_batches_do_not_matter(epsilon: float) -> None:
     channel = parse("auto", 0.75, 3, epsilon).channel
     rows = rows_of("correlated-gumbel", 3000)
-    whole, parts = Online(study_of(channel)), Online(study_of(channel))
+    whole, parts = DitheredRun(study_of(channel)), DitheredRun(study_of(channel))
     whole.ask(rows, dice(3), shuffle=False)
     die = dice(3)
     for first, last in ((0, 1), (1, 700), (700, 2999), (2999, 3000)):
@@ -88,7 +88,7 @@ def test_batches_do_not_matter(epsilon: float) -> None:
 
 def test_a_shuffled_run_asks_everybody_once_in_another_order() -> None:
     study, rows = study_of(CHANNELS["cq"]()), rows_of("paper-2", 1000)
-    own, mixed = Online(study), Online(study)
+    own, mixed = DitheredRun(study), DitheredRun(study)
     own.ask(rows, dice(3), shuffle=False)
     mixed.ask(rows, dice(3), shuffle=True)
     assert own.people == mixed.people == 1000
@@ -97,7 +97,7 @@ def test_a_shuffled_run_asks_everybody_once_in_another_order() -> None:
 
 def test_an_estimate_is_not_changed_by_later_people() -> None:
     study, rows = study_of(CHANNELS["cq"]()), rows_of("paper-2", 500)
-    run, die = Online(study), dice(3)
+    run, die = DitheredRun(study), dice(3)
     run.ask(rows, die, shuffle=False)
     fit = run.estimate()
     before = copy.deepcopy((fit.point, fit.state.sums))

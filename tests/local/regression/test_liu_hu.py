@@ -10,14 +10,14 @@ from scipy.special import bdtr, chdtri
 
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.errors import BadInput
-from sottovoce.local.regression.liu_hu import Plain
+from sottovoce.local.regression.liu_hu import LiuHuRun
 from sottovoce.protocol.regression.blocks import RegressionChannel
 from sottovoce.protocol.regression.cq import cq
 from sottovoce.protocol.regression.open import open_channel
 from sottovoce.server.regression.design import omega, parse
-from sottovoce.server.regression.liu_hu.fit import PlainFit
-from sottovoce.server.regression.liu_hu.study import PlainStudy, paper_scale
-from sottovoce.sim.randomness import SeededDice, dice
+from sottovoce.server.regression.liu_hu.fit import LiuHuFit
+from sottovoce.server.regression.liu_hu.study import LiuHuStudy, paper_scale
+from sottovoce.sim.randomness import SeededSource, dice
 from sottovoce_papers.simulation.regression.designs import paper
 
 Floats = npt.NDArray[np.float64]
@@ -25,11 +25,11 @@ FALSE_ALARM = 1e-6
 compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="too long uncompiled")
 
 
-def study(channel: RegressionChannel, inference: str = "self-normalised", start: Floats | None = None) -> PlainStudy:
+def study(channel: RegressionChannel, inference: str = "self-normalised", start: Floats | None = None) -> LiuHuStudy:
     levels, d = len(channel.taus), channel.p + 1
     noise = np.array([omega(channel, level=level) for level in range(levels)])
     begin = np.zeros((levels, d)) if start is None else np.tile(start, (levels, 1))
-    return PlainStudy(channel, noise, begin, paper_scale(channel), limit=10.0, inference=inference, tree=(2, 2))
+    return LiuHuStudy(channel, noise, begin, paper_scale(channel), limit=10.0, inference=inference, tree=(2, 2))
 
 
 def rows(n: int, seed: int, p: int = 2, tau: float = 0.5) -> Rows:
@@ -43,7 +43,7 @@ def part(whole: Rows, first: int, last: int) -> Rows:
 @pytest.mark.parametrize("inference", ["self-normalised", "groups"])
 def test_two_batches_are_one(inference: str) -> None:
     whole, one = rows(600, 3), study(cq(0.5, 2, 2.0, q=3, s=2), inference)
-    once, twice = Plain(one), Plain(one)
+    once, twice = LiuHuRun(one), LiuHuRun(one)
     once.ask(whole, dice(5), shuffle=False)
     same = dice(5)
     told: list[int] = []
@@ -58,7 +58,7 @@ def test_two_batches_are_one(inference: str) -> None:
 
 def test_an_estimate_does_not_change_afterwards() -> None:
     for inference in ("self-normalised", "groups"):
-        run = Plain(study(cq(0.5, 2, 2.0, q=2, s=1), inference))
+        run = LiuHuRun(study(cq(0.5, 2, 2.0, q=2, s=1), inference))
         run.ask(rows(100, 1), dice(1))
         fit = run.estimate()
         before = fit.interval(0, np.array([1.0, 0.0, 0.0]), 0.95)
@@ -75,7 +75,7 @@ def test_a_sorted_file_is_shuffled() -> None:
     one = study(open_channel(0.5, 2))
     ends = []
     for given, shuffle in ((sorted_, True), (sorted_, False)):
-        run = Plain(one)
+        run = LiuHuRun(one)
         run.ask(given, dice(2), shuffle=shuffle)
         ends.append(run.state.points[0, 0, 0])
     truth = paper(2).beta[0]
@@ -85,8 +85,8 @@ def test_a_sorted_file_is_shuffled() -> None:
 def test_higrad_takes_all_of_its_people_at_once() -> None:
     one = study(cq(0.5, 2, 2.0, q=2, s=1), "higrad")
     with pytest.raises(BadInput, match="higrad needs to know the number of people"):
-        Plain(one)
-    run = Plain(one, people=100)
+        LiuHuRun(one)
+    run = LiuHuRun(one, people=100)
     with pytest.raises(BadInput, match="higrad needs all of its 100 people at once, but 0 were asked before and 99"):
         run.ask(rows(99, 1), dice(1))
     assert run.people == 0
@@ -98,19 +98,19 @@ def test_higrad_takes_all_of_its_people_at_once() -> None:
 
 def test_rows_of_another_width_are_refused() -> None:
     with pytest.raises(BadInput, match="the rows have 3 covariates, but the study has 2"):
-        Plain(study(cq(0.5, 2, 2.0, q=2, s=1))).ask(rows(10, 1, p=3), dice(1))
+        LiuHuRun(study(cq(0.5, 2, 2.0, q=2, s=1))).ask(rows(10, 1, p=3), dice(1))
 
 
 def test_no_covariates_at_all() -> None:
-    run = Plain(study(cq(0.5, 0, 4.0, q=2, s=1)))
+    run = LiuHuRun(study(cq(0.5, 0, 4.0, q=2, s=1)))
     run.ask(rows(500, 1, p=0), dice(1))
     low, high = run.estimate().interval(0, np.ones(1), 0.95)
     assert low < run.estimate().point[0, 0] < high
 
 
-def replicate(one: PlainStudy, n: int, tau: float, replications: int, seed: int) -> list[PlainFit]:
-    def once(seeded: SeededDice) -> PlainFit:
-        run = Plain(one, n)
+def replicate(one: LiuHuStudy, n: int, tau: float, replications: int, seed: int) -> list[LiuHuFit]:
+    def once(seeded: SeededSource) -> LiuHuFit:
+        run = LiuHuRun(one, n)
         run.ask(Rows(*paper(one.channel.p).sample(seeded.generator(), n, tau)), seeded, shuffle=False)
         return run.estimate()
 

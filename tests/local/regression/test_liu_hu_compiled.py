@@ -10,7 +10,7 @@ from numba import njit
 
 from sottovoce.client.regression.rows import Rows
 from sottovoce.local.regression.lent import lent
-from sottovoce.local.regression.liu_hu import Plain
+from sottovoce.local.regression.liu_hu import LiuHuRun
 from sottovoce.local.regression.liu_hu_compiled import answer
 from sottovoce.protocol.regression.blocks import RegressionChannel
 from sottovoce.protocol.regression.box import box
@@ -22,7 +22,7 @@ from sottovoce.server.regression.design.covariates import covariates
 from sottovoce.server.regression.design.mixing import Part, mixture
 from sottovoce.server.regression.liu_hu.chains import Chains, chains_of
 from sottovoce.server.regression.liu_hu.step import State, init, query, step
-from sottovoce.server.regression.liu_hu.study import PlainStudy
+from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.regression.designs import paper
 
@@ -44,23 +44,23 @@ CHANNELS = {
 }
 
 
-def study(channel: RegressionChannel, inference: str, limit: float = math.inf) -> PlainStudy:
+def study(channel: RegressionChannel, inference: str, limit: float = math.inf) -> LiuHuStudy:
     levels, d = len(channel.taus), channel.p + 1
     start = np.linspace(-0.3, 0.2, levels * d).reshape(levels, d)
     noise = np.tile(np.eye(d), (levels, 1, 1))
-    return PlainStudy(channel, noise, start, 20.0, limit=limit, inference=inference, groups=4, tree=(2, 3))
+    return LiuHuStudy(channel, noise, start, 20.0, limit=limit, inference=inference, groups=4, tree=(2, 3))
 
 
 def people(p: int) -> Rows:
     return Rows(*paper(p).sample(dice(9).generator(), N, 0.5))
 
 
-def by_messages(one: PlainStudy, rows: Rows, seed: int) -> tuple[Chains, State]:
+def by_messages(one: LiuHuStudy, rows: Rows, seed: int) -> tuple[Chains, State]:
     chains = chains_of(one, rows.size)
     state, throws = init(one, chains), dice(seed)
-    stride = 2 + max(one.channel.widest, 1)
+    step_length = 2 + max(one.channel.widest, 1)
     for who in range(rows.size):
-        words = throws.words(stride)
+        words = throws.words(step_length)
         asked = query(one, chains, state, words[0])
         report = answer(one.tables, asked, rows.features(), rows.response(), who, words)
         state = step(one, chains, state, asked, report)
@@ -78,7 +78,7 @@ def test_messages_and_loop_agree_bit_for_bit(name: str, inference: str) -> None:
     one = study(CHANNELS[name], inference)
     rows = people(one.channel.p)
     _, slow = by_messages(one, rows, seed=21)
-    run = Plain(one, N)
+    run = LiuHuRun(one, N)
     run.ask(rows, dice(21), shuffle=False)
     assert run.people == slow.people == N
     assert bits(run.state) == bits(slow)
@@ -88,7 +88,7 @@ def test_messages_and_loop_agree_bit_for_bit(name: str, inference: str) -> None:
 def test_the_limit_binds_in_both() -> None:
     one = study(CHANNELS["open"], "self-normalised", limit=0.05)
     _, slow = by_messages(one, people(2), seed=3)
-    run = Plain(one)
+    run = LiuHuRun(one)
     run.ask(people(2), dice(3), shuffle=False)
     assert bits(run.state) == bits(slow)
     assert np.max(abs(slow.points[0] - one.start)) == pytest.approx(0.05)
@@ -101,7 +101,7 @@ def test_a_mixture_of_forms_agrees() -> None:
     channel = mixture("mixed", (0.5,), known, parts, [0.5, 0.5])
     one = study(channel, "groups")
     _, slow = by_messages(one, people(2), seed=4)
-    run = Plain(one)
+    run = LiuHuRun(one)
     run.ask(people(2), dice(4), shuffle=False)
     assert bits(run.state) == bits(slow)
 

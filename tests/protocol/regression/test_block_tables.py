@@ -46,14 +46,21 @@ def test_a_box_is_four_numbers() -> None:
     channel = box((0.25, 0.75), 3, 4.0, slopes=2, cells=6, width=3, alone=0.25)
     tables = tables_of(channel)
     for i, block in enumerate(channel.blocks):
-        law = block.channel
-        assert isinstance(law, BoxChannel)
-        assert tables.plan[i, :FIXED].tolist() == [BOX, 3, law.slopes, law.cells, law.width, law.positions]
+        distribution = block.channel
+        assert isinstance(distribution, BoxChannel)
+        assert tables.plan[i, :FIXED].tolist() == [
+            BOX,
+            3,
+            distribution.slopes,
+            distribution.cells,
+            distribution.width,
+            distribution.positions,
+        ]
         low, common, extra, inside = (int(x) for x in tables.faces[i])
-        assert (low, extra) == (law.low, law.extra)
-        assert common == law.low * law.letters
-        assert inside == law.extra * law.inside
-        assert common + inside + law.spare == FACES
+        assert (low, extra) == (distribution.low, distribution.extra)
+        assert common == distribution.low * distribution.letters
+        assert inside == distribution.extra * distribution.inside
+        assert common + inside + distribution.spare == FACES
     assert tables.upto.tolist() == [0.75, 1.0]
     assert tables.score.tolist() == [channel.faces(0).tolist(), channel.faces(1).tolist()]
 
@@ -63,9 +70,9 @@ def test_a_matrix_is_its_steps() -> None:
     tables = tables_of(channel)
     assert tables.plan[:, FORM].tolist() == [MATRIX, MATRIX, BOX]
     for i in range(2):
-        law = channel.blocks[i].channel
-        assert not isinstance(law, BoxChannel)
-        weights = getattr(law, "weights")  # noqa: B009 - a matrix, as mypy cannot see
+        distribution = channel.blocks[i].channel
+        assert not isinstance(distribution, BoxChannel)
+        weights = getattr(distribution, "weights")  # noqa: B009 - a matrix, as mypy cannot see
         letters = len(weights[0])
         steps = [[int(x) for x in row] for row in tables.steps[i]]
         common = np.diff([0, *steps[0]]).tolist()
@@ -105,6 +112,6 @@ def test_the_bit_of_a_moment_keeps_the_budget_of_the_channel(epsilon: float) -> 
     low, common, extra, inside = (int(tables_of(channel).faces[-1, j]) for j in (LOW, COMMON, EXTRA, INSIDE))
     assert common == 2 * low
     assert extra == inside
-    # on all faces above the common ones the record speaks: see `client.regression.randomize_row.speak_product`
+    # on all faces above the common ones the record speaks: see `client.regression.randomize_row.randomize_product`
     assert low + (FACES - common) <= exponential(channel.epsilon) * low
     assert math.log1p((FACES - common) / low) == pytest.approx(epsilon, rel=1e-7)

@@ -96,13 +96,13 @@ def test_the_decoder_is_unbiased_letter_by_letter(shape: tuple[int, int, int, in
     letters = [box.parts(letter) for letter in range(box.letters)]
     places = product(range(box.kinds), *[range(box.positions)] * box.slopes)
     for place, row in zip(places, box.matrix(), strict=True):
-        law = [Fraction(w, FACES) for w in row]
+        distribution = [Fraction(w, FACES) for w in row]
         truth = values[place[0]]
         if box.kinds > 1:
             heard = sum(
                 (
                     p * (values[parts[0]] - decode.shift_face) * decode.face
-                    for p, parts in zip(law, letters, strict=True)
+                    for p, parts in zip(distribution, letters, strict=True)
                 ),
                 Fraction(0),
             )
@@ -111,7 +111,7 @@ def test_the_decoder_is_unbiased_letter_by_letter(shape: tuple[int, int, int, in
             heard = sum(
                 (
                     p * (values[parts[0]] * box.value(parts[1 + k]) - decode.shift_slope) * decode.slope
-                    for p, parts in zip(law, letters, strict=True)
+                    for p, parts in zip(distribution, letters, strict=True)
                 ),
                 Fraction(0),
             )

@@ -63,7 +63,7 @@ def test_no_privacy_still_rounds() -> None:
     assert channel.epsilon == math.inf
     for block, box in boxes(channel):
         dense = box.dense(channel.faces(0) if block.face else np.array([channel.radius]))
-        said = np.argmax(dense.law, axis=1)
+        said = np.argmax(dense.distribution, axis=1)
         assert dense.table[said] == pytest.approx(dense.vertices, abs=1e-15)
         assert all(sorted(row) == [0] * (box.letters - 1) + [box.total] for row in box.matrix())
 

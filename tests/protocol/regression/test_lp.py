@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 def seconds(channel: Channel, tau: float, second: float = 1 / 3) -> Floats:
     places = len(channel.vertices) // 2
-    letters = np.outer([1 - tau, tau], chances(places, second)).ravel() @ channel.law
+    letters = np.outer([1 - tau, tau], chances(places, second)).ravel() @ channel.distribution
     return np.asarray(letters @ channel.table**2)
 
 
@@ -44,13 +44,16 @@ def test_new_letters_beat_the_whole_program_on_a_grid(tau: float, epsilon: float
     side = np.linspace(-1, 1, 13) / math.tanh(epsilon / 2) * 1.2
     outputs = np.array([(x, y) for x in side for y in side])
     m, symbols, one = len(outputs), 6, sparse.identity(len(outputs))
-    law = [sparse.hstack([one if s == u else 0 * one for s in range(symbols)] + [0 * one]) for u in range(symbols)]
+    distribution = [
+        sparse.hstack([one if s == u else 0 * one for s in range(symbols)] + [0 * one]) for u in range(symbols)
+    ]
     mass = sparse.hstack([0 * one] * symbols + [one])
     above = sparse.vstack(
-        [mass - law[u] for u in range(symbols)] + [law[u] - math.exp(epsilon) * mass for u in range(6)]
+        [mass - distribution[u] for u in range(symbols)]
+        + [distribution[u] - math.exp(epsilon) * mass for u in range(6)]
     )
     rows = np.vstack([np.ones(m), outputs.T])
-    equal = sparse.vstack([sparse.csr_matrix(rows) @ law[u] for u in range(symbols)])
+    equal = sparse.vstack([sparse.csr_matrix(rows) @ distribution[u] for u in range(symbols)])
     right = np.hstack([np.ones((symbols, 1)), vertices]).ravel()
     cost = np.concatenate([*np.outer(odds, outputs**2 @ [1.0, 9.0]), np.zeros(m)])
     grid = linprog(cost, A_ub=above, b_ub=np.zeros(above.shape[0]), A_eq=equal, b_eq=right, method="highs-ipm")
@@ -84,7 +87,7 @@ def test_levels_below_the_median_mirror_those_above(tau: float, epsilon: float) 
 
 def test_the_slope_and_the_intercept_are_uncorrelated_for_symmetric_covariates() -> None:
     channel = lp_pair(0.75, 1.0, 9.0)
-    letters = np.outer([0.25, 0.75], chances(5)).ravel() @ channel.law
+    letters = np.outer([0.25, 0.75], chances(5)).ravel() @ channel.distribution
     assert abs(letters @ (channel.table[:, 0] * channel.table[:, 1])) < 1e-6
 
 
@@ -98,7 +101,7 @@ def test_the_second_call_is_the_first_ones_answer() -> None:
 def test_extreme_levels_and_weights_have_a_channel_too(tau: float, epsilon: float, weight: float) -> None:
     channel = lp_pair(tau, epsilon, weight)
     assert within(channel.ratio, epsilon)
-    assert np.abs(channel.law @ channel.table - channel.vertices).max() < 1e-12 * np.abs(channel.table).max()
+    assert np.abs(channel.distribution @ channel.table - channel.vertices).max() < 1e-12 * np.abs(channel.table).max()
 
 
 @pytest.mark.parametrize("tau", [0.0, 1.0, -0.5, math.nan])
@@ -120,7 +123,7 @@ def test_whole_weights_survive_a_law_that_is_slightly_off() -> None:
     channel = whole_channel("rr", 1.0, values, 3.5 * values, np.eye(3, dtype=bool), masses)
     assert within(channel.ratio, 1.0)
     assert {sum(row) for row in channel.weights} == {1 << 62}
-    assert np.abs(channel.law @ channel.table - values).max() < 1e-14
+    assert np.abs(channel.distribution @ channel.table - values).max() < 1e-14
 
 
 @pytest.mark.parametrize("places", [2, 3, 5, 9, 33])

@@ -15,8 +15,8 @@ def test_every_name_makes_the_mechanism_of_that_name() -> None:
         assert mechanism.name == name
         assert (mechanism.size, mechanism.order, mechanism.cells) == (50, 45, 11)
         assert within(mechanism.ratio, 1.5)
-        law = mechanism.law(np.array([40, 0, 3, 0, 0, 2, 0, 0, 4, 1, 0]))
-        assert law.sum() == pytest.approx(1, abs=1e-12)
+        distribution = mechanism.distribution(np.array([40, 0, 3, 0, 0, 2, 0, 0, 4, 1, 0]))
+        assert distribution.sum() == pytest.approx(1, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ["", "Paper", "laplace", "sparse_vector"])
@@ -36,7 +36,7 @@ def test_the_chance_of_an_infinite_answer_is_bounded(name: str, order: int) -> N
             counts = np.zeros(6, dtype=np.int64)
             counts[place] += 20
             counts[other] += 30
-            worst = max(worst, float(mechanism.law(counts)[-1]))
+            worst = max(worst, float(mechanism.distribution(counts)[-1]))
     assert worst <= mechanism.unbounded * (1 + 1e-12)
     if name == "sparse-vector":
         assert worst == pytest.approx(mechanism.unbounded, rel=1e-9)

@@ -24,10 +24,10 @@ def test_neighbouring_counts_differ_by_the_ratio_and_no_more() -> None:
     noise = noisy_count(0.7)
     fall = noise.numerator / WORD
 
-    def law(said: int, count: int) -> float:
+    def distribution(said: int, count: int) -> float:
         return fall ** abs(said - count) * (1 - fall) / (1 + fall)
 
-    ratios = [law(said, 10) / law(said, 11) for said in range(-5, 30)]
+    ratios = [distribution(said, 10) / distribution(said, 11) for said in range(-5, 30)]
     assert max(ratios) == pytest.approx(float(noise.ratio))
     assert min(ratios) == pytest.approx(1 / float(noise.ratio))
 

@@ -19,7 +19,7 @@ def test_the_law_is_the_printed_one(size: int, order: int, epsilon: float) -> No
     above = size - below - counts
     exponent = -epsilon * np.maximum(below / q, above / (1 - q)) / (2 * max(1 / q, 1 / (1 - q)))
     printed = np.exp(exponent - exponent.max())
-    np.testing.assert_allclose(mechanism.law(counts), printed / printed.sum(), rtol=1e-8, atol=2.0**-95)
+    np.testing.assert_allclose(mechanism.distribution(counts), printed / printed.sum(), rtol=1e-8, atol=2.0**-95)
 
 
 @pytest.mark.parametrize(("order", "epsilon"), list(product((20, 100, 180, 199), (0.1, 1.0, 5.0, 10.0))))

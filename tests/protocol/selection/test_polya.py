@@ -44,8 +44,10 @@ def test_odds_are_those_of_neighbouring_weights() -> None:
 def test_the_variance_is_the_sums() -> None:
     noise = polya(1.0, 7)
     p = float(noise.ratio)
-    law = [(1 - p) / (1 + p) * p ** abs(k) for k in range(-400, 401)]
-    assert noise.variance == pytest.approx(sum(k * k * mass for k, mass in zip(range(-400, 401), law, strict=True)))
+    distribution = [(1 - p) / (1 + p) * p ** abs(k) for k in range(-400, 401)]
+    assert noise.variance == pytest.approx(
+        sum(k * k * mass for k, mass in zip(range(-400, 401), distribution, strict=True))
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, 1e-7, math.nan, LARGEST * 1.01])

@@ -34,9 +34,9 @@ def written_out(mechanism: SparseVector, counts: Counts, most: int = 3000) -> li
 def test_the_law_is_that_of_the_scan(epsilon: float, split: float, order: int) -> None:
     counts = np.array([4, 0, 3, 6, 0, 0, 5, 2])
     mechanism = sparse_vector(20, order, 8, epsilon, split)
-    law = mechanism.law(counts)
-    np.testing.assert_allclose(law, written_out(mechanism, counts), rtol=1e-9, atol=1e-300)
-    assert math.fsum(law) == pytest.approx(1, abs=1e-13)
+    distribution = mechanism.distribution(counts)
+    np.testing.assert_allclose(distribution, written_out(mechanism, counts), rtol=1e-9, atol=1e-300)
+    assert math.fsum(distribution) == pytest.approx(1, abs=1e-13)
 
 
 def test_rare_cells_keep_their_digits() -> None:
@@ -44,15 +44,15 @@ def test_rare_cells_keep_their_digits() -> None:
     counts = np.zeros(60, dtype=np.int64)
     counts[-1] = 50
     mechanism = sparse_vector(50, 40, 60, 5.0, split=0.05)
-    assert mechanism.law(counts)[0] < 1e-90
-    np.testing.assert_allclose(mechanism.law(counts), written_out(mechanism, counts, 140), rtol=1e-9)
+    assert mechanism.distribution(counts)[0] < 1e-90
+    np.testing.assert_allclose(mechanism.distribution(counts), written_out(mechanism, counts, 140), rtol=1e-9)
 
 
 def test_two_cells_are_one_comparison() -> None:
     mechanism = sparse_vector(30, 25, 2, 1.3, split=0.4)
     for above in range(31):
         low = difference_cdf(5 - above, mechanism.query, mechanism.threshold)
-        assert mechanism.law(np.array([30 - above, above]))[0] == pytest.approx(low, rel=1e-12)
+        assert mechanism.distribution(np.array([30 - above, above]))[0] == pytest.approx(low, rel=1e-12)
         assert mechanism.failure(30 - above - 25) == low  # attained: no grid could do better
 
 
@@ -92,5 +92,5 @@ def test_noise_without_end_or_without_noise_is_refused(numerator: int) -> None:
 @pytest.mark.parametrize("counts", [[41, 0, 2], [41, -1, 1, 2], [41, 1, 1, 1], [[41, 0, 1, 1]]])
 def test_counts_of_another_site_are_refused_unseen(counts: list[int]) -> None:
     with pytest.raises(ValueError, match="4 numbers") as refused:
-        sparse_vector(43, 40, 4, 1.0).law(np.array(counts))
+        sparse_vector(43, 40, 4, 1.0).distribution(np.array(counts))
     assert "41" not in str(refused.value)

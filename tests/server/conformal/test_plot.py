@@ -10,7 +10,7 @@ import sottovoce as sv
 from sottovoce.api.conformal.report import coverage_report
 from sottovoce.api.conformal.threshold import conformal_threshold
 from sottovoce.server.conformal.base import Threshold
-from sottovoce.server.conformal.plot import ROWS, law_density
+from sottovoce.server.conformal.plot import ROWS, distribution_density
 from sottovoce.server.conformal.report_result import CoverageReport, Prediction
 
 pytest.importorskip("matplotlib")
@@ -105,7 +105,7 @@ def test_a_private_law_is_a_bound(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("sites", "n"), [(1, 9), (1, 500), (10, 100), (40, 12)])
 def test_the_density_has_the_mass_and_mean_of_the_law(sites: int, n: int) -> None:
     threshold = conformal_threshold([np.linspace(0, 1, n) + i / 1e6 for i in range(sites)], 0.1)
-    levels, density = law_density(*threshold.law)
+    levels, density = distribution_density(*threshold.distribution)
     width = np.diff(levels)
     middle, height = (levels[1:] + levels[:-1]) / 2, (density[1:] + density[:-1]) / 2
     assert float(height @ width) == pytest.approx(1.0, abs=2e-3)

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sottovoce.inference.self_normalised.memory import average
 
 from sottovoce.core.errors import BadInput
+from sottovoce.inference.self_normalised.memory import average
 from sottovoce.protocol.randomised_response import binary, epsilon_of_rate
 from sottovoce.server.integration.chains import SHORTEST, ChainStudy, chain, measure
 from sottovoce.server.quantile.recursion import walk as sgd

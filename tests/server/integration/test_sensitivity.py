@@ -10,7 +10,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.common.measured import Measured
+from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.integration.sensitivity import curve
 from sottovoce.server.integration.sensitivity import Sensitivity
 from sottovoce.sim.randomness import dice
@@ -130,7 +130,7 @@ def test_sites_of_one_private_design_share_a_bias_that_no_bound_removes() -> Non
 
 def test_a_precise_source_that_leaves_suddenly_is_not_overlooked() -> None:
     # few degrees of freedom of the target make two valleys, the second a thousandth of the way wide
-    target, sources = Measured(0.0, 1.0, 4.0), [Measured(0.0, 0.0291, 30.0), Measured(0.0, 516.0, 30.0)]
+    target, sources = SiteEstimate(0.0, 1.0, 4.0), [SiteEstimate(0.0, 0.0291, 30.0), SiteEstimate(0.0, 516.0, 30.0)]
     shown = curve(target, sources, 0.95, np.linspace(0.0, 4.0, 41), common=[True, False])
     assert np.all(np.diff(shown.length_ratio) > -1e-6)
     assert np.all(shown.length_ratio <= 1)

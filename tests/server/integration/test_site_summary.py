@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.common.measured import Measured
+from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.server.integration.site_summary import NAMES, SiteSummary, summary_from
 
 NAN, INF = math.nan, math.inf
@@ -21,7 +21,7 @@ pickle: Any = importlib.import_module("pickle")
 
 
 def test_a_standard_error_is_taken_as_it_is() -> None:
-    assert SiteSummary(5.1, 0.2).measured() == Measured(5.1, 0.2, 30.0)
+    assert SiteSummary(5.1, 0.2).measured() == SiteEstimate(5.1, 0.2, 30.0)
     assert SiteSummary(5.1, 0.2, n=12).measured().df == 11
     assert SiteSummary(5.1, 0.2, df=7.5).measured().df == 7.5
     assert SiteSummary(5.1, 0.2, df=INF).measured().interval(0.95)[1] == pytest.approx(5.1 + 0.2 * 1.959964)

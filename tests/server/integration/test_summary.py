@@ -9,7 +9,7 @@ import pytest
 import sottovoce as sv
 from sottovoce.api.integration.measure import KnownSite, LostSite
 from sottovoce.core.unit import Unit
-from sottovoce.inference.common.measured import Measured
+from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.integration.paper_weights import REASONS
 from sottovoce.server.integration.result import IntegratedResult
 from sottovoce.server.integration.summary import against_own, validity, width_text
@@ -39,7 +39,7 @@ def of(result: IntegratedResult, *known: KnownSite, **others: object) -> Integra
 
 def site(name: str, kind: str, place: float, half: float, epsilon: float | None, records: int) -> KnownSite:
     return KnownSite(
-        name, kind, Measured(place, half / 1.96), place - half, place + half, epsilon, records, records, 30
+        name, kind, SiteEstimate(place, half / 1.96), place - half, place + half, epsilon, records, records, 30
     )
 
 

@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sottovoce.server.quantile.asking import Ask, Counts, Crowd, Floats, Talker, allot, decode
+from sottovoce.server.quantile.asking import Ask, Counts, Floats, QueryAllocator, SiteProfile, allot, decode
 
 SIZES = st.lists(st.integers(1, 10_000), min_size=1, max_size=6)
 PARTS = st.lists(st.lists(st.floats(1e-4, 1.0), min_size=1, max_size=16), min_size=1, max_size=8)
 
 
-def crowd_of(sizes: list[int], rates: list[float] | None = None, shares: list[float] | None = None) -> Crowd:
+def crowd_of(sizes: list[int], rates: list[float] | None = None, shares: list[float] | None = None) -> SiteProfile:
     n = len(sizes)
     weights = np.array(shares) if shares else np.full(n, 1 / n)
-    return Crowd(weights, np.array(rates) if rates else np.full(n, 0.5), np.array(sizes, dtype=np.int64))
+    return SiteProfile(weights, np.array(rates) if rates else np.full(n, 0.5), np.array(sizes, dtype=np.int64))
 
 
-def ask_all(talker: Talker, rounds: list[Floats]) -> list[Counts]:
+def ask_all(talker: QueryAllocator, rounds: list[Floats]) -> list[Counts]:
     counts = []
     for parts in rounds:
         talk = talker.ask(np.arange(float(len(parts))), parts)
@@ -39,7 +39,7 @@ def test_unit_variance_is_that_of_one_point_asked_by_everybody() -> None:
 def test_fractions_that_sum_to_one_use_every_record_once(sizes: list[int], parts: list[list[float]]) -> None:
     total = sum(map(sum, parts))
     rounds = [np.array(part) / total for part in parts]
-    counts = ask_all(Talker(crowd_of(sizes)), rounds)
+    counts = ask_all(QueryAllocator(crowd_of(sizes)), rounds)
     assert all((asked >= 0).all() for asked in counts)
     assert np.sum([asked.sum(axis=1) for asked in counts], axis=0).tolist() == sizes
 
@@ -49,7 +49,7 @@ def test_fractions_that_sum_to_one_use_every_record_once(sizes: list[int], parts
 def test_each_site_answers_its_fraction_within_one_record(sizes: list[int], parts: list[list[float]]) -> None:
     total = sum(map(sum, parts)) * 1.25
     rounds = [np.array(part) / total for part in parts]
-    counts = np.concatenate(ask_all(Talker(crowd_of(sizes)), rounds), axis=1)
+    counts = np.concatenate(ask_all(QueryAllocator(crowd_of(sizes)), rounds), axis=1)
     wanted = np.outer(sizes, np.concatenate(rounds))
     assert np.all(np.abs(counts - wanted) <= 1 + 1e-6)
     assert np.all(np.abs(np.cumsum(counts - wanted, axis=1)) <= 1 + 1e-6)
@@ -57,7 +57,7 @@ def test_each_site_answers_its_fraction_within_one_record(sizes: list[int], part
 
 def test_nobody_is_asked_beyond_the_last_record() -> None:
     crowd = crowd_of([7, 1, 1000])
-    talker = Talker(crowd)
+    talker = QueryAllocator(crowd)
     counts = ask_all(talker, [np.array([0.9, 0.9]), np.array([0.5])])
     assert np.sum([asked.sum(axis=1) for asked in counts], axis=0).tolist() == [7, 1, 1000]
     assert counts[1].sum() == 0
@@ -125,7 +125,7 @@ def test_a_truthful_channel_gives_the_share_below() -> None:
 
 
 def test_a_talker_remembers_what_it_heard() -> None:
-    talker = Talker(crowd_of([100, 50], [1.0, 1.0]))
+    talker = QueryAllocator(crowd_of([100, 50], [1.0, 1.0]))
     talk = talker.ask([1.0, 2.0], [0.1, 0.2])
     ask = next(talk)
     assert isinstance(ask, Ask)

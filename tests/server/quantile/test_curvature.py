@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from sottovoce.server.quantile.asking import Floats, Heard
+from sottovoce.server.quantile.asking import Decoded, Floats
 from sottovoce.server.quantile.curvature import log_slope, steeper_pilot, steeper_shoulders
 
 WIDE, NARROW = np.array([-1.0, 0.0, 1.0]), np.array([-0.3, 0.0, 0.3])
 
 
-def heard_of(points: Floats, below: Floats, variance: float = 1e-8) -> Heard:
+def heard_of(points: Floats, below: Floats, variance: float = 1e-8) -> Decoded:
     counts = np.ones((1, len(points)), dtype=np.int64)
-    return Heard(points, below, np.full(len(points), variance), counts, counts)
+    return Decoded(points, below, np.full(len(points), variance), counts, counts)
 
 
 def valley(x: Floats, bend: float) -> Floats:

@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from sottovoce.core.errors import BadInput, Refused
-from sottovoce.server.quantile.asking import Crowd
+from sottovoce.core.errors import BadInput, Infeasible
+from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.feasibility import PAIRS, SCARCE, STAGES, Limits, check, support
 
 
-def pooled(sizes: list[int], rate: float) -> Crowd:
+def pooled(sizes: list[int], rate: float) -> SiteProfile:
     counts = np.array(sizes, dtype=np.int64)
-    return Crowd(counts / counts.sum(), np.full(len(sizes), rate), counts)
+    return SiteProfile(counts / counts.sum(), np.full(len(sizes), rate), counts)
 
 
 def most(limits: Limits, tau: float) -> float:
@@ -27,7 +27,7 @@ def test_the_closed_form_divides_refused_from_accepted(rate: float, tau: float, 
     # pooled shares and one rate: N = 1 / (4 * .04^2 r^2 t0^2) = 156.25 / (r^2 t0^2) for the stages, at every level
     needed = 1 / (2 * most(limits, tau) * rate * min(tau, 1 - tau)) ** 2
     assert limits is PAIRS or needed == pytest.approx(156.25 / (rate * min(tau, 1 - tau)) ** 2)
-    with pytest.raises(Refused):
+    with pytest.raises(Infeasible):
         check(pooled([math.floor(needed * 0.999)], rate), tau, ("a",), limits)
     measured = check(pooled([math.ceil(needed * 1.001)], rate), tau, ("a",), limits)
     assert measured.ratio == pytest.approx(most(limits, tau), rel=2e-3)
@@ -42,14 +42,14 @@ def test_pairs_go_further_in_the_tails_and_no_further_at_the_median(tau: float, 
 def test_without_limits_those_of_the_stages_hold() -> None:
     between = pooled([40_000], 0.5)
     assert STAGES.refuse < support(between, 0.1).ratio < PAIRS.refuse
-    with pytest.raises(Refused):
+    with pytest.raises(Infeasible):
         check(between, 0.1, ("a",))
     assert check(between, 0.1, ("a",), PAIRS).ratio == support(between, 0.1).ratio
 
 
 def test_the_sentence_names_the_records_that_the_design_needs() -> None:
     for limits, needed in ((STAGES, "63,000"), (PAIRS, "4,500")):
-        with pytest.raises(Refused, match=f"about {needed} records"):
+        with pytest.raises(Infeasible, match=f"about {needed} records"):
             check(pooled([4_000], 0.5), 0.1, ("a",), limits)
 
 
@@ -62,7 +62,7 @@ def test_pairs_begin_where_the_stages_end_and_only_within_the_zone_of_warnings()
 def test_how_the_records_lie_over_sites_does_not_matter_when_pooled() -> None:
     one, many = support(pooled([10_000], 0.5), 0.3), support(pooled([1000, 2000, 7000], 0.5), 0.3)
     assert one.ratio == pytest.approx(many.ratio)
-    assert many.drivers == pytest.approx((0.1, 0.2, 0.7))
+    assert many.variance_shares == pytest.approx((0.1, 0.2, 0.7))
 
 
 def test_the_levels_are_treated_alike_on_both_sides() -> None:
@@ -70,7 +70,7 @@ def test_the_levels_are_treated_alike_on_both_sides() -> None:
 
 
 def test_the_sentence_names_the_number_of_records() -> None:
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(Infeasible) as refusal:
         check(pooled([4000, 4000], 0.26), 0.5, ("north", "south"))
     text = str(refusal.value)
     assert "0.5 quantile" in text
@@ -81,14 +81,14 @@ def test_the_sentence_names_the_number_of_records() -> None:
 
 
 def test_the_sentence_names_the_site_that_drives_the_noise() -> None:
-    crowd = Crowd(np.array([0.1, 0.8, 0.1]), np.full(3, 0.5), np.array([100_000, 500, 100_000]))
-    with pytest.raises(Refused, match=r"site 'tiny' causes 100% of the noise"):
+    crowd = SiteProfile(np.array([0.1, 0.8, 0.1]), np.full(3, 0.5), np.array([100_000, 500, 100_000]))
+    with pytest.raises(Infeasible, match=r"site 'tiny' causes 100% of the noise"):
         check(crowd, 0.5, ("north", "tiny", "south"))
 
 
 def test_the_number_of_records_would_be_enough() -> None:
     crowd = pooled([3000, 1000], 0.25)
     needed = support(crowd, 0.5).records_for(4000, 0.04)
-    grown = Crowd(crowd.shares, crowd.rates, np.ceil(crowd.sizes * (needed / 4000)).astype(np.int64))
+    grown = SiteProfile(crowd.shares, crowd.rates, np.ceil(crowd.sizes * (needed / 4000)).astype(np.int64))
     assert check(grown, 0.5, ("a", "b")).ratio <= 0.04
     assert needed == 10_000

@@ -5,17 +5,17 @@ import pytest
 
 from sottovoce.core.errors import BadInput
 from sottovoce.server.quantile import history
-from sottovoce.server.quantile.asking import Ask, Counts, Crowd
+from sottovoce.server.quantile.asking import Ask, Counts, SiteProfile
 from sottovoce.server.quantile.scarce import Fitted
-from sottovoce.server.quantile.staged import Local, StagedStudy, talk
+from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.populations import population
 
-CROWD = Crowd(np.array([0.25, 0.75]), np.array([0.5, 0.9]), np.array([5_000, 15_000]))
+CROWD = SiteProfile(np.array([0.25, 0.75]), np.array([0.5, 0.9]), np.array([5_000, 15_000]))
 
 
 def start() -> Generator[Ask, Counts, Local | Fitted]:
-    return talk(StagedStudy(0.5, CROWD))
+    return staged_protocol(StagedStudy(0.5, CROWD))
 
 
 def answered(ask: Ask, generator: np.random.Generator) -> Counts:  # noqa: TID251 - a type, nothing is drawn from it

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from sottovoce.server.quantile.asking import Floats, Heard
+from sottovoce.server.quantile.asking import Decoded, Floats
 from sottovoce.server.quantile.monotone import read_quantiles
 from sottovoce.sim.randomness import dice
 
 
-def heard_of(points: list[float], below: list[float], variances: list[float] | None = None) -> Heard:
+def heard_of(points: list[float], below: list[float], variances: list[float] | None = None) -> Decoded:
     counts = np.ones((1, len(points)), dtype=np.int64)
     spread = np.array(variances) if variances else np.full(len(points), 0.01)
-    return Heard(np.array(points), np.array(below), spread, counts, counts)
+    return Decoded(np.array(points), np.array(below), spread, counts, counts)
 
 
 def test_clean_answers_are_interpolated_in_any_order() -> None:

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sottovoce.server.quantile.asking import Ask, Counts, Crowd, Floats, Heard, Talker
+from sottovoce.server.quantile.asking import Ask, Counts, Decoded, Floats, QueryAllocator, SiteProfile
 from sottovoce.server.quantile.pilot import brackets, find_pilot
-from sottovoce.server.quantile.working_model import Guide
+from sottovoce.server.quantile.working_model import WorkingModel
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.populations import population
 
-CROWD = Crowd(np.full(4, 0.25), np.full(4, 0.5), np.full(4, 100_000))
+CROWD = SiteProfile(np.full(4, 0.25), np.full(4, 0.5), np.full(4, 100_000))
 
 
 def drive(talk: Generator[Ask, Counts, Any], letters: Callable[[Floats], Floats], seed: int | None = None) -> Any:
@@ -28,9 +28,9 @@ def drive(talk: Generator[Ask, Counts, Any], letters: Callable[[Floats], Floats]
         return stop.value
 
 
-def three(below: list[float], variance: float = 1e-6) -> Heard:
+def three(below: list[float], variance: float = 1e-6) -> Decoded:
     counts = np.ones((1, 3), dtype=np.int64)
-    return Heard(np.array([-1.0, 0.0, 1.0]), np.array(below), np.full(3, variance), counts, counts)
+    return Decoded(np.array([-1.0, 0.0, 1.0]), np.array(below), np.full(3, variance), counts, counts)
 
 
 @pytest.mark.parametrize(
@@ -61,20 +61,20 @@ def test_noise_alone_is_not_taken_for_mass() -> None:
 @pytest.mark.parametrize("name", ["exponential", "normal", "uniform"])
 @pytest.mark.parametrize("mistake", [0.3, 1.0, 4.0])
 def test_a_pilot_is_found_though_the_scale_was_mistaken(name: str, tau: float, mistake: float) -> None:
-    law = population(name)
-    centre = float(law.quantile(0.5))
-    guide = Guide(centre, mistake * (float(law.quantile(0.75)) - centre), tau)
-    talker = Talker(CROWD)
-    pilot = drive(find_pilot(talker, tau, guide), lambda x: 1 - law.cdf(x), seed=5)
+    distribution = population(name)
+    centre = float(distribution.quantile(0.5))
+    guide = WorkingModel(centre, mistake * (float(distribution.quantile(0.75)) - centre), tau)
+    talker = QueryAllocator(CROWD)
+    pilot = drive(find_pilot(talker, tau, guide), lambda x: 1 - distribution.cdf(x), seed=5)
     assert pilot is talker.heard[-1]
     assert len(pilot.points) == 3
-    assert float(law.cdf(pilot.points[0])) < tau < float(law.cdf(pilot.points[2]))
+    assert float(distribution.cdf(pilot.points[0])) < tau < float(distribution.cdf(pilot.points[2]))
     assert talker.spent < 0.35
     assert talker.reports == sum(int(heard.counts.sum()) for heard in talker.heard)
 
 
 def test_answers_that_make_no_sense_end_in_none_with_records_left() -> None:
-    talker = Talker(CROWD)
-    pilot = drive(find_pilot(talker, 0.5, Guide(0.0, 1.0, 0.5)), lambda x: np.full(len(x), 0.9))
+    talker = QueryAllocator(CROWD)
+    pilot = drive(find_pilot(talker, 0.5, WorkingModel(0.0, 1.0, 0.5)), lambda x: np.full(len(x), 0.9))
     assert pilot is None
     assert talker.left > 0.2

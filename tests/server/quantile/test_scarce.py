@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 from scipy.special import bdtr
 
-from sottovoce.core.errors import Lost
+from sottovoce.core.errors import SearchFailed
 from sottovoce.server.quantile import history
-from sottovoce.server.quantile.asking import Ask, Counts, Crowd, Talker
+from sottovoce.server.quantile.asking import Ask, Counts, QueryAllocator, SiteProfile
 from sottovoce.server.quantile.feasibility import PAIRS, SCARCE, support
-from sottovoce.server.quantile.scarce import TRIES, Fitted, talk_pairs
+from sottovoce.server.quantile.scarce import TRIES, Fitted, pairs_protocol
 from sottovoce.server.quantile.search import Found
-from sottovoce.server.quantile.staged import Local, StagedStudy, talk
-from sottovoce.server.quantile.working_model import Guide
+from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol
+from sottovoce.server.quantile.working_model import WorkingModel
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.experiment import StagedCell, converse_fresh
 from sottovoce_papers.simulation.populations import Population, blend, homogeneous, population
 
 Answer = Callable[[Ask], Counts]
 Conversation = Generator[Ask, Counts, Local | Fitted | None]
-CROWD = Crowd(np.array([0.5, 0.3, 0.2]), np.array([0.5, 0.8, 0.3]), np.array([5_001, 3_000, 2_017]))
+CROWD = SiteProfile(np.array([0.5, 0.3, 0.2]), np.array([0.5, 0.8, 0.3]), np.array([5_001, 3_000, 2_017]))
 LAWS = {
     "normal": population("normal"),
     "large unit": population("exponential").moved(0.0, 1e6),
@@ -34,12 +34,12 @@ LAWS = {
 }
 
 
-def drawn(law: Population, seed: int, crowd: Crowd = CROWD) -> Answer:
+def drawn(distribution: Population, seed: int, crowd: SiteProfile = CROWD) -> Answer:
     source = dice(seed).generator()
 
     def answer(ask: Ask) -> Counts:
         with np.errstate(over="ignore"):  # of the law itself, where a search that is lost asks at 1e299
-            above = np.clip(1 - np.asarray(law.cdf(ask.points)), 0.0, 1.0)
+            above = np.clip(1 - np.asarray(distribution.cdf(ask.points)), 0.0, 1.0)
         letters = (1 - crowd.rates[:, None]) / 2 + crowd.rates[:, None] * above
         return np.asarray(source.binomial(ask.counts, letters), dtype=np.int64)
 
@@ -78,30 +78,30 @@ def test_the_crowd_is_scarce_and_passes_the_gate() -> None:
 @pytest.mark.parametrize("tau", [0.15, 0.2, 0.85])
 def test_the_quantile_is_covered_in_any_unit_and_every_record_answers_once(name: str, tau: float) -> None:
     # confidence 1 - 6e-7: 18 intervals, false alarm 1e-5 for the fixed seed, once
-    law = LAWS[name]
-    fitted, asks, _ = drive(talk(StagedStudy(tau, CROWD)), drawn(law, 1))
+    distribution = LAWS[name]
+    fitted, asks, _ = drive(staged_protocol(StagedStudy(tau, CROWD)), drawn(distribution, 1))
     low, high = fitted.measured.interval(1 - 6e-7)
-    assert low <= float(law.quantile(tau)) <= high
+    assert low <= float(distribution.quantile(tau)) <= high
     low, high = fitted.measured.interval(0.95)
-    assert high - low < float(law.quantile(0.9) - law.quantile(0.1))
+    assert high - low < float(distribution.quantile(0.9) - distribution.quantile(0.1))
     assert np.sum([ask.counts.sum(axis=1) for ask in asks], axis=0).tolist() == CROWD.sizes.tolist()
     assert len(asks) < 100  # a place at 1e12 takes some eighty cuts, most others twenty
 
 
 def test_the_last_three_asks_are_pairs_around_the_quantile_with_most_of_the_records() -> None:
-    law = LAWS["normal"]
-    fitted, asks, _ = drive(talk(StagedStudy(0.8, CROWD)), drawn(law, 2))
+    distribution = LAWS["normal"]
+    fitted, asks, _ = drive(staged_protocol(StagedStudy(0.8, CROWD)), drawn(distribution, 2))
     sizes = [int(ask.counts.sum()) for ask in asks]
     assert all(len(ask.points) == 2 for ask in asks[-fitted.pairs :])
     assert sizes[-3] < sizes[-2] < sizes[-1]
     assert sizes[-1] > 0.3 * CROWD.sizes.sum()
-    masses = [float(np.diff(law.cdf(ask.points))[0]) for ask in asks[-3:]]
+    masses = [float(np.diff(distribution.cdf(ask.points))[0]) for ask in asks[-3:]]
     assert masses[-1] < masses[0]
-    assert float(law.cdf(asks[-1].points[0])) < 0.8 < float(law.cdf(asks[-1].points[1]))
+    assert float(distribution.cdf(asks[-1].points[0])) < 0.8 < float(distribution.cdf(asks[-1].points[1]))
 
 
 def test_milestones_ascend_and_end_with_everything() -> None:
-    fitted, asks, _ = drive(talk(StagedStudy(0.2, CROWD)), drawn(LAWS["lognormal"], 4))
+    fitted, asks, _ = drive(staged_protocol(StagedStudy(0.2, CROWD)), drawn(LAWS["lognormal"], 4))
     rounds = [mark.rounds for mark in fitted.milestones]
     reports = [mark.reports for mark in fitted.milestones]
     assert rounds == list(range(len(asks) - fitted.pairs + 1, len(asks) + 1))
@@ -113,7 +113,7 @@ def test_milestones_ascend_and_end_with_everything() -> None:
 @pytest.mark.parametrize("name", ["normal", "far"])
 def test_the_log_replays_to_the_same_queries_and_the_same_end(name: str) -> None:
     def start() -> Generator[Ask, Counts, Local | Fitted]:
-        return talk(StagedStudy(0.8, CROWD))
+        return staged_protocol(StagedStudy(0.8, CROWD))
 
     fitted, asks, replies = drive(start(), drawn(LAWS[name], 5))
     log = history.init()
@@ -130,11 +130,11 @@ def test_the_log_replays_to_the_same_queries_and_the_same_end(name: str) -> None
 
 @pytest.mark.parametrize(("shift", "factor"), [(0.0, 2.0**-8), (0.0, 2.0**20), (2.0**10, 1.0), (-(2.0**10), 0.25)])
 def test_with_bounds_the_same_questions_are_asked_in_every_unit(shift: float, factor: float) -> None:
-    law = population("normal").moved(3.0, 0.05)
-    plain, asks, replies = drive(talk(StagedStudy(0.8, CROWD, bounds=(-8.0, 24.0))), drawn(law, 6))
+    distribution = population("normal").moved(3.0, 0.05)
+    plain, asks, replies = drive(staged_protocol(StagedStudy(0.8, CROWD, bounds=(-8.0, 24.0))), drawn(distribution, 6))
     again = iter(replies)
     moved_bounds = (shift - 8.0 * factor, shift + 24.0 * factor)
-    moved, same, _ = drive(talk(StagedStudy(0.8, CROWD, bounds=moved_bounds)), lambda ask: next(again))
+    moved, same, _ = drive(staged_protocol(StagedStudy(0.8, CROWD, bounds=moved_bounds)), lambda ask: next(again))
     for one, two in zip(asks, same, strict=True):
         assert two.points == pytest.approx(shift + factor * one.points, rel=1e-8)
         assert two.counts.tolist() == one.counts.tolist()
@@ -144,11 +144,11 @@ def test_with_bounds_the_same_questions_are_asked_in_every_unit(shift: float, fa
 
 def test_a_mistaken_opening_restarts_with_a_new_search() -> None:
     # the opening hears a law two units to the left; the first wide pair then lies beside the quantile
-    law, liar = population("normal"), population("normal").moved(-2.0)
-    crowd = Crowd(np.ones(1), np.full(1, 0.5), np.array([20_000]))
+    distribution, liar = population("normal"), population("normal").moved(-2.0)
+    crowd = SiteProfile(np.ones(1), np.full(1, 0.5), np.array([20_000]))
     found = Found(-2.0, 1.0, ())
-    lying, honest = drawn(liar, 7, crowd), drawn(law, 8, crowd)
-    first, _, _ = drive(talk(StagedStudy(0.9, crowd), found), lying)
+    lying, honest = drawn(liar, 7, crowd), drawn(distribution, 8, crowd)
+    first, _, _ = drive(staged_protocol(StagedStudy(0.9, crowd), found), lying)
     opening, turn = first.pairs - 3, 0
 
     def answer(ask: Ask) -> Counts:
@@ -157,16 +157,16 @@ def test_a_mistaken_opening_restarts_with_a_new_search() -> None:
         return lying(ask) if turn <= opening else honest(ask)
 
     lying = drawn(liar, 7, crowd)
-    fitted, asks, _ = drive(talk(StagedStudy(0.9, crowd), found), answer)
+    fitted, asks, _ = drive(staged_protocol(StagedStudy(0.9, crowd), found), answer)
     assert len(asks) > opening + 1 + fitted.pairs
     low, high = fitted.measured.interval(1 - 1e-6)
-    assert low < float(law.quantile(0.9)) < high
+    assert low < float(distribution.quantile(0.9)) < high
     assert int(sum(ask.counts.sum() for ask in asks)) == 20_000
 
 
 def test_pairs_that_never_agree_give_up_before_the_records_are_spent() -> None:
-    talker = Talker(CROWD)
-    pairs = talk_pairs(talker, 0.2, Guide(0.0, 1.0, 0.2))
+    talker = QueryAllocator(CROWD)
+    pairs = pairs_protocol(talker, 0.2, WorkingModel(0.0, 1.0, 0.2))
     left, asks, _ = end_of(pairs, lambda ask: ask.counts * (len(talker.heard) % 2))
     assert left is None
     assert len(asks) <= TRIES
@@ -177,8 +177,8 @@ def test_pairs_that_never_agree_give_up_before_the_records_are_spent() -> None:
     "answer", [lambda ask: ask.counts // 2, lambda ask: ask.counts * 0, lambda ask: ask.counts * 1]
 )
 def test_answers_that_do_not_depend_on_the_question_are_not_believed(answer: Answer) -> None:
-    with pytest.raises(Lost, match=r"without finding it; give public bounds="):
-        drive(talk(StagedStudy(0.2, CROWD)), answer)
+    with pytest.raises(SearchFailed, match=r"without finding it; give public bounds="):
+        drive(staged_protocol(StagedStudy(0.2, CROWD)), answer)
 
 
 class Step:
@@ -213,10 +213,10 @@ HOSTILE: dict[str, Any] = {
     "scale 1e-9": population("normal").moved(5.0, 1e-9),
     "heaviest tails": population("lomax", 0.1),
 }
-SMALL: dict[str, Crowd] = {
-    "thirty records": Crowd(np.ones(1), np.ones(1), np.array([30])),
-    "many tiny sites": Crowd(np.full(400, 1 / 400), np.full(400, 0.9), 1 + np.arange(400) % 5),
-    "one site carries all": Crowd(np.array([0.98, 0.02]), np.array([0.999, 0.05]), np.array([700, 5_000])),
+SMALL: dict[str, SiteProfile] = {
+    "thirty records": SiteProfile(np.ones(1), np.ones(1), np.array([30])),
+    "many tiny sites": SiteProfile(np.full(400, 1 / 400), np.full(400, 0.9), 1 + np.arange(400) % 5),
+    "one site carries all": SiteProfile(np.array([0.98, 0.02]), np.array([0.999, 0.05]), np.array([700, 5_000])),
     "three sites": CROWD,
 }
 TAUS, BOUNDS = (0.02, 0.2, 0.9), (None, (-10.0, 10.0), (50.0, 60.0))
@@ -233,8 +233,8 @@ def test_hostile_records_end_in_finite_numbers_or_one_sentence(name: str, crowd:
         study = StagedStudy(tau, people, bounds)
         assert study.scarce
         try:
-            fitted, asks, _ = drive(talk(study), drawn(HOSTILE[name], seed, people))
-        except Lost:
+            fitted, asks, _ = drive(staged_protocol(study), drawn(HOSTILE[name], seed, people))
+        except SearchFailed:
             continue
         assert np.sum([ask.counts.sum(axis=1) for ask in asks], axis=0).tolist() == people.sizes.tolist()
         low, high = fitted.measured.interval(0.95)
@@ -244,30 +244,30 @@ def test_hostile_records_end_in_finite_numbers_or_one_sentence(name: str, crowd:
 
 @pytest.mark.parametrize(("bounds", "may_be_lost"), [((5.0, 8.0), False), ((50.0, 60.0), True)], ids=["near", "far"])
 def test_wrong_bounds_are_found_out_or_left(bounds: tuple[float, float], may_be_lost: bool) -> None:
-    law = population("normal")
+    distribution = population("normal")
     for seed in range(4):
         try:
-            fitted, _, _ = drive(talk(StagedStudy(0.15, CROWD, bounds)), drawn(law, seed))
-        except Lost:
+            fitted, _, _ = drive(staged_protocol(StagedStudy(0.15, CROWD, bounds)), drawn(distribution, seed))
+        except SearchFailed:
             assert may_be_lost
             continue
         low, high = fitted.measured.interval(1 - 1e-6)
-        assert low < float(law.quantile(0.15)) < high
+        assert low < float(distribution.quantile(0.15)) < high
 
 
 @pytest.mark.parametrize(
-    ("law", "tau", "rate", "records"),
+    ("distribution", "tau", "rate", "records"),
     [("normal", 0.25, 0.25, 20_000), ("gumbel", 0.9, 0.5, 20_000), ("normal", 0.75, 0.9, 1_000)],
 )
-def test_intervals_cover(law: str, tau: float, rate: float, records: int) -> None:
+def test_intervals_cover(distribution: str, tau: float, rate: float, records: int) -> None:
     # s / t0 = .057, .071 and .07; 150 replications against .93, lost ones included, false alarm 1e-6
-    cell = StagedCell(law, homogeneous(population(law), 1), tau, (rate,), (records,))
+    cell = StagedCell(distribution, homogeneous(population(distribution), 1), tau, (rate,), (records,))
     assert SCARCE < cell.support < PAIRS.at(tau).refuse
     source, covered, lengths = dice(11).generator(), 0, []
     for _ in range(150):
         try:
             left, _ = converse_fresh(cell, source)
-        except Lost:
+        except SearchFailed:
             continue
         assert isinstance(left, Fitted)
         low, high = left.measured.interval(0.95)

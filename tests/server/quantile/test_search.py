@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sottovoce.server.quantile.asking import Ask, Counts, Crowd, Talker
+from sottovoce.server.quantile.asking import Ask, Counts, QueryAllocator, SiteProfile
 from sottovoce.server.quantile.search import HUGE, TINY, Coordinate, Found, arity_for, find
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.families import Generator as Source
 from sottovoce_papers.simulation.populations import Population, blend, population
 
 SITES, SIZE, RATE = 4, 50_000, 0.5
-CROWD = Crowd(np.full(SITES, 1 / SITES), np.full(SITES, RATE), np.full(SITES, SIZE))
+CROWD = SiteProfile(np.full(SITES, 1 / SITES), np.full(SITES, RATE), np.full(SITES, SIZE))
 
 LAWS = {
     "normal at 0": population("normal"),
@@ -27,11 +27,11 @@ LAWS = {
 }
 
 
-def answers(law: Population, crowd: Crowd, source: Source | None) -> Callable[[Ask], Counts]:
+def answers(distribution: Population, crowd: SiteProfile, source: Source | None) -> Callable[[Ask], Counts]:
     """Answer with the expected letters, or with drawn ones."""
 
     def answer(ask: Ask) -> Counts:
-        above = 1 - np.asarray(law.cdf(ask.points))
+        above = 1 - np.asarray(distribution.cdf(ask.points))
         letters = (1 - crowd.rates[:, None]) / 2 + crowd.rates[:, None] * above
         if source is None:
             return np.round(ask.counts * letters).astype(np.int64)
@@ -51,15 +51,17 @@ def drive(talk: Generator[Ask, Counts, Any], answer: Callable[[Ask], Counts]) ->
         return stop.value
 
 
-def searched(law: Population, source: Source | None, rough: bool, **public: Any) -> tuple[Found, Talker]:
-    talker = Talker(CROWD)
+def searched(
+    distribution: Population, source: Source | None, rough: bool, **public: Any
+) -> tuple[Found, QueryAllocator]:
+    talker = QueryAllocator(CROWD)
     talk = find(talker, public.get("bounds"), public.get("scale"), public.get("care", 1.0), rough)
-    return drive(talk, answers(law, CROWD, source)), talker
+    return drive(talk, answers(distribution, CROWD, source)), talker
 
 
-def check(law: Population, found: Found, rough: bool) -> None:
-    assert 0.15 < float(law.cdf(found.centre)) < 0.85
-    held = float(law.cdf(found.centre + found.scale) - law.cdf(found.centre - found.scale))
+def check(distribution: Population, found: Found, rough: bool) -> None:
+    assert 0.15 < float(distribution.cdf(found.centre)) < 0.85
+    held = float(distribution.cdf(found.centre + found.scale) - distribution.cdf(found.centre - found.scale))
     if not rough:
         assert 0.1 < held < 0.95
     assert held > 0
@@ -68,9 +70,9 @@ def check(law: Population, found: Found, rough: bool) -> None:
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("rough", [True, False])
 def test_the_bulk_is_found_without_noise(name: str, rough: bool) -> None:
-    law = LAWS[name]
-    found, talker = searched(law, None, rough)
-    check(law, found, rough)
+    distribution = LAWS[name]
+    found, talker = searched(distribution, None, rough)
+    check(distribution, found, rough)
     assert len(talker.heard) <= 30
     assert talker.spent < 0.12
     assert sum(len(heard.points) for heard in found.heard) == sum(len(heard.points) for heard in talker.heard)
@@ -79,28 +81,28 @@ def test_the_bulk_is_found_without_noise(name: str, rough: bool) -> None:
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("rough", [True, False])
 def test_the_bulk_is_found_through_noise(name: str, rough: bool) -> None:
-    law = LAWS[name]
+    distribution = LAWS[name]
     for seed in range(8):
-        found, talker = searched(law, dice(seed).generator(), rough)
-        check(law, found, rough)
+        found, talker = searched(distribution, dice(seed).generator(), rough)
+        check(distribution, found, rough)
         assert len(talker.heard) <= 60
         assert talker.spent < 0.2
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
 def test_public_knowledge_works_in_any_unit(factor: float) -> None:
-    law = population("normal").moved(30.0 * factor, factor)
+    distribution = population("normal").moved(30.0 * factor, factor)
     for public in ({"bounds": (26 * factor, 38 * factor)}, {"scale": factor}):
-        found, talker = searched(law, None, True, **public)
-        check(law, found, True)
+        found, talker = searched(distribution, None, True, **public)
+        check(distribution, found, True)
         assert len(talker.heard) <= 30
         assert talker.spent < 0.12
 
 
 def test_public_bounds_shorten_the_search_for_data_far_away() -> None:
-    law = population("student", 3.0).moved(1e6, 1.0)
-    _, alone = searched(law, None, False)
-    _, helped = searched(law, None, False, bounds=(1e6 - 40, 1e6 + 40))
+    distribution = population("student", 3.0).moved(1e6, 1.0)
+    _, alone = searched(distribution, None, False)
+    _, helped = searched(distribution, None, False, bounds=(1e6 - 40, 1e6 + 40))
     assert helped.spent < alone.spent
     assert len(helped.heard) < len(alone.heard)
 
@@ -112,9 +114,9 @@ def test_bounds_are_never_left_by_the_location() -> None:
 
 @pytest.mark.parametrize("rough", [True, False])
 def test_powers_of_two_only_move_the_points_within_bounds(rough: bool) -> None:
-    law = population("normal").moved(3.0, 0.05)
-    plain, one = searched(law, None, rough, bounds=(-8.0, 24.0))
-    moved, two = searched(law.moved(0.0, 2.0**20), None, rough, bounds=(-8.0 * 2**20, 24.0 * 2**20))
+    distribution = population("normal").moved(3.0, 0.05)
+    plain, one = searched(distribution, None, rough, bounds=(-8.0, 24.0))
+    moved, two = searched(distribution.moved(0.0, 2.0**20), None, rough, bounds=(-8.0 * 2**20, 24.0 * 2**20))
     assert [heard.points.tolist() for heard in two.heard] == [
         pytest.approx((heard.points * 2**20).tolist(), rel=1e-12) for heard in one.heard
     ]
@@ -131,9 +133,9 @@ def test_the_range_grows_with_a_large_public_scale(tiny: float, far: float) -> N
 
 
 def test_data_farther_than_the_range_is_found_with_a_public_scale() -> None:
-    law = population("normal").moved(3e15, 1e9)
-    found, talker = searched(law, None, True, scale=1e9)
-    check(law, found, True)
+    distribution = population("normal").moved(3e15, 1e9)
+    found, talker = searched(distribution, None, True, scale=1e9)
+    check(distribution, found, True)
     assert talker.spent < 0.12
 
 

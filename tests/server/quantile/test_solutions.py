@@ -8,7 +8,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.api.quantile.federated import METHODS
-from sottovoce.inference.common.measured import Measured
+from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.server.quantile.scarce import Fitted, Mark
 from sottovoce.server.quantile.solutions import FittedSolution, Solution, StagedSolution, staged_solution
@@ -47,8 +47,8 @@ def test_few_records_are_asked_in_pairs_and_the_result_says_what_that_takes_for_
 
 
 def fitted(df: float) -> FittedSolution:
-    known = Measured(10.0, 2.0, df)
-    return FittedSolution(Fitted(known, (Mark(3, 50, Measured(9.0, 4.0, 2.0)), Mark(4, 90, known)), 1.0, 2))
+    known = SiteEstimate(10.0, 2.0, df)
+    return FittedSolution(Fitted(known, (Mark(3, 50, SiteEstimate(9.0, 4.0, 2.0)), Mark(4, 90, known)), 1.0, 2))
 
 
 @pytest.mark.parametrize("df", [1.0, 9.0, 1e6, math.inf])

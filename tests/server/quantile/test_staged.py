@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sottovoce.core.errors import Lost
+from sottovoce.core.errors import SearchFailed
 from sottovoce.inference.quantile.inversion import invert
-from sottovoce.server.quantile.asking import Ask, Counts, Crowd
+from sottovoce.server.quantile.asking import Ask, Counts, SiteProfile
 from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.search import Found
-from sottovoce.server.quantile.staged import Local, StagedStudy, talk
+from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.populations import Population, blend, population
 
 Answer = Callable[[Ask], Counts]
 Conversation = Generator[Ask, Counts, Local | Fitted]
-CROWD = Crowd(np.array([0.5, 0.3, 0.2]), np.array([0.5, 0.8, 0.3]), np.array([50_001, 30_000, 20_017]))
+CROWD = SiteProfile(np.array([0.5, 0.3, 0.2]), np.array([0.5, 0.8, 0.3]), np.array([50_001, 30_000, 20_017]))
 LAWS = {
     "normal": population("normal"),
     "large unit": population("exponential").moved(0.0, 1e6),
@@ -28,18 +28,18 @@ LAWS = {
 }
 
 
-def expected(law: Population, crowd: Crowd = CROWD) -> Answer:
+def expected(distribution: Population, crowd: SiteProfile = CROWD) -> Answer:
     """Answer with the expected letters, rounded."""
-    return lambda ask: np.round(ask.counts * _letters(law, crowd, ask)).astype(np.int64)
+    return lambda ask: np.round(ask.counts * _letters(distribution, crowd, ask)).astype(np.int64)
 
 
-def drawn(law: Population, seed: int, crowd: Crowd = CROWD) -> Answer:
+def drawn(distribution: Population, seed: int, crowd: SiteProfile = CROWD) -> Answer:
     source = dice(seed).generator()
-    return lambda ask: source.binomial(ask.counts, _letters(law, crowd, ask)).astype(np.int64)
+    return lambda ask: source.binomial(ask.counts, _letters(distribution, crowd, ask)).astype(np.int64)
 
 
-def _letters(law: Population, crowd: Crowd, ask: Ask) -> Any:
-    above = np.clip(1 - np.asarray(law.cdf(ask.points)), 0.0, 1.0)
+def _letters(distribution: Population, crowd: SiteProfile, ask: Ask) -> Any:
+    above = np.clip(1 - np.asarray(distribution.cdf(ask.points)), 0.0, 1.0)
     return (1 - crowd.rates[:, None]) / 2 + crowd.rates[:, None] * above
 
 
@@ -73,11 +73,11 @@ def interval(local: Local, z: float = 5.0) -> tuple[float, float, float]:
 @pytest.mark.parametrize("robust", [False, True])
 def test_the_quantile_is_covered_in_any_unit_and_every_record_answers_once(name: str, tau: float, robust: bool) -> None:
     # five standard errors: 18 intervals of each kind, false alarm 18 x 6e-7 = 1e-5 for the fixed seed, once
-    law = LAWS[name]
-    local, asks, _ = drive(talk(StagedStudy(tau, CROWD, robust=robust)), drawn(law, 1))
+    distribution = LAWS[name]
+    local, asks, _ = drive(staged_protocol(StagedStudy(tau, CROWD, robust=robust)), drawn(distribution, 1))
     _, low, high = interval(local)
-    assert low <= float(law.quantile(tau)) <= high
-    spread = float(law.quantile(0.75) - law.quantile(0.25))
+    assert low <= float(distribution.quantile(tau)) <= high
+    spread = float(distribution.quantile(0.75) - distribution.quantile(0.25))
     _, low, high = interval(local, 1.96)
     assert high - low < 0.4 * spread
     assert np.sum([ask.counts.sum(axis=1) for ask in asks], axis=0).tolist() == CROWD.sizes.tolist()
@@ -85,21 +85,21 @@ def test_the_quantile_is_covered_in_any_unit_and_every_record_answers_once(name:
 
 
 def test_expected_answers_are_inverted_almost_exactly() -> None:
-    for law in (population("normal"), population("exponential"), population("logistic")):
-        local, _, _ = drive(talk(StagedStudy(0.7, CROWD)), expected(law))
-        assert abs(float(law.cdf(interval(local)[0])) - 0.7) < 0.5 * CROWD.unit_variance**0.5
+    for distribution in (population("normal"), population("exponential"), population("logistic")):
+        local, _, _ = drive(staged_protocol(StagedStudy(0.7, CROWD)), expected(distribution))
+        assert abs(float(distribution.cdf(interval(local)[0])) - 0.7) < 0.5 * CROWD.unit_variance**0.5
 
 
 def test_the_same_answers_give_the_same_end() -> None:
-    local, asks, replies = drive(talk(StagedStudy(0.6, CROWD)), drawn(LAWS["lognormal"], 3))
+    local, asks, replies = drive(staged_protocol(StagedStudy(0.6, CROWD)), drawn(LAWS["lognormal"], 3))
     again = iter(replies)
-    second, same, _ = drive(talk(StagedStudy(0.6, CROWD)), lambda ask: next(again))
+    second, same, _ = drive(staged_protocol(StagedStudy(0.6, CROWD)), lambda ask: next(again))
     assert interval(second, 1.96) == interval(local, 1.96)
     assert [ask.points.tolist() for ask in same] == [ask.points.tolist() for ask in asks]
 
 
 def test_milestones_ascend_and_end_with_everything() -> None:
-    local, asks, _ = drive(talk(StagedStudy(0.5, CROWD)), drawn(LAWS["normal"], 4))
+    local, asks, _ = drive(staged_protocol(StagedStudy(0.5, CROWD)), drawn(LAWS["normal"], 4))
     rounds = [mark.rounds for mark in local.milestones]
     reports = [mark.reports for mark in local.milestones]
     assert rounds == sorted(set(rounds))
@@ -112,7 +112,7 @@ def test_milestones_ascend_and_end_with_everything() -> None:
 
 def test_stages_grow_and_have_three_points_or_five() -> None:
     for robust, width in ((False, 3), (True, 5)):
-        local, asks, _ = drive(talk(StagedStudy(0.5, CROWD, robust=robust)), expected(LAWS["normal"], CROWD))
+        local, asks, _ = drive(staged_protocol(StagedStudy(0.5, CROWD, robust=robust)), expected(LAWS["normal"], CROWD))
         assert [len(stage.places) for stage in local.stages] == [3] + [width] * (len(local.stages) - 1)
         sizes = [int(ask.counts.sum()) for ask in asks[-len(local.stages) : -1]]  # the last takes what is left
         assert sizes == sorted(sizes)
@@ -120,21 +120,21 @@ def test_stages_grow_and_have_three_points_or_five() -> None:
 
 def test_a_dip_between_two_modes_is_noticed_and_a_plain_law_is_not() -> None:
     modes = blend([population("normal").moved(-3.0), population("normal").moved(3.0)], [0.5, 0.5])
-    large = Crowd(CROWD.shares, CROWD.rates, CROWD.sizes * 20)
+    large = SiteProfile(CROWD.shares, CROWD.rates, CROWD.sizes * 20)
     for robust in (False, True):
-        assert drive(talk(StagedStudy(0.5, large, robust=robust)), expected(modes, large))[0].dips
+        assert drive(staged_protocol(StagedStudy(0.5, large, robust=robust)), expected(modes, large))[0].dips
         for tau in (0.2, 0.5, 0.8):
-            plain = talk(StagedStudy(tau, large, robust=robust))
+            plain = staged_protocol(StagedStudy(tau, large, robust=robust))
             assert not drive(plain, expected(population("normal"), large))[0].dips
 
 
 @pytest.mark.parametrize(("shift", "factor"), [(0.0, 2.0**-8), (0.0, 2.0**20), (2.0**10, 1.0), (-(2.0**10), 0.25)])
 def test_with_bounds_the_same_questions_are_asked_in_every_unit(shift: float, factor: float) -> None:
-    law = population("normal").moved(3.0, 0.05)
-    plain, asks, replies = drive(talk(StagedStudy(0.7, CROWD, bounds=(-8.0, 24.0))), drawn(law, 6))
+    distribution = population("normal").moved(3.0, 0.05)
+    plain, asks, replies = drive(staged_protocol(StagedStudy(0.7, CROWD, bounds=(-8.0, 24.0))), drawn(distribution, 6))
     moved_bounds = (shift - 8.0 * factor, shift + 24.0 * factor)
     again = iter(replies)
-    moved, same, _ = drive(talk(StagedStudy(0.7, CROWD, bounds=moved_bounds)), lambda ask: next(again))
+    moved, same, _ = drive(staged_protocol(StagedStudy(0.7, CROWD, bounds=moved_bounds)), lambda ask: next(again))
     assert len(same) == len(asks)
     for one, two in zip(asks, same, strict=True):
         assert two.points == pytest.approx(shift + factor * one.points, rel=1e-9)
@@ -145,25 +145,25 @@ def test_with_bounds_the_same_questions_are_asked_in_every_unit(shift: float, fa
 
 @pytest.mark.parametrize("robust", [False, True])
 def test_a_mistaken_pilot_is_recovered_from(robust: bool) -> None:
-    law, liar = population("normal"), population("normal").moved(1.0)
+    distribution, liar = population("normal"), population("normal").moved(1.0)
     pilots = 0
 
     def answer(ask: Ask) -> Counts:
         nonlocal pilots
-        said = expected(liar if pilots == 0 else law)(ask)
+        said = expected(liar if pilots == 0 else distribution)(ask)
         asked = ask.counts[0]
         pilots += len(asked) == 3 and 1.2 < asked[1] / max(asked[0], 1) < 1.5  # parts of .3, .4 and .3
         return said
 
-    local, asks, _ = drive(talk(StagedStudy(0.5, CROWD, robust=robust)), answer)
+    local, asks, _ = drive(staged_protocol(StagedStudy(0.5, CROWD, robust=robust)), answer)
     assert pilots >= 2
-    assert abs(float(law.cdf(interval(local)[0])) - 0.5) < 3 * CROWD.unit_variance**0.5
+    assert abs(float(distribution.cdf(interval(local)[0])) - 0.5) < 3 * CROWD.unit_variance**0.5
     assert np.sum([ask.counts.sum(axis=1) for ask in asks], axis=0).tolist() == CROWD.sizes.tolist()
 
 
 def test_bounds_far_from_the_quantile_end_in_one_sentence() -> None:
-    with pytest.raises(Lost) as lost:
-        drive(talk(StagedStudy(0.5, CROWD, bounds=(1e6, 2e6))), expected(population("normal")))
+    with pytest.raises(SearchFailed) as lost:
+        drive(staged_protocol(StagedStudy(0.5, CROWD, bounds=(1e6, 2e6))), expected(population("normal")))
     text = str(lost.value)
     assert "0.5 quantile" in text
     assert "bounds=" in text
@@ -172,21 +172,21 @@ def test_bounds_far_from_the_quantile_end_in_one_sentence() -> None:
 
 
 def test_answers_that_do_not_depend_on_the_question_are_not_believed() -> None:
-    with pytest.raises(Lost):
-        drive(talk(StagedStudy(0.5, CROWD)), lambda ask: ask.counts // 2)
+    with pytest.raises(SearchFailed):
+        drive(staged_protocol(StagedStudy(0.5, CROWD)), lambda ask: ask.counts // 2)
 
 
 def test_what_another_conversation_found_is_used() -> None:
-    law = population("normal").moved(1e6, 3.0)
-    _, alone, _ = drive(talk(StagedStudy(0.7, CROWD)), expected(law))
-    local, helped, _ = drive(talk(StagedStudy(0.7, CROWD), Found(1e6, 2.0, ())), expected(law))
+    distribution = population("normal").moved(1e6, 3.0)
+    _, alone, _ = drive(staged_protocol(StagedStudy(0.7, CROWD)), expected(distribution))
+    local, helped, _ = drive(staged_protocol(StagedStudy(0.7, CROWD), Found(1e6, 2.0, ())), expected(distribution))
     assert len(helped) < len(alone)
-    assert abs(float(law.cdf(interval(local)[0])) - 0.7) < CROWD.unit_variance**0.5
+    assert abs(float(distribution.cdf(interval(local)[0])) - 0.7) < CROWD.unit_variance**0.5
 
 
 def test_a_site_too_small_for_every_point_does_no_harm() -> None:
-    crowd = Crowd(np.array([0.999, 0.001]), np.array([0.8, 0.8]), np.array([60_000, 2]))
-    local, asks, _ = drive(talk(StagedStudy(0.5, crowd)), drawn(population("normal"), 8, crowd))
+    crowd = SiteProfile(np.array([0.999, 0.001]), np.array([0.8, 0.8]), np.array([60_000, 2]))
+    local, asks, _ = drive(staged_protocol(StagedStudy(0.5, crowd)), drawn(population("normal"), 8, crowd))
     assert np.sum([ask.counts.sum(axis=1) for ask in asks], axis=0).tolist() == [60_000, 2]
     _, low, high = interval(local)
     assert low < 0.0 < high
@@ -199,9 +199,9 @@ def test_pairs_are_asked_where_the_noise_exceeds_four_percent_of_the_tail(
     records: int, robust: bool, scarce: bool
 ) -> None:
     # one site of rate .75: s / t0 = 1 / (.3 sqrt(N)), .0413 and .0385
-    crowd = Crowd(np.ones(1), np.full(1, 0.75), np.array([records]))
+    crowd = SiteProfile(np.ones(1), np.full(1, 0.75), np.array([records]))
     study = StagedStudy(0.2, crowd, robust=robust)
     assert study.scarce == scarce
-    left, asks, _ = end_of(talk(study), drawn(population("normal"), 9, crowd))
+    left, asks, _ = end_of(staged_protocol(study), drawn(population("normal"), 9, crowd))
     assert isinstance(left, Fitted if scarce else Local)
     assert len(asks[-1].points) == (2 if scarce else 5 if robust else 3)

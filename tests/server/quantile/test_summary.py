@@ -39,7 +39,7 @@ def test_everything_is_told() -> None:
     ):
         assert part in flat
     rows = [line for line in text.splitlines() if line.startswith(("north ", "a site whose"))]
-    assert rows[0].split() == ["north", "20,000", f"{20 / 29:.4f}", "1.5", f"{result.drivers['north']:.1%}"]
+    assert rows[0].split() == ["north", "20,000", f"{20 / 29:.4f}", "1.5", f"{result.variance_shares['north']:.1%}"]
     assert rows[1].split()[-4:-1] == ["9,000", f"{9 / 29:.4f}", "2.5"]
     assert "…" in rows[1]
     assert max(map(len, text.splitlines())) <= WIDTH

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sottovoce.client.reading.bounds import read_bounds
-from sottovoce.core.errors import BadInput, Refused
+from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.region import Ellipsoid, normal_ellipsoid
 from sottovoce.server.regression.answers import SMALLEST, Answers
 
@@ -32,7 +32,7 @@ class Known:
     def interval(self, index: int, contrast: Any, level: float) -> tuple[float, float]:
         left_out = self.without is not None and contrast[self.without] != 0 and contrast[0] == 0
         if self.silent or level > self.highest or left_out:
-            raise Refused("an interval needs about 9,000 people.")
+            raise Infeasible("an interval needs about 9,000 people.")
         middle = float(contrast @ POINT[index])
         half = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(contrast @ COVARIANCE @ contrast)
         return middle - half, middle + half
@@ -87,7 +87,7 @@ def test_p_values_are_those_of_the_normal_law() -> None:
 def test_an_interval_without_ends_leaves_nothing_out() -> None:
     axis = np.array([0.0, 1.0, 0.0])
     assert answers(highest=0.99).p_value(0.25, axis, 99.0) == pytest.approx(0.01, rel=1e-6)
-    with pytest.raises(Refused, match="9,000"):
+    with pytest.raises(Infeasible, match="9,000"):
         answers(silent=True).p_value(0.25, axis, 0.0)
 
 
@@ -108,7 +108,7 @@ def test_an_interval_that_is_missing_is_nan_with_its_reason() -> None:
     ends, reasons = answers(without=2).intervals(0, 0.9)
     assert np.isnan(ends).tolist() == [[False, False], [False, False], [True, True]]
     assert reasons == {"b": "an interval needs about 9,000 people."}
-    with pytest.raises(Refused, match="9,000"):
+    with pytest.raises(Infeasible, match="9,000"):
         answers(silent=True).intervals(0, 0.9)
 
 

@@ -18,7 +18,7 @@ from sottovoce.protocol.regression.box import box
 from sottovoce.protocol.regression.box_channel import FACES, BoxChannel, box_channel
 from sottovoce.protocol.regression.cq import cq
 from sottovoce.protocol.regression.lp import lp_pair
-from sottovoce.server.regression.decode import choose, hear, public, uniform
+from sottovoce.server.regression.decode import choose, decode, public, uniform
 from sottovoce.server.regression.dithered.step import KIND
 from sottovoce.sim.randomness import dice
 
@@ -74,10 +74,10 @@ def test_every_subset_of_slopes_is_as_likely(p: int, slopes: int) -> None:
 
 @wraps
 def test_a_block_with_its_own_slopes_asks_for_them() -> None:
-    law = lp_pair(0.5, 1.0, 9.0)
+    distribution = lp_pair(0.5, 1.0, 9.0)
     two = (
-        Block(0.5, law, (2,), np.array([[1.0, 0.0, 2.0]])),
-        Block(0.5, law, (1,), np.array([[1.0, 2.0, 0.0]])),
+        Block(0.5, distribution, (2,), np.array([[1.0, 0.0, 2.0]])),
+        Block(0.5, distribution, (1,), np.array([[1.0, 2.0, 0.0]])),
     )
     drawn = set(draws(RegressionChannel("pairs", (0.5,), 2, two), 200, 6))
     assert drawn == {(0, (2,)), (1, (1,))}
@@ -115,14 +115,14 @@ HEIGHTS = (-0.5, 0.5, 0.9)
 
 def law_of(channel: RegressionChannel, block: Block, chosen: tuple[int, ...], who: int, face: int) -> Floats:
     """The law of the letters of one record, from the integers of its channel."""
-    law = block.channel
-    if isinstance(law, BoxChannel):
-        rows, positions = law.matrix(), law.positions
-        scale = 1.0 if law.kinds > 1 else float(channel.faces(0)[face]) / channel.radius
-        first = face if law.kinds > 1 else 0
+    distribution = block.channel
+    if isinstance(distribution, BoxChannel):
+        rows, positions = distribution.matrix(), distribution.positions
+        scale = 1.0 if distribution.kinds > 1 else float(channel.faces(0)[face]) / channel.radius
+        first = face if distribution.kinds > 1 else 0
     else:
-        assert isinstance(law, Channel)
-        rows, positions, scale, first = law.weights, len(law.weights) // 2, 1.0, face
+        assert isinstance(distribution, Channel)
+        rows, positions, scale, first = distribution.weights, len(distribution.weights) // 2, 1.0, face
     spots = [0.5 * (scale * FEATURES[who, j - 1] + 1) * (positions - 1) for j in chosen]
     total = np.zeros(len(rows[0]))
     for place in product(range(positions), repeat=len(chosen)):
@@ -153,7 +153,7 @@ def test_what_is_heard_is_the_score_on_average(name: str, epsilon: float) -> Non
             for subset in subsets:
                 chosen = np.array([*subset, 0], dtype=np.int64)
                 for letter, chance in enumerate(law_of(channel, block, subset, who, face)):
-                    found = hear(
+                    found = decode(
                         tables.plan, tables.score, tables.read, tables.matrix, tables.radius, i, chosen, letter, index,
                         values,
                     )  # fmt: skip

@@ -43,13 +43,13 @@ def test_the_gate_opens_at_a_quarter_of_an_exact_score() -> None:
     design = parse("auto", 0.5, 4, 0.3)
     just = math.ceil(LEAST / float(information(design).min()))
     check(just, design, settings())
-    with pytest.raises(sv.Refused, match=f"needs about {needed(design):,} people at epsilon 0.3, and there are"):
+    with pytest.raises(sv.Infeasible, match=f"needs about {needed(design):,} people at epsilon 0.3, and there are"):
         check(just - 1, design, settings())
     assert just <= needed(design) <= 1.1 * just
 
 
 def test_one_person_is_never_enough() -> None:
-    with pytest.raises(sv.Refused, match="there is 1 sample"):
+    with pytest.raises(sv.Infeasible, match="there is 1 sample"):
         check(1, parse("open", 0.5, 2, math.inf), settings())
     check(2, parse("open", 0.5, 2, math.inf), settings())
 
@@ -58,7 +58,7 @@ def test_a_search_for_guesses_needs_its_own_people() -> None:
     design = parse("auto", 0.5, 1, 1.0)
     check(500, design, settings())
     for unknown in ({"density": None}, {"size": None}, {"density": None, "size": None}):
-        with pytest.raises(sv.Refused, match=r"location and scale, which takes about 3,\d00 at epsilon 1"):
+        with pytest.raises(sv.Infeasible, match=r"location and scale, which takes about 3,\d00 at epsilon 1"):
             check(500, design, settings(**unknown))
         check(10_000, design, settings(**unknown))
 
@@ -71,18 +71,18 @@ def test_a_tree_has_people_left_after_the_search_and_the_draw_of_levels() -> Non
         check(6, alone, settings(**higrad))
     # n / 2 - 6 sqrt(n) / 2 >= 7 from n = (3 + sqrt(9 + 14))^2 = 60.8 on
     check(61, split, settings(**higrad))
-    with pytest.raises(sv.Refused, match="at each of 2 levels, a person for each, which takes about 61 people"):
+    with pytest.raises(sv.Infeasible, match="at each of 2 levels, a person for each, which takes about 61 people"):
         check(60, split, settings(**higrad))
     first = next(n for n in range(2, 10_000) if not _refused(n, alone, settings(size=None)))
     check(first + 7, alone, settings(size=None, **higrad))
-    with pytest.raises(sv.Refused, match=f"after the search .* and there are {first + 6:,}: add people"):
+    with pytest.raises(sv.Infeasible, match=f"after the search .* and there are {first + 6:,}: add people"):
         check(first + 6, alone, settings(size=None, **higrad))
 
 
 def _refused(n: int, design: Any, given: Settings) -> bool:
     try:
         check(n, design, given)
-    except sv.Refused:
+    except sv.Infeasible:
         return True
     return False
 

@@ -64,7 +64,7 @@ def partly(**options: Any) -> PrivateQuantileRegressor:
 
         def interval(index: int, contrast: Any, level: float, told: Any = told) -> Any:
             if contrast[0] == 0 and contrast[-1] != 0:
-                raise sv.Refused("it needs about 9,000 people.")
+                raise sv.Infeasible("it needs about 9,000 people.")
             return told(index, contrast, level)
 
         object.__setattr__(fit, "interval", interval)
@@ -95,10 +95,10 @@ def test_a_refusal_of_a_split_design_says_whom_it_counts() -> None:
     model = fitted(500, tau=[0.25, 0.75], channel="cq:2,1", epsilon=1.0)
     for ask in (model.confidence_interval, lambda: model.ellipsoid(tau=0.25)):
         with pytest.raises(
-            sv.Refused, match=r"needs about .*; counted are the people of this level, one in 2 of all\.$"
+            sv.Infeasible, match=r"needs about .*; counted are the people of this level, one in 2 of all\.$"
         ):
             ask()
-    with pytest.raises(sv.Refused, match=r"needs about [^;]*; ask more people, or allow a larger epsilon\.$"):
+    with pytest.raises(sv.Infeasible, match=r"needs about [^;]*; ask more people, or allow a larger epsilon\.$"):
         fitted(300, epsilon=1.0).confidence_interval()
 
 

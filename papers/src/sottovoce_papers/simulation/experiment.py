@@ -13,14 +13,14 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from sottovoce.core.errors import Lost
+from sottovoce.core.errors import SearchFailed
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.inference.quantile.asymptotic import standard_error
-from sottovoce.server.quantile.asking import Crowd
+from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.feasibility import support
 from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.solutions import staged_solution
-from sottovoce.server.quantile.staged import Local, StagedStudy, talk
+from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.families import Floats, Generator
 from sottovoce_papers.simulation.populations import Mixture
@@ -40,11 +40,11 @@ class StagedCell:
     bounds: tuple[float, float] | None = None
 
     @property
-    def crowd(self) -> Crowd:
+    def crowd(self) -> SiteProfile:
         """Return what the server knows."""
         sizes = np.array(self.sizes, dtype=np.int64)
         shares = sizes / sizes.sum() if self.shares is None else np.array(self.shares)
-        return Crowd(shares, np.array(self.rates), sizes)
+        return SiteProfile(shares, np.array(self.rates), sizes)
 
     @property
     def support(self) -> float:
@@ -92,7 +92,7 @@ class Score:
 def converse_fresh(cell: StagedCell, generator: Generator) -> tuple[Local | Fitted, int]:
     """Run one conversation with fresh records; return its outcome and the number of rounds."""
     crowd = cell.crowd
-    conversation = talk(StagedStudy(cell.tau, crowd, cell.bounds, None, cell.robust))
+    conversation = staged_protocol(StagedStudy(cell.tau, crowd, cell.bounds, None, cell.robust))
     ask, rounds = next(conversation), 0
     rates = crowd.rates[:, None]
     while True:
@@ -112,14 +112,14 @@ def score(cell: StagedCell, replications: int, seed: int, level: float = 0.95) -
     for _ in range(replications):
         try:
             local, rounds = converse_fresh(cell, generator)
-        except Lost:
+        except SearchFailed:
             continue
         found = staged_solution(local)
         low, high = found.interval(level)
         searched = local.milestones[0].reports / local.milestones[-1].reports
         rows.append((found.point, low, high, rounds, searched))
     if not rows:
-        raise Lost(f"no run of {cell.name!r} found its quantile; give the cell more records.")
+        raise SearchFailed(f"no run of {cell.name!r} found its quantile; give the cell more records.")
     points, lows, highs, rounds_, searched_ = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
     truth, oracle = cell.truth, cell.oracle
     errors: Floats = np.abs(points - truth) / oracle

@@ -18,10 +18,10 @@ from sottovoce.local.quantile.source import Faces
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.randomised_response import binary, epsilon_of_rate
 from sottovoce.server.quantile.recursion.schedule import elapsed
-from sottovoce.server.quantile.recursion.step_size import Pace, decay
-from sottovoce.server.quantile.recursion.study import Floats, SgdStudy, horizon
-from sottovoce.server.quantile.recursion.walk import SgdState
-from sottovoce.sim.randomness import SeededDice, dice
+from sottovoce.server.quantile.recursion.step_size import StepSize, decay
+from sottovoce.server.quantile.recursion.study import Floats, WalkStudy, horizon
+from sottovoce.server.quantile.recursion.walk import WalkState
+from sottovoce.sim.randomness import SeededSource, dice
 from sottovoce_papers.simulation.families import Generator
 from sottovoce_papers.simulation.populations import Mixture, Population
 
@@ -31,8 +31,8 @@ T = TypeVar("T")
 class Fresh:
     """A site whose records are drawn when they are needed."""
 
-    def __init__(self, law: Population, n: int, channel: Channel, generator: Generator) -> None:
-        self._law, self._generator = law, generator
+    def __init__(self, distribution: Population, n: int, channel: Channel, generator: Generator) -> None:
+        self._law, self._generator = distribution, generator
         self._lowest = np.uint64(channel.weights[0][1] << 2)
         self.left = n
 
@@ -62,7 +62,7 @@ class Cell:
     start: float | None = None
     unit: float = 1.0
     constant: float = 20.0
-    pace: Pace | None = None
+    pace: StepSize | None = None
     participation: float = 1.0
     mixing: Floats | None = None
     burn: float = 0.05
@@ -80,11 +80,11 @@ class Cell:
         rates = np.array(self.rates)
         return standard_error(self.sites.probabilities(at), self.sites.densities(at), rates, self.sites.shares, counts)
 
-    def study(self, start: float) -> SgdStudy:
+    def study(self, start: float) -> WalkStudy:
         """Return the study of one replication."""
         n = len(self.rates)
         longest = int(elapsed(self.schedule, self.records).max())
-        return SgdStudy(
+        return WalkStudy(
             np.full(n, self.tau),
             self.sites.shares,
             tuple(binary(epsilon_of_rate(rate)) for rate in self.rates),
@@ -99,7 +99,7 @@ class Cell:
 
 
 def replicate(
-    cell: Cell, keep: Callable[[SgdStudy, SgdState], T], replications: int, seed: int, threads: int = 2
+    cell: Cell, keep: Callable[[WalkStudy, WalkState], T], replications: int, seed: int, threads: int = 2
 ) -> list[T]:
     """Run a cell many times; return what is kept of each end.
 
@@ -125,12 +125,12 @@ def replicate(
     """
     study = cell.study(0.0)
 
-    def once(die: SeededDice) -> T:
+    def once(die: SeededSource) -> T:
         generator = die.generator()
         start = generator.standard_normal() if cell.start is None else cell.start
         sources = [
-            Fresh(law, cell.records, channel, generator)
-            for law, channel in zip(cell.sites.populations, study.channels, strict=True)
+            Fresh(distribution, cell.records, channel, generator)
+            for distribution, channel in zip(cell.sites.populations, study.channels, strict=True)
         ]
         return keep(study, fused.run(study, sources, Coin(study, die), start=float(start)))
 

@@ -16,7 +16,7 @@ from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd
 from sottovoce.server.quantile.recursion.schedule import elapsed
 from sottovoce.server.quantile.recursion.step_size import decay
-from sottovoce.server.quantile.recursion.study import SgdStudy, horizon
+from sottovoce.server.quantile.recursion.study import WalkStudy, horizon
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]
@@ -43,13 +43,13 @@ class Walk:
     constant: float = 20.0
     participation: float = 1.0
 
-    def ended(self, sample: Sample, seed: int) -> tuple[SgdStudy, sgd.SgdState]:
+    def ended(self, sample: Sample, seed: int) -> tuple[WalkStudy, sgd.WalkState]:
         """Run all rounds over a sample."""
         n, sizes = len(sample), [len(values) for values in sample]
         source = dice(seed)
         start = source.generator().standard_normal() if self.start is None else self.start
         longest = int(elapsed(self.schedule, max(sizes)).max())
-        study = SgdStudy(
+        study = WalkStudy(
             np.full(n, self.tau),
             np.full(n, 1 / n) if self.shares is None else np.asarray(self.shares, dtype=np.float64),
             tuple(binary(epsilon_of_rate(rate)) for rate in self.rates),

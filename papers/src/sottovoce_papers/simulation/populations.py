@@ -96,7 +96,7 @@ def blend(parts: Sequence[Population], shares: Sequence[float]) -> Population:
     return Population(name, mixed("cdf"), mixed("density"), quantile, sample)
 
 
-def rounded(law: Population, unit: float) -> Population:
+def rounded(distribution: Population, unit: float) -> Population:
     """Return a population rounded to multiples of a unit; it has atoms, so its density is that of the unrounded law.
 
     Examples
@@ -105,11 +105,11 @@ def rounded(law: Population, unit: float) -> Population:
     1.5
     """
     return Population(
-        f"{law.name} to {unit:g}",
-        lambda x: law.cdf((np.floor(np.asarray(x) / unit) + 0.5) * unit),
-        law.density,
-        lambda u: np.round(law.quantile(u) / unit) * unit,
-        lambda generator, n: np.round(law.sample(generator, n) / unit) * unit,
+        f"{distribution.name} to {unit:g}",
+        lambda x: distribution.cdf((np.floor(np.asarray(x) / unit) + 0.5) * unit),
+        distribution.density,
+        lambda u: np.round(distribution.quantile(u) / unit) * unit,
+        lambda generator, n: np.round(distribution.sample(generator, n) / unit) * unit,
     )
 
 
@@ -122,11 +122,11 @@ class Mixture:
 
     def probabilities(self, point: float) -> Floats:
         """Return each site's probability below a point."""
-        return np.array([float(law.cdf(point)) for law in self.populations])
+        return np.array([float(distribution.cdf(point)) for distribution in self.populations])
 
     def densities(self, point: float) -> Floats:
         """Return each site's density at a point."""
-        return np.array([float(law.density(point)) for law in self.populations])
+        return np.array([float(distribution.density(point)) for distribution in self.populations])
 
     def quantile(self, tau: float, shares: npt.ArrayLike | None = None) -> float:
         """Return where the weighted sum of the distribution functions crosses tau.
@@ -137,14 +137,14 @@ class Mixture:
         0.0
         """
         weights = self.shares if shares is None else np.asarray(shares, dtype=np.float64)
-        ends = [float(law.quantile(tau)) for law in self.populations]
-        total = lambda x: np.sum(weights * np.array([float(law.cdf(x)) for law in self.populations]))  # noqa: E731
+        ends = [float(distribution.quantile(tau)) for distribution in self.populations]
+        total = lambda x: np.sum(weights * np.array([float(distribution.cdf(x)) for distribution in self.populations]))  # noqa: E731
         return float(f.inverted(np.vectorize(total), np.array(min(ends)), np.array(max(ends)), tau))
 
     def sample(self, generator: Generator, sizes: int | Sequence[int]) -> list[Floats]:
         """Draw the records of each site."""
         each = [sizes] * len(self.populations) if isinstance(sizes, int) else sizes
-        return [law.sample(generator, n) for law, n in zip(self.populations, each, strict=True)]
+        return [distribution.sample(generator, n) for distribution, n in zip(self.populations, each, strict=True)]
 
 
 def evenly(populations: Sequence[Population]) -> Mixture:
@@ -152,14 +152,14 @@ def evenly(populations: Sequence[Population]) -> Mixture:
     return Mixture(tuple(populations), np.full(len(populations), 1 / len(populations)))
 
 
-def homogeneous(law: Population, sites: int = 10) -> Mixture:
+def homogeneous(distribution: Population, sites: int = 10) -> Mixture:
     """Return sites that all draw from one population."""
-    return evenly([law] * sites)
+    return evenly([distribution] * sites)
 
 
-def hete_l(law: Population, generator: Generator, sites: int = 10) -> Mixture:
+def hete_l(distribution: Population, generator: Generator, sites: int = 10) -> Mixture:
     """Return sites at locations drawn once from the standard normal law; the papers' draw is not recoverable."""
-    return evenly([law.moved(float(location)) for location in generator.standard_normal(sites)])
+    return evenly([distribution.moved(float(location)) for location in generator.standard_normal(sites)])
 
 
 def hete_d() -> Mixture:

@@ -18,9 +18,9 @@ def test_textbook_values() -> None:
 
 
 def test_rare_cells_are_taken_together() -> None:
-    law = np.array([1e-4, 2e-4, 0.5, 0.4997])
-    assert against_law(np.array([1, 0, 49, 50]), law)[1] == 1
-    assert against_law(np.array([10, 20, 49_990, 49_980]), law)[1] == 3
+    distribution = np.array([1e-4, 2e-4, 0.5, 0.4997])
+    assert against_law(np.array([1, 0, 49, 50]), distribution)[1] == 1
+    assert against_law(np.array([10, 20, 49_990, 49_980]), distribution)[1] == 3
     assert against_each_other(np.array([0, 1, 40, 60]), np.array([0, 0, 50, 50]))[1] == 1
 
 

@@ -33,9 +33,9 @@ def test_scores_are_of_records_that_the_model_has_not_seen(monkeypatch: pytest.M
 
 def test_a_law_of_residuals_lives_on_half_of_the_records(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sottovoce_papers.simulation.conformal.real_scores.ROUNDS", 10)
-    law = residual_law(made_up())
-    assert law.cdf(law.quantile(1.0)) == 1.0
-    assert len(np.unique(law.quantile(np.linspace(1e-6, 1, 3000)))) == 300
+    distribution = residual_law(made_up())
+    assert distribution.cdf(distribution.quantile(1.0)) == 1.0
+    assert len(np.unique(distribution.quantile(np.linspace(1e-6, 1, 3000)))) == 300
 
 
 @pytest.mark.skipif(FOLDER is None, reason=absent())

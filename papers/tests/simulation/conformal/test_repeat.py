@@ -22,7 +22,7 @@ from sottovoce_papers.simulation.conformal.repeat import (
     repeat,
     weighted_ranks,
 )
-from sottovoce_papers.simulation.conformal.score_laws import ScoreLaw, score_law
+from sottovoce_papers.simulation.conformal.score_distributions import ScoreLaw, score_law
 from sottovoce_papers.simulation.families import Floats
 
 FALSE_ALARM, ERRORS = 1e-6, 4.9
@@ -53,7 +53,7 @@ def test_randomised_ranks_cover_exactly() -> None:
     assert plain.mean > 0.9 + ERRORS * plain.error
 
 
-def shipped(setting: Setting, law: ScoreLaw, edges: Floats, replications: int, seed: int) -> list[float]:
+def shipped(setting: Setting, distribution: ScoreLaw, edges: Floats, replications: int, seed: int) -> list[float]:
     """Calibrate one by one through the sites and the server that ship."""
     scores, source, made = dice(seed).generator(), dice(seed + 1), setting.plan
     votes = np.repeat(made.votes, [len(asked) for asked in made.orders])
@@ -66,7 +66,7 @@ def shipped(setting: Setting, law: ScoreLaw, edges: Floats, replications: int, s
     found = []
     for _ in range(replications):
         sites = [
-            CalibrationSite(Records(law.quantile(scores.random(fact.size))), fact.epsilon, own)
+            CalibrationSite(Records(distribution.quantile(scores.random(fact.size))), fact.epsilon, own)
             for fact, own in zip(setting.facts, source.split(len(queries)), strict=True)
         ]
         values = np.concatenate([np.array(said) for said in ask(sites, queries)])
@@ -76,12 +76,12 @@ def shipped(setting: Setting, law: ScoreLaw, edges: Floats, replications: int, s
 
 @pytest.mark.parametrize("mechanism", ["sparse-vector", "exponential", "paper"])
 def test_thresholds_have_the_law_of_the_path_that_ships(mechanism: str) -> None:
-    law = score_law("rounded exponential")
-    edges = law.edges(12, end=4.0)
+    distribution = score_law("rounded exponential")
+    edges = distribution.edges(12, end=4.0)
     sizes, epsilons = ((60, 40, 60), (3.0, 2.0, 1.5)) if mechanism != "paper" else ((60,) * 3, (8.0,) * 3)
     setting = Setting(sizes, epsilons, mechanism, bins=12)
-    fast = repeat(setting, 20_000, 5, law, edges).thresholds
-    slow = shipped(setting, law, edges, 800, seed=6)
+    fast = repeat(setting, 20_000, 5, distribution, edges).thresholds
+    slow = shipped(setting, distribution, edges, 800, seed=6)
     statistic, freedom = against_each_other(*_counts(fast, slow))
     assert freedom >= 2
     assert statistic < chdtri(freedom, FALSE_ALARM)
@@ -91,11 +91,11 @@ def test_thresholds_have_the_law_of_the_path_that_ships(mechanism: str) -> None:
 
 
 def test_open_sites_beside_private_ones() -> None:
-    law = score_law("ten values")
-    edges = law.edges(20, end=1.0)
+    distribution = score_law("ten values")
+    edges = distribution.edges(20, end=1.0)
     setting = Setting((30, 60, 60), (math.inf, 2.0, 2.0), "sparse-vector", bins=20)
-    fast = repeat(setting, 20_000, 7, law, edges).thresholds
-    slow = shipped(setting, law, edges, 700, seed=8)
+    fast = repeat(setting, 20_000, 7, distribution, edges).thresholds
+    slow = shipped(setting, distribution, edges, 700, seed=8)
     statistic, freedom = against_each_other(*_counts(fast, slow))
     assert freedom >= 1
     assert statistic < chdtri(freedom, FALSE_ALARM)

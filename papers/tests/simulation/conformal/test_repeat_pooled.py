@@ -14,7 +14,7 @@ from sottovoce.sim import dice
 from sottovoce_papers.simulation.conformal.agreement import against_each_other
 from sottovoce_papers.simulation.conformal.repeat import Repeated
 from sottovoce_papers.simulation.conformal.repeat_pooled import repeat_aggregate, repeat_local
-from sottovoce_papers.simulation.conformal.score_laws import score_law
+from sottovoce_papers.simulation.conformal.score_distributions import score_law
 
 FALSE_ALARM = 1e-6
 LAW = score_law("exponential")

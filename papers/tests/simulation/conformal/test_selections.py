@@ -30,10 +30,10 @@ def test_cells_have_the_law_of_the_mechanism(make: Callable[..., Mechanism], sit
     mechanism, counts = make(50, 45, 7, epsilon), SITES[site]
     cells = draw_cells(mechanism, np.tile(counts, (40_000, 1)), dice(site).generator())
     found = np.bincount(cells, minlength=7)
-    statistic, freedom = against_law(found, mechanism.law(counts))
+    statistic, freedom = against_law(found, mechanism.distribution(counts))
     assert freedom >= 1
     assert statistic < chdtri(freedom, FALSE_ALARM)
-    other, freedom = against_law(found, mechanism.law(SITES[site - 1]))
+    other, freedom = against_law(found, mechanism.distribution(SITES[site - 1]))
     assert other > chdtri(freedom, FALSE_ALARM)
 
 
@@ -59,6 +59,6 @@ def test_rows_are_sites_of_their_own() -> None:
 
 def test_geometric_noise_has_its_law() -> None:
     noise = geometric((1 << 64) // 3, (60_000,), dice(2).generator())
-    law = np.append((2 / 3) * (1 / 3) ** np.arange(8), (1 / 3) ** 8)
-    statistic, freedom = against_law(np.bincount(np.minimum(noise, 8), minlength=9), law)
+    distribution = np.append((2 / 3) * (1 / 3) ** np.arange(8), (1 / 3) ** 8)
+    statistic, freedom = against_law(np.bincount(np.minimum(noise, 8), minlength=9), distribution)
     assert statistic < chdtri(freedom, FALSE_ALARM)

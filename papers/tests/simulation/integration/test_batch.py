@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sottovoce.inference.common.measured import Measured, t_value
+from sottovoce.inference.common.measured import SiteEstimate, t_value
 from sottovoce.inference.integration import conservative, valid
 from sottovoce.sim import dice
 from sottovoce_papers.simulation.integration.batch import Sites, cautious_intervals, limited_moves, valid_intervals
@@ -25,10 +25,10 @@ def test_the_batch_equals_the_methods(sources: int, spread: float) -> None:
     half = t_value(0.95, df) * error
     cautious = cautious_intervals(estimate, error, estimate - half, estimate + half, others)
     for i in range(n):
-        target = Measured(float(estimate[i]), float(error[i]), df)
+        target = SiteEstimate(float(estimate[i]), float(error[i]), df)
         own = (float(low[i]), float(high[i]))
         used = [
-            Measured(float(y), float(e))
+            SiteEstimate(float(y), float(e))
             for y, e in zip(others.estimates[i], others.errors[i], strict=True)
             if math.isfinite(e)
         ]

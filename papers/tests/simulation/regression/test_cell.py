@@ -28,12 +28,12 @@ def test_every_printed_channel_decodes_without_bias() -> None:
     for (tau, p), channels in TABLE_2.items():
         for epsilon, (q, s) in zip(BUDGETS, channels, strict=True):
             cell = Cell(tau, p, epsilon, q, s)
-            law, weight = cell.law(), (p + 1) / s
+            distribution, weight = cell.distribution(), (p + 1) / s
             faces, grid = np.array([-tau, 1 - tau]), np.linspace(-1, 1, q)
             for decoded, value, kappa in (
-                (law.face, faces, law.truth[1]),
-                (law.within.ravel(), np.outer(faces, grid).ravel(), law.truth[1]),
-                (law.alone, max(tau, 1 - tau) * grid, law.truth[0]),
+                (distribution.face, faces, distribution.truth[1]),
+                (distribution.within.ravel(), np.outer(faces, grid).ravel(), distribution.truth[1]),
+                (distribution.alone, max(tau, 1 - tau) * grid, distribution.truth[0]),
             ):
                 mean = kappa * decoded + (1 - kappa) * decoded.mean()
                 np.testing.assert_allclose(mean, weight * value, atol=1e-12 * weight / kappa)

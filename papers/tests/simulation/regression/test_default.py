@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from sottovoce.server.regression.dithered.fit import OnlineFit
+from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce_papers.simulation.regression.catalogue import design
 from sottovoce_papers.simulation.regression.default import Setting, replicate, sandwich
 from sottovoce_papers.simulation.regression.designs import paper
@@ -14,7 +14,7 @@ from sottovoce_papers.simulation.regression.designs import paper
 compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="too long uncompiled")
 
 
-def points(fit: OnlineFit) -> list[float]:
+def points(fit: DitheredFit) -> list[float]:
     return [float(x) for x in fit.point[0]]
 
 

@@ -93,9 +93,19 @@ def test_what_is_tuned_on_is_not_held_out() -> None:
     assert not set(TUNING) & set(HELD_OUT)
     assert all(DESIGNS[name].held_out for name in HELD_OUT)
     assert not any(DESIGNS[name].held_out for name in TUNING)
-    laws = " ".join(one.errors.name for one in DESIGNS.values())
-    for law in ("logistic", "normal", "student", "gumbel", "laplace", "exponential", "lognormal", "cauchy", "|"):
-        assert law in laws
+    distributions = " ".join(one.errors.name for one in DESIGNS.values())
+    for distribution in (
+        "logistic",
+        "normal",
+        "student",
+        "gumbel",
+        "laplace",
+        "exponential",
+        "lognormal",
+        "cauchy",
+        "|",
+    ):
+        assert distribution in distributions
 
 
 @pytest.mark.parametrize(

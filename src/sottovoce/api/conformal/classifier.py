@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sottovoce.api.conformal.estimator import ConformalEstimator, chosen, refuse_other, where_of
 from sottovoce.api.conformal.sites import checked_predictions
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import Dice
+from sottovoce.core.random_source import RandomSource
 from sottovoce.server.conformal.scores import (
     Floats,
     LabelScores,
@@ -99,7 +99,7 @@ class FederatedConformalClassifier(ClassifierMixin, ConformalEstimator):  # type
         statistics: Any = 1,
         exact: bool = False,
         prefit: bool = False,
-        randomness: Dice | None = None,
+        randomness: RandomSource | None = None,
     ) -> None:
         self.estimator = estimator
         self.alpha = alpha

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.client.reading.table import SiteTable
-from sottovoce.core.random_source import Dice
+from sottovoce.core.random_source import RandomSource
 from sottovoce.local.conformal.one_round import ask_sum, ask_tallies
 from sottovoce.protocol.selection.grid import upper_edge
 from sottovoce.server.conformal.base import NOT_PROTECTED, SiteFacts, Threshold
@@ -115,7 +115,7 @@ def pooled_threshold(
     settings: Settings,
     facts: Sequence[SiteFacts],
     edges: Floats,
-    dice: Dice,
+    dice: RandomSource,
     hints: tuple[str, ...],
 ) -> PooledThreshold:
     """Decide what to count from public numbers, count it once, and read the cell."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from sottovoce.client.reading.files import expand, read_files
 from sottovoce.client.reading.table import SCORES, SiteTable
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import Dice, SystemDice
+from sottovoce.core.random_source import RandomSource, SystemEntropy
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -20,7 +20,7 @@ def read_scores(
     person: str | None = None,
     missing: str = "refuse",
     apart_from: Paths = (),
-    randomness: Dice | None = None,
+    randomness: RandomSource | None = None,
 ) -> SiteTable:
     r"""Read the scores of many sites from Parquet, CSV or Arrow files: one a site, or any with a site column.
 
@@ -55,7 +55,7 @@ def read_scores(
             raise BadInput(
                 f"{path} is to judge the threshold that it makes; give fresh scores, or none to judge it by its own."
             )
-    dice = SystemDice() if randomness is None else randomness
+    dice = SystemEntropy() if randomness is None else randomness
     table = read_files(paths, value=score, site=site, person=person, missing=missing, dice=dice.words, needs=SCORES)
     if table.unit.kind != "number":
         raise BadInput(f"column {score!r} holds {table.unit.plural}, and scores must be numbers; name another column.")

@@ -15,7 +15,7 @@ from sottovoce.api.conformal.pair import OTHERS, check_pair, quantile_pair
 from sottovoce.api.conformal.sites import checked_predictions
 from sottovoce.client.reading.response import open_response, read_response
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import Dice
+from sottovoce.core.random_source import RandomSource
 from sottovoce.server.conformal.scores import Floats, absolute_residuals, interval, middle, quantile_scores
 
 
@@ -92,7 +92,7 @@ class FederatedConformalRegressor(RegressorMixin, ConformalEstimator):  # type: 
         statistics: Any = 1,
         exact: bool = False,
         prefit: bool = False,
-        randomness: Dice | None = None,
+        randomness: RandomSource | None = None,
     ) -> None:
         self.estimator = estimator
         self.alpha = alpha

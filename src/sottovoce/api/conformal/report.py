@@ -17,7 +17,7 @@ from sottovoce.api.quantile.panel import confidence, number, per_site
 from sottovoce.client.conformal.covered import count_covered, noisy_covered
 from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import Dice, SystemDice
+from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.selection.noisy_count import NoisyCount, noisy_count
 from sottovoce.server.conformal.base import Threshold
 from sottovoce.server.conformal.report_result import CoverageReport
@@ -39,7 +39,7 @@ def coverage_report(
     weights: Any = "sites",
     level: float = 0.95,
     epsilon: Any = None,
-    randomness: Dice | None = None,
+    randomness: RandomSource | None = None,
     missing: str = "refuse",
 ) -> CoverageReport:
     """Report the coverage of a threshold at every site, worst first, and over all of them.
@@ -88,7 +88,7 @@ def coverage_report(
         raise BadInput(f"scores must be numbers, not {table.unit.plural}; give the scores of the model.")
     parts, weights_name = _weights(weights, table)
     noises = None if epsilon is None else _noises(epsilon, table.names)
-    dice = SystemDice() if randomness is None else randomness
+    dice = SystemEntropy() if randomness is None else randomness
     if noises is None:
         said = [Said(count_covered(records, goal.value), records.size, 0.0) for records in table.records]
         predicted, unpredicted = predict(goal.made, table, parts)

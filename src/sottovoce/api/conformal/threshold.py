@@ -13,7 +13,7 @@ from sottovoce.client.conformal.covered import count_covered
 from sottovoce.client.conformal.site import CalibrationSite
 from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import Dice, SystemDice
+from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.local.conformal.one_round import ask
 from sottovoce.protocol.calibration import CellQuery, OrderQuery
 from sottovoce.protocol.selection.named import selection
@@ -46,7 +46,7 @@ def conformal_threshold(
     rule: str = "closest",
     statistics: int = 1,
     exact: bool = False,
-    randomness: Dice | None = None,
+    randomness: RandomSource | None = None,
     missing: str = "refuse",
 ) -> Threshold:
     """Find the threshold below which a new score falls with probability 1 - alpha, each site sending one message.
@@ -114,7 +114,7 @@ def conformal_threshold(
     if table.unit.kind != "number":
         raise BadInput(f"scores must be numbers, not {table.unit.plural}; give the scores of the model.")
     budgets = _budgets(epsilon, table.names)
-    dice = SystemDice() if randomness is None else randomness
+    dice = SystemEntropy() if randomness is None else randomness
     facts = [SiteFacts(records.size, budget) for records, budget in zip(table.records, budgets, strict=True)]
     if settings.pooled and edges is not None:
         from sottovoce.api.conformal.pooled import pooled_threshold
@@ -125,7 +125,12 @@ def conformal_threshold(
 
 
 def _run(
-    table: SiteTable, settings: Settings, facts: Sequence[SiteFacts], made: Plan, edges: Floats | None, dice: Dice
+    table: SiteTable,
+    settings: Settings,
+    facts: Sequence[SiteFacts],
+    made: Plan,
+    edges: Floats | None,
+    dice: RandomSource,
 ) -> ConformalThreshold:
     """Ask every site once, and take the rank of their answers."""
     line = () if edges is None else tuple(edges.tolist())

@@ -7,7 +7,7 @@ from typing import Any
 from sottovoce.api.integration.measure import measure_sites
 from sottovoce.api.integration.sites import PlannedSites, plan_sites
 from sottovoce.api.quantile.federated import check_callers
-from sottovoce.core.random_source import Dice
+from sottovoce.core.random_source import RandomSource
 from sottovoce.server.integration.result import IntegratedResult
 from sottovoce.server.integration.settings import check_settings, check_sites, unneeded, with_bound
 
@@ -31,7 +31,7 @@ def integrated_quantile(
     bounds: Any = None,
     scale: Any = None,
     resolution: Any = None,
-    randomness: Dice | None = None,
+    randomness: RandomSource | None = None,
     missing: str = "refuse",
     progress: Progress | None = None,
 ) -> IntegratedResult:

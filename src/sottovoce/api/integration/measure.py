@@ -8,9 +8,9 @@ from typing import Any
 from sottovoce.api.integration.sites import PlannedSite, PlannedSites
 from sottovoce.api.quantile.federated import open_sites, run_study
 from sottovoce.client.integration.order_statistics import dithered, rank_interval, rank_summary, shared
-from sottovoce.core.errors import BadInput, Lost
-from sottovoce.core.random_source import Dice, SystemDice
-from sottovoce.inference.common.measured import Measured
+from sottovoce.core.errors import BadInput, SearchFailed
+from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.local.integration.chains import run_chains
 from sottovoce.server.integration.chains import ChainStudy
@@ -26,7 +26,7 @@ class KnownSite:
 
     name: str
     kind: str
-    measured: Measured
+    measured: SiteEstimate
     low: float
     high: float
     epsilon: float | None
@@ -68,11 +68,11 @@ def measure_sites(
     plan: PlannedSites,
     level: float,
     chains: Chains | None,
-    randomness: Dice | None,
+    randomness: RandomSource | None,
     progress: Callable[[int], None] | None,
 ) -> tuple[list[KnownSite], tuple[LostSite, ...], tuple[str, ...]]:
     """Measure all sites, those without a budget first; a source whose search is lost is left out with a warning."""
-    dice = SystemDice() if randomness is None else randomness
+    dice = SystemEntropy() if randomness is None else randomness
     parts = dice.split(len(plan.sites))
     known: dict[str, KnownSite] = {}
     lost: list[LostSite] = []
@@ -82,7 +82,7 @@ def measure_sites(
         site, own, answered = plan.sites[i], parts[i], [0]
         try:
             known[site.name] = _measure(site, i == 0, level, chains, own, _counting(answered, progress))
-        except Lost as error:
+        except SearchFailed as error:
             if i == 0 or site.study is None:
                 raise
             lost.append(LostSite(site.name, site.study.panel.channels[0].epsilon, answered[0], own.private))
@@ -152,12 +152,12 @@ def _measure(
     )
 
 
-def measured_of(solution: Solution) -> Measured:
+def measured_of(solution: Solution) -> SiteEstimate:
     """Return what a finished study knows; of an inverted test, the error that its 95 % interval has by a normal law."""
     if isinstance(solution, FittedSolution):
         return solution.fitted.measured
     low, high = solution.interval(0.95)
-    return Measured(solution.point, (high - low) / (2 * two_sided(0.95)))
+    return SiteEstimate(solution.point, (high - low) / (2 * two_sided(0.95)))
 
 
 def _open(
@@ -185,7 +185,18 @@ def _open(
     if progress is not None:
         progress(size)
     return KnownSite(
-        site.name, "open", Measured(*summary), low, high, math.inf, size, size, 1, False, tied=tied, warnings=warnings
+        site.name,
+        "open",
+        SiteEstimate(*summary),
+        low,
+        high,
+        math.inf,
+        size,
+        size,
+        1,
+        False,
+        tied=tied,
+        warnings=warnings,
     )
 
 

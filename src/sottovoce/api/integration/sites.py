@@ -15,7 +15,7 @@ from sottovoce.api.quantile.federated import PlannedStudy, plan_study
 from sottovoce.api.quantile.panel import number, per_site, prepare
 from sottovoce.client.integration.order_statistics import records_needed
 from sottovoce.client.reading.table import SiteTable, check_names, label_text, read_sites
-from sottovoce.core.errors import BadInput, Refused
+from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.core.unit import NUMBER, Unit, common_unit
 from sottovoce.server.integration.site_summary import SiteSummary, summary_from
 from sottovoce.server.quantile.feasibility import Limits
@@ -161,8 +161,8 @@ def _studies(
                 study = PlannedStudy(panel, None, level, "staged", robust=False)
             else:
                 study = plan_study(part_of(table, i), tau, {name: budget}, level=level, **known)
-        except Refused as error:
-            raise Refused(f"{_where(name, target)} has too few records: {error}") from None
+        except Infeasible as error:
+            raise Infeasible(f"{_where(name, target)} has too few records: {error}") from None
         if math.isinf(study.panel.channels[0].epsilon):
             level_of, size = study.panel.tau, table.records[i].size
             needed = max(records_needed(level_of, level), records_needed(level_of))

@@ -4,18 +4,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sottovoce.api.quantile.panel import Panel, confidence, prepare
+from sottovoce.api.quantile.panel import QuantilePlan, confidence, prepare
 from sottovoce.api.quantile.recursion import Recursion, prepare_recursion, run_recursion
 from sottovoce.client.quantile.site import Site
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import Dice, SystemDice
+from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.local.quantile.conversation import converse
 from sottovoce.protocol.messages import Study
 from sottovoce.server.quantile.feasibility import PAIRS, STAGES
 from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.solutions import Solution, staged_solution
-from sottovoce.server.quantile.staged import Local, StagedStudy, talk
+from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol
 
 METHODS = ("staged", "regression", "self-normalised")
 Progress = Callable[[int], None]
@@ -37,7 +37,7 @@ def federated_quantile(
     scale: Any = None,
     resolution: Any = None,
     robust: bool = False,
-    randomness: Dice | None = None,
+    randomness: RandomSource | None = None,
     missing: str = "refuse",
     progress: Progress | None = None,
 ) -> QuantileResult:
@@ -119,7 +119,7 @@ def federated_quantile(
 class PlannedStudy:
     """A study whose whole input is checked, and of which nothing is spent yet."""
 
-    panel: Panel
+    panel: QuantilePlan
     recursion: Recursion | None
     level: float
     method: str
@@ -173,7 +173,9 @@ def plan_study(
     return PlannedStudy(panel, recursion, level, method, robust)
 
 
-def run_study(study: PlannedStudy, randomness: Dice | None = None, progress: Progress | None = None) -> QuantileResult:
+def run_study(
+    study: PlannedStudy, randomness: RandomSource | None = None, progress: Progress | None = None
+) -> QuantileResult:
     """Run a planned study: from here on records answer."""
     panel = study.panel
     check_callers(randomness, progress)
@@ -185,7 +187,7 @@ def run_study(study: PlannedStudy, randomness: Dice | None = None, progress: Pro
         reports = solution.reports
     else:
         staged = StagedStudy(panel.tau, panel.crowd, panel.bounds, panel.scale, study.robust)
-        local, rounds = converse(talk(staged), doors, progress)
+        local, rounds = converse(staged_protocol(staged), doors, progress)
         solution, reports = staged_solution(local), sum(door.spent for door in doors)
         warnings += staged_warnings(local, study.robust)
     return QuantileResult(
@@ -210,9 +212,9 @@ def check_callers(randomness: Any, progress: Any) -> None:
         raise BadInput(f"progress must be a function of a number, not a {type(progress).__name__}; leave it out.")
 
 
-def open_sites(panel: Panel, randomness: Dice | None) -> list[Site]:
+def open_sites(panel: QuantilePlan, randomness: RandomSource | None) -> list[Site]:
     """Open a site for each column of records, with dice of its own."""
-    dice = SystemDice() if randomness is None else randomness
+    dice = SystemEntropy() if randomness is None else randomness
     return [
         Site(records, Study(float(tau), channel.epsilon, panel.resolution), own, channel)
         for records, tau, channel, own in zip(

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from sottovoce.api.quantile.federated import Progress, check_callers, open_sites, staged_warnings
-from sottovoce.api.quantile.panel import Panel, confidence, number, prepare
+from sottovoce.api.quantile.panel import QuantilePlan, confidence, number, prepare
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import Dice
+from sottovoce.core.random_source import RandomSource
 from sottovoce.local.quantile.conversation import converse
-from sottovoce.server.quantile.asking import Ask, Counts, Crowd, Talker
+from sottovoce.server.quantile.asking import Ask, Counts, QueryAllocator, SiteProfile
 from sottovoce.server.quantile.feasibility import PAIRS, STAGES, support
 from sottovoce.server.quantile.result import QuantileResult, finite
 from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.search import find
 from sottovoce.server.quantile.solutions import Interval, staged_solution
-from sottovoce.server.quantile.staged import Local, StagedStudy, talk
+from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol
 from sottovoce.server.quantile.together import together
 
 FEWEST = 20  # records of a site for each level
@@ -99,7 +99,7 @@ def federated_quantiles(
     scale: Any = None,
     resolution: Any = None,
     robust: bool = False,
-    randomness: Dice | None = None,
+    randomness: RandomSource | None = None,
     missing: str = "refuse",
     progress: Progress | None = None,
 ) -> QuantilesResult:
@@ -181,18 +181,18 @@ def federated_quantiles(
     return QuantilesResult(results, level, tuple(parts))
 
 
-def _talk(panels: list[Panel], parts: list[float], robust: bool) -> Generator[Ask, Counts, list[Local | Fitted]]:
+def _talk(panels: list[QuantilePlan], parts: list[float], robust: bool) -> Generator[Ask, Counts, list[Local | Fitted]]:
     """Search once for all levels, then run one conversation a level on its own part of the records."""
     whole = panels[0].crowd
-    talker = Talker(whole)
+    talker = QueryAllocator(whole)
     found = yield from find(talker, panels[0].bounds, panels[0].scale)
     asked = np.sum([heard.counts.sum(axis=1) for heard in talker.heard], axis=0)
     left = whole.sizes - asked
     edges = np.floor(np.outer(np.concatenate(([0.0], np.cumsum(parts))).clip(max=1.0), left) + 0.5).astype(np.int64)
     talks = []
     for panel, sizes in zip(panels, np.diff(edges, axis=0), strict=True):
-        crowd = Crowd(whole.shares, whole.rates, sizes)
-        talks.append(talk(StagedStudy(panel.tau, crowd, panel.bounds, panel.scale, robust), found))
+        crowd = SiteProfile(whole.shares, whole.rates, sizes)
+        talks.append(staged_protocol(StagedStudy(panel.tau, crowd, panel.bounds, panel.scale, robust), found))
     return (yield from together(talks))
 
 
@@ -208,7 +208,7 @@ def _levels(taus: Sequence[float]) -> list[float]:
     return levels
 
 
-def _parts(split: Sequence[float] | None, levels: list[float], crowd: Crowd) -> list[float]:
+def _parts(split: Sequence[float] | None, levels: list[float], crowd: SiteProfile) -> list[float]:
     """Return which part of the records answers for each level."""
     if split is not None:
         if isinstance(split, str | bytes) or not hasattr(split, "__iter__"):

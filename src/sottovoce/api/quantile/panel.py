@@ -12,20 +12,20 @@ from sottovoce.client.reading.table import SiteTable, label_text, read_sites
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.randomised_response import binary, rate_of
-from sottovoce.server.quantile.asking import Crowd, Floats
-from sottovoce.server.quantile.feasibility import STAGES, Limits, Support, check
+from sottovoce.server.quantile.asking import Floats, SiteProfile
+from sottovoce.server.quantile.feasibility import STAGES, Limits, NoiseToTail, check
 
 
 @dataclass(frozen=True)
-class Panel:
+class QuantilePlan:
     """A checked study over sites."""
 
     table: SiteTable
     tau: float
     taus: Floats
     channels: tuple[Channel, ...]
-    crowd: Crowd
-    support: Support
+    crowd: SiteProfile
+    support: NoiseToTail
     shares_name: str
     resolution: float
     bounds: tuple[float, float] | None
@@ -56,19 +56,19 @@ def prepare(
     missing: str = "refuse",
     thinned: float = 1.0,
     limits: Limits = STAGES,
-) -> Panel:
+) -> QuantilePlan:
     """Check all input; ``thinned`` is the part of the records that answers for this level, ``limits`` its design's."""
     table = sites if isinstance(sites, SiteTable) else read_sites(sites, missing=missing)
     taus = np.array([_level(value, where) for value, where in per_site(tau, table.names, "tau")])
     channels = tuple(_channel(value, where) for value, where in per_site(epsilon, table.names, "epsilon"))
     weights, shares_name = _shares(shares, table)
     sizes = np.array([records.size for records in table.records], dtype=np.int64)
-    crowd = Crowd(weights, np.array([rate_of(channel) for channel in channels]), sizes)
+    crowd = SiteProfile(weights, np.array([rate_of(channel) for channel in channels]), sizes)
     step = _step(resolution, table)
     within = _bounds(bounds, table)
     width = _scale(scale, table)
     level = float(np.sum(weights * taus))
-    effective = Crowd(weights, crowd.rates, np.maximum((sizes * thinned).astype(np.int64), 1))
+    effective = SiteProfile(weights, crowd.rates, np.maximum((sizes * thinned).astype(np.int64), 1))
     measured = check(effective, level, table.names, limits)
     warnings = []
     if measured.ratio > (ample := limits.at(level).warn):
@@ -82,7 +82,7 @@ def prepare(
         hints.append(
             "many records are tied, and ties spoil the interval: give resolution=, the step they are rounded to"
         )
-    return Panel(
+    return QuantilePlan(
         table, level, taus, channels, crowd, measured, shares_name, step, within, width, tuple(warnings), tuple(hints)
     )
 

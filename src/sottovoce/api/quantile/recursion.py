@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.api.quantile.panel import Panel, number
+from sottovoce.api.quantile.panel import QuantilePlan, number
 from sottovoce.client.quantile.site import Site
-from sottovoce.core.errors import BadInput, Lost, Refused
-from sottovoce.core.random_source import Dice
+from sottovoce.core.errors import BadInput, Infeasible, SearchFailed
+from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.self_normalised.path import CHECKPOINTS
 from sottovoce.local.quantile import compiled_walk as fused
 from sottovoce.local.quantile.conversation import converse
@@ -20,10 +20,10 @@ from sottovoce.local.quantile.trajectory import ROWS
 from sottovoce.server.quantile.asking import Floats
 from sottovoce.server.quantile.recursion import walk as sgd
 from sottovoce.server.quantile.recursion.graph import metropolis, ring
-from sottovoce.server.quantile.recursion.initialisation import Footing, find_footing
+from sottovoce.server.quantile.recursion.initialisation import Initialisation, find_initialisation
 from sottovoce.server.quantile.recursion.schedule import elapsed
-from sottovoce.server.quantile.recursion.step_size import Pace, constant, decay, stride
-from sottovoce.server.quantile.recursion.study import SgdStudy, horizon
+from sottovoce.server.quantile.recursion.step_size import StepSize, constant, decay, step_length
+from sottovoce.server.quantile.recursion.study import WalkStudy, horizon
 from sottovoce.server.quantile.solutions import Footprints, RegressionSolution, SelfNormalisedSolution
 
 FEWEST = 5  # rounds without which neither interval means anything
@@ -40,7 +40,9 @@ class Recursion:
     norm: str
 
 
-def prepare_recursion(panel: Panel, method: str, schedule: Any, participation: Any, graph: Any, norm: str) -> Recursion:
+def prepare_recursion(
+    panel: QuantilePlan, method: str, schedule: Any, participation: Any, graph: Any, norm: str
+) -> Recursion:
     """Check what belongs to the recursion, before anything is spent."""
     part = number(participation, "participation")
     if not 0 < part <= 1:
@@ -64,17 +66,19 @@ def prepare_recursion(panel: Panel, method: str, schedule: Any, participation: A
 
 
 def run_recursion(
-    panel: Panel,
+    panel: QuantilePlan,
     recursion: Recursion,
     method: str,
     doors: list[Site],
-    randomness: Dice | None,
+    randomness: RandomSource | None,
     progress: Callable[[int], None] | None,
 ) -> tuple[RegressionSolution | SelfNormalisedSolution, int]:
     """Search, then walk over all records that are left; return the solution and the number of rounds."""
-    footing, searched = converse(find_footing(panel.crowd, panel.tau, panel.bounds, panel.scale), doors, progress)
+    initialisation, searched = converse(
+        find_initialisation(panel.crowd, panel.tau, panel.bounds, panel.scale), doors, progress
+    )
     before = sum(door.spent for door in doors)
-    study = _study(panel, footing, recursion, method, searched, [door.size - door.spent for door in doors])
+    study = _study(panel, initialisation, recursion, method, searched, [door.size - door.spent for door in doors])
     footprints = Footprints()
     sources = [Source(*door.hand_over(searched + 1)) for door in doors]
     rows = ROWS if recursion.norm == "l2" else CHECKPOINTS
@@ -87,10 +91,12 @@ def run_recursion(
     solution = (
         RegressionSolution(study, state, kept, before)
         if method == "regression"
-        else SelfNormalisedSolution(study, state, kept, before, recursion.norm, path, _relaxation(study, footing))
+        else SelfNormalisedSolution(
+            study, state, kept, before, recursion.norm, path, _relaxation(study, initialisation)
+        )
     )
     if not _arrived(solution):
-        raise Lost(
+        raise SearchFailed(
             f"the recursion for the {panel.tau:g} quantile ran away; give public bounds= or scale=, "
             "or a resolution= if many records are tied."
         )
@@ -101,43 +107,48 @@ def _arrived(solution: RegressionSolution | SelfNormalisedSolution) -> bool:
     """Tell whether a walk ended at a number, and a line through its reports was seen to rise."""
     try:
         return math.isfinite(solution.point) and solution.state.slope > 0
-    except Refused:
+    except Infeasible:
         return False
 
 
-def _constant(panel: Panel, left: list[int]) -> float:
+def _constant(panel: QuantilePlan, left: list[int]) -> float:
     """Return the constant of the paper's step: 20 for its ten equal sites, less where the merged noise is larger."""
     ratios = np.array(left) / max(left)
     return 2 / float(np.sum(panel.crowd.shares**2 / ratios))
 
 
-def _relaxation(study: SgdStudy, footing: Footing) -> float:
+def _relaxation(study: WalkStudy, initialisation: Initialisation) -> float:
     """Return after which part of the run the point has forgotten where it was: 1 / (step x density), in rounds."""
     rounds, last = len(study.elapsed), int(study.elapsed[-1])
-    step = stride(study.pace, rounds, last, study.pace.slope) * last
-    return 1 / (step * footing.density * rounds)
+    step = step_length(study.pace, rounds, last, study.pace.slope) * last
+    return 1 / (step * initialisation.density * rounds)
 
 
 def _study(
-    panel: Panel, footing: Footing, recursion: Recursion, method: str, searched: int, left: list[int]
-) -> SgdStudy:
+    panel: QuantilePlan,
+    initialisation: Initialisation,
+    recursion: Recursion,
+    method: str,
+    searched: int,
+    left: list[int],
+) -> WalkStudy:
     """Plan the recursion on the records that the search left."""
     iterations = horizon(max(left), len(left), recursion.participation)
     schedule = recursion.schedule
     if not isinstance(schedule, str):  # what the search has spent is missing at the end
         schedule = schedule[: max(1, int(np.searchsorted(np.cumsum(schedule), iterations, side="right")))]
-    pace: Pace = (
-        constant(iterations, slope=footing.density)
+    pace: StepSize = (
+        constant(iterations, slope=initialisation.density)
         if method == "regression"
-        else decay(panel.crowd.rates, unit=footing.unit, constant=_constant(panel, left))
+        else decay(panel.crowd.rates, unit=initialisation.unit, constant=_constant(panel, left))
     )
-    return SgdStudy(
+    return WalkStudy(
         taus=panel.taus,
         shares=panel.crowd.shares,
         channels=panel.channels,
         sizes=np.array(left, dtype=np.int64),
         elapsed=elapsed(schedule, iterations),
-        start=footing.point,
+        start=initialisation.point,
         pace=pace,
         mixing=recursion.mixing,
         participation=recursion.participation,

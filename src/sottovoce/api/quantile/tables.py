@@ -7,7 +7,7 @@ from typing import Any
 
 from sottovoce.client.reading import files, frames
 from sottovoce.client.reading.table import SiteTable
-from sottovoce.core.random_source import Dice, SystemDice
+from sottovoce.core.random_source import RandomSource, SystemEntropy
 
 
 def read_frame(
@@ -17,7 +17,7 @@ def read_frame(
     site: str,
     person: str | None = None,
     missing: str = "refuse",
-    randomness: Dice | None = None,
+    randomness: RandomSource | None = None,
 ) -> SiteTable:
     """Read the sites of a study from a data frame: pandas, polars, Arrow, or anything narwhals knows.
 
@@ -43,7 +43,7 @@ def read_frame(
     >>> read_frame(frame, value="wait", site="clinic").names
     ('a', 'b')
     """
-    dice = SystemDice() if randomness is None else randomness
+    dice = SystemEntropy() if randomness is None else randomness
     table = frames.read_frame(frame, value=value, site=site, person=person, missing=missing, dice=dice.words)
     return replace(table, seeded=person is not None and not dice.private)
 
@@ -55,7 +55,7 @@ def read_files(
     site: str | None = None,
     person: str | None = None,
     missing: str = "refuse",
-    randomness: Dice | None = None,
+    randomness: RandomSource | None = None,
 ) -> SiteTable:
     """Read the sites of a study from Parquet, CSV or Arrow files: one with a site column, or one a site.
 
@@ -74,6 +74,6 @@ def read_files(
     randomness
         None for the operating system's entropy; `sim.dice` for simulation.
     """
-    dice = SystemDice() if randomness is None else randomness
+    dice = SystemEntropy() if randomness is None else randomness
     table = files.read_files(paths, value=value, site=site, person=person, missing=missing, dice=dice.words)
     return replace(table, seeded=person is not None and not dice.private)

@@ -15,7 +15,7 @@ from sottovoce.api.regression.stream import Stream, opened
 from sottovoce.client.reading.design_matrix import ReadRows
 from sottovoce.client.reading.regression_files import read_regression_file
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import Dice
+from sottovoce.core.random_source import RandomSource
 from sottovoce.server.quantile.result import finite
 from sottovoce.server.regression import gate as regression_gate
 from sottovoce.server.regression import plot as regression_plot
@@ -85,7 +85,7 @@ class FileStudy:
     found: ReadRows
     response: str
     level: float
-    randomness: Dice | None
+    randomness: RandomSource | None
 
     @property
     def people(self) -> int:

@@ -7,17 +7,17 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from sottovoce.client.regression.rows import Rows
-from sottovoce.core.errors import Refused
-from sottovoce.core.random_source import Dice
+from sottovoce.core.errors import Infeasible
+from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.regression.region import Ellipsoid
-from sottovoce.local.regression.dithered import Online
-from sottovoce.local.regression.liu_hu import Plain
+from sottovoce.local.regression.dithered import DitheredRun
+from sottovoce.local.regression.liu_hu import LiuHuRun
 from sottovoce.protocol.regression.blocks import RegressionChannel
 from sottovoce.server.regression.design import Design
 from sottovoce.server.regression.design.omega import omega_at
 from sottovoce.server.regression.dithered.guess import Guess
-from sottovoce.server.regression.dithered.study import OnlineStudy
-from sottovoce.server.regression.liu_hu.study import PlainStudy, paper_scale
+from sottovoce.server.regression.dithered.study import DitheredStudy
+from sottovoce.server.regression.liu_hu.study import LiuHuStudy, paper_scale
 from sottovoce.server.regression.settings import Floats, Settings
 
 Progress = Callable[[int], None]
@@ -53,7 +53,7 @@ class Recursion(Protocol):
     def people(self) -> int:
         """Return how many people were asked so far."""
 
-    def ask(self, rows: Rows, dice: Dice, shuffle: bool, progress: Progress | None = None) -> None:
+    def ask(self, rows: Rows, dice: RandomSource, shuffle: bool, progress: Progress | None = None) -> None:
         """Ask every row once."""
 
     def estimate(self) -> Fit:
@@ -81,11 +81,11 @@ class Waiting:
 
     def interval(self, index: int, contrast: Floats, level: float) -> tuple[float, float]:  # noqa: ARG002
         """Refuse."""
-        raise Refused(self._sentence)
+        raise Infeasible(self._sentence)
 
     def ellipsoid(self, index: int, level: float) -> Ellipsoid:  # noqa: ARG002
         """Refuse."""
-        raise Refused(self._sentence)
+        raise Infeasible(self._sentence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +121,11 @@ class OneLevel:
     def _told(self, ask: Callable[[], Found]) -> Found:
         try:
             return ask()
-        except Refused as why:
+        except Infeasible as why:
             sentence = str(why).removesuffix(".")
-            raise Refused(f"{sentence}; counted are the people of this level, one in {self.levels} of all.") from None
+            raise Infeasible(
+                f"{sentence}; counted are the people of this level, one in {self.levels} of all."
+            ) from None
 
 
 def recursions(settings: Settings, design: Design, guess: Guess, sizes: Sequence[int]) -> list[Recursion]:
@@ -142,11 +144,11 @@ def _recursion(settings: Settings, design: Design, channel: RegressionChannel, g
     noise = np.array([omega_at(channel, design.known, level) for level in range(len(channel.taus))])
     moments = design.known.information
     if settings.inference == "dithered":
-        return Online(
-            OnlineStudy(channel, noise, guess.density, guess.size, guess.start, moments, limit=settings.limit)
+        return DitheredRun(
+            DitheredStudy(channel, noise, guess.density, guess.size, guess.start, moments, limit=settings.limit)
         )
     taus = np.array(channel.taus)
-    study = PlainStudy(
+    study = LiuHuStudy(
         channel,
         noise,
         guess.start,
@@ -158,4 +160,4 @@ def _recursion(settings: Settings, design: Design, channel: RegressionChannel, g
         noise=float(np.mean(taus * (1 - taus) / guess.density)),  # the scale of the logistic law of that density
         moments=moments,
     )
-    return Plain(study, people if settings.inference == "higrad" else None)
+    return LiuHuRun(study, people if settings.inference == "higrad" else None)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sottovoce.api.quantile.panel import confidence, number
 from sottovoce.api.regression.recursions import Progress
 from sottovoce.api.regression.stream import begin
-from sottovoce.core.random_source import Dice
+from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.regression.region import Ellipsoid
 from sottovoce.server.quantile.result import Test
 from sottovoce.server.regression.settings import Floats
@@ -102,7 +102,7 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         groups: Any = None,
         tree: Any = (4, 4),
         shuffle: bool = True,
-        randomness: Dice | None = None,
+        randomness: RandomSource | None = None,
     ) -> None:
         self.tau = tau
         self.epsilon = epsilon

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from sottovoce.api.regression.recursions import Fit, OneLevel, Progress, Recursion, Waiting, recursions
 from sottovoce.client.regression.rows import Rows
-from sottovoce.core.random_source import Dice
-from sottovoce.local.regression.dithered import CHUNK, Online, Order, order_for, people
+from sottovoce.core.random_source import RandomSource
+from sottovoce.local.regression.dithered import CHUNK, DitheredRun, Order, order_for, people
 from sottovoce.local.regression.pilot import Pilot
 from sottovoce.server.regression.design import Design
 from sottovoce.server.regression.dithered.guess import Guess
@@ -28,7 +28,7 @@ class Runs:
     settings: Settings
     design: Design
     starts: Floats | None
-    dice: Dice
+    dice: RandomSource
     recursions: list[Recursion] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -60,7 +60,9 @@ class Runs:
         if not self.recursions:
             self.recursions = recursions(self.settings, self.design, self._guess(), [part.size for part in parts])
         for recursion, dice, part in zip(self.recursions, self._for_runs, parts, strict=True):
-            if order is not None and isinstance(recursion, Online):  # goes on in the order of the search, nobody moved
+            if order is not None and isinstance(
+                recursion, DitheredRun
+            ):  # goes on in the order of the search, nobody moved
                 recursion.ask(part, dice, order, progress)
             elif part.size:
                 recursion.ask(part, dice, self.settings.shuffle, progress)
@@ -103,7 +105,7 @@ def taken(rows: Rows, which: npt.NDArray[np.intp] | npt.NDArray[np.uint64] | sli
     return Rows(rows.features()[which], rows.response()[which])
 
 
-def _search(pilot: Pilot, rows: Rows, dice: Dice, shuffle: bool, progress: Progress | None) -> Order:
+def _search(pilot: Pilot, rows: Rows, dice: RandomSource, shuffle: bool, progress: Progress | None) -> Order:
     """Ask the first people for location and scale; return in which order the others stand, and where they begin."""
     key = order_for(dice, shuffle).key
     asked = 0

@@ -11,8 +11,8 @@ from sottovoce.api.regression.recursions import Progress
 from sottovoce.api.regression.runs import Runs
 from sottovoce.client.reading.bounds import Bounds
 from sottovoce.client.reading.design_matrix import ReadRows, read, read_features
-from sottovoce.core.errors import BadInput, Lost
-from sottovoce.core.random_source import Dice, SystemDice
+from sottovoce.core.errors import BadInput, SearchFailed
+from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.randomised_response import binary
 from sottovoce.server.regression import gate as regression_gate
 from sottovoce.server.regression.answers import Answers
@@ -33,7 +33,7 @@ class Stream:
     bounds: Bounds
     named: bool
     runs: Runs
-    randomness: Dice | None
+    randomness: RandomSource | None
     clipped: int = 0
     broken: bool = False
     answers: Answers = field(init=False)
@@ -86,7 +86,7 @@ class Stream:
         answers.scaled.sum()  # computed now, while an interruption is still noticed
         self.answers, self.broken = answers, False
         if whole and self.runs.waiting:
-            raise Lost(
+            raise SearchFailed(
                 f"the search for location and scale asked all {found.rows.size:,} people and did not end; "
                 "give density and size, public guesses, or more people."
             )
@@ -140,9 +140,9 @@ def begin(
 
 
 def opened(
-    settings: Settings, design: Design, starts: Floats | None, found: ReadRows, randomness: Dice | None
+    settings: Settings, design: Design, starts: Floats | None, found: ReadRows, randomness: RandomSource | None
 ) -> Stream:
     """Return the stream of a regression whose input is checked; nobody is asked yet."""
     # a copy: seeded dice give every fit of an estimator the same numbers, as a seed does in scikit-learn
-    dice = SystemDice() if randomness is None else copy.deepcopy(randomness)
+    dice = SystemEntropy() if randomness is None else copy.deepcopy(randomness)
     return Stream(settings, design, found.bounds, found.named, Runs(settings, design, starts, dice), randomness)

@@ -4,7 +4,7 @@ import numpy as np
 
 from sottovoce.client.conformal.noise import geometric
 from sottovoce.client.record import Records
-from sottovoce.core.random_source import Dice
+from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.selection.noisy_count import NoisyCount
 
 
@@ -17,7 +17,7 @@ def count_covered(scores: Records, threshold: float) -> int:
     return int(np.count_nonzero(scores.values() <= threshold))
 
 
-def noisy_covered(scores: Records, threshold: float, noise: NoisyCount, dice: Dice) -> int:
+def noisy_covered(scores: Records, threshold: float, noise: NoisyCount, dice: RandomSource) -> int:
     """Count the scores at or below a threshold and add noise; the sum may fall outside 0 to the number of scores.
 
     Parameters

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from sottovoce.client.conformal.shares import Vector
-from sottovoce.core.random_source import Dice
+from sottovoce.core.random_source import RandomSource
 
 
-def masked(vector: Vector, place: int, shared: Mapping[int, Dice]) -> Vector:
+def masked(vector: Vector, place: int, shared: Mapping[int, RandomSource]) -> Vector:
     """Return a message under the masks that its site shares with every other site.
 
     Parameters

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from sottovoce.core.random_source import Dice
+from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.selection.base import Counts
 from sottovoce.protocol.selection.geometric import WORD
 
 PIECE = 1 << 16
 
 
-def geometric(numerator: int, n: int, dice: Dice) -> Counts:
+def geometric(numerator: int, n: int, dice: RandomSource) -> Counts:
     """Draw noise with P(noise >= k) = (numerator / 2^64)^k: the lengths of runs of words below the numerator.
 
     Parameters
@@ -38,7 +38,7 @@ def geometric(numerator: int, n: int, dice: Dice) -> Counts:
     return np.diff(np.concatenate(ends)[: n + 1]) - 1
 
 
-def uniform_below(bound: int, dice: Dice) -> int:
+def uniform_below(bound: int, dice: RandomSource) -> int:
     """Draw an integer from 0 to ``bound - 1``, each equally likely.
 
     Parameters

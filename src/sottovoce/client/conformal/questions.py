@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import Dice
+from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.messages import Query, Study, Tally
 
 ROUND = 1  # there is only one
 
 
-def questioned_site(scores: Records, epsilon: float, dice: Dice | None = None) -> Site:
+def questioned_site(scores: Records, epsilon: float, dice: RandomSource | None = None) -> Site:
     """Return a site whose scores answer through a budget, each once.
 
     Parameters

@@ -15,7 +15,7 @@ from sottovoce.client.conformal.noise import geometric
 from sottovoce.client.ledger import Ledger
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import Dice, SystemDice
+from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.messages import Query
 from sottovoce.protocol.selection.base import Counts
 from sottovoce.protocol.selection.geometric import WORD
@@ -31,7 +31,7 @@ class SharingSite:
 
     __slots__ = ("_dice", "_ledger", "_noise", "_scores")
 
-    def __init__(self, scores: Records, noise: Polya, budget: float, dice: Dice | None = None) -> None:
+    def __init__(self, scores: Records, noise: Polya, budget: float, dice: RandomSource | None = None) -> None:
         if not noise.epsilon <= budget:
             raise BadInput(
                 f"the sum would cost epsilon {noise.epsilon:.6g}, more than this site's budget of {budget:.6g}; ask "
@@ -39,7 +39,7 @@ class SharingSite:
             )
         self._scores = scores
         self._noise = noise
-        self._dice = SystemDice() if dice is None else dice
+        self._dice = SystemEntropy() if dice is None else dice
         self._ledger = Ledger(scores.size)
 
     def __repr__(self) -> str:
@@ -72,7 +72,7 @@ class SharingSite:
         return np.frombuffer(kept, dtype="<u4").astype(np.uint32)
 
 
-def noisy_counts(counts: Counts, noise: Polya, dice: Dice) -> Vector:
+def noisy_counts(counts: Counts, noise: Polya, dice: RandomSource) -> Vector:
     """Return the counts of all cells but the lowest with a share of noise, modulo 2^32.
 
     Parameters
@@ -96,7 +96,7 @@ def noisy_counts(counts: Counts, noise: Polya, dice: Dice) -> Vector:
     return np.asarray(np.mod(counts[1:] + up - down, 1 << 32), dtype=np.uint32)
 
 
-def draw_polya(noise: Polya, n: int, dice: Dice) -> Counts:
+def draw_polya(noise: Polya, n: int, dice: RandomSource) -> Counts:
     """Draw Pólya variables without error: a geometric proposal k survives k throws of ``noise.odds``.
 
     Parameters
@@ -127,7 +127,7 @@ def draw_polya(noise: Polya, n: int, dice: Dice) -> Counts:
     return drawn
 
 
-def _survive(counts: Counts, noise: Polya, dice: Dice) -> npt.NDArray[np.bool_]:
+def _survive(counts: Counts, noise: Polya, dice: RandomSource) -> npt.NDArray[np.bool_]:
     """Tell which proposals are kept, each with probability weight(count) / ratio^count."""
     alive = np.ones(len(counts), dtype=np.bool_)
     for i in range(int(np.max(counts, initial=0))):
@@ -138,7 +138,7 @@ def _survive(counts: Counts, noise: Polya, dice: Dice) -> npt.NDArray[np.bool_]:
     return alive
 
 
-def _throw(numerator: int, denominator: int, n: int, dice: Dice) -> npt.NDArray[np.bool_]:
+def _throw(numerator: int, denominator: int, n: int, dice: RandomSource) -> npt.NDArray[np.bool_]:
     """Throw ``n`` coins that show true with probability numerator / denominator exactly."""
     last = np.uint64(WORD - 1 - WORD % denominator)  # words beyond it would favour the small remainders: throw again
     words = dice.words(n).copy()

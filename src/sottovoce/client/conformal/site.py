@@ -7,7 +7,7 @@ from sottovoce.client.conformal.draw import select
 from sottovoce.client.conformal.order_values import order_values
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import Dice, SystemDice
+from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.calibration import CellQuery, CellReport, OrderQuery, OrderReport
 from sottovoce.protocol.exact import within
 from sottovoce.protocol.selection.grid import grid
@@ -42,11 +42,11 @@ class CalibrationSite:
 
     __slots__ = ("_asked", "_budget", "_dice", "_said", "_scores")
 
-    def __init__(self, scores: Records, budget: float, dice: Dice | None = None) -> None:
+    def __init__(self, scores: Records, budget: float, dice: RandomSource | None = None) -> None:
         if not budget > 0:
             raise BadInput(f"the budget of a site must be positive, not {budget!r}; give math.inf for no privacy.")
         self._scores, self._budget = scores, budget
-        self._dice: Dice = SystemDice() if dice is None else dice
+        self._dice: RandomSource = SystemEntropy() if dice is None else dice
         self._asked: Query | None = None
         self._said: Report | None = None
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from sottovoce.client.quantile.encode import WORD
 from sottovoce.client.record import Records
-from sottovoce.core.random_source import Dice
+from sottovoce.core.random_source import RandomSource
 
 LEVEL = 0.95
 Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
@@ -118,7 +118,7 @@ def rank_summary(records: Records, tau: float) -> RankSummary:
     return RankSummary(estimate, max(half / Z, (left + right) / math.sqrt(12)), df)
 
 
-def dithered(records: Records, resolution: float, dice: Dice) -> Records:
+def dithered(records: Records, resolution: float, dice: RandomSource) -> Records:
     """Spread each record evenly over its public step, as a private site does: all sites have one estimand.
 
     >>> from sottovoce.sim.randomness import dice

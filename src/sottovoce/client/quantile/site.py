@@ -15,7 +15,7 @@ from sottovoce.client.order import Key, bits_for, order_key
 from sottovoce.client.quantile.encode import answer
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import Dice, SystemDice
+from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.messages import Query, Reports, Study, Tally, from_bytes, to_bytes
 from sottovoce.protocol.randomised_response import binary, flips_of
@@ -29,7 +29,7 @@ class Rest(NamedTuple):
 
     values: npt.NDArray[np.float64]
     channel: Channel
-    dice: Dice
+    dice: RandomSource
     resolution: float
     key: Key
     taken: int
@@ -59,13 +59,13 @@ class Site:
     )
 
     def __init__(
-        self, records: Records, study: Study, dice: Dice | None = None, channel: Channel | None = None
+        self, records: Records, study: Study, dice: RandomSource | None = None, channel: Channel | None = None
     ) -> None:
         self.channel = binary(study.epsilon) if channel is None else channel
         self._flips = flips_of(self.channel)
         self._study = study
         self._records = records
-        self._dice = SystemDice() if dice is None else dice
+        self._dice = SystemEntropy() if dice is None else dice
         self._key = order_key(self._dice)
         self._bits = bits_for(records.size)
         self._ledger = Ledger(records.size)

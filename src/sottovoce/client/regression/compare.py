@@ -14,5 +14,5 @@ def count_above(
     The lowest faces of the die say zero and as many of the highest one, whatever the record.
     """
     lowest = np.uint64(flips << 2)
-    speak = (response[where] > point) & (die >= lowest)
-    return int(np.count_nonzero(speak | (die > ~lowest)))
+    randomize_row = (response[where] > point) & (die >= lowest)
+    return int(np.count_nonzero(randomize_row | (die > ~lowest)))

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from sottovoce.client.regression.randomize_row import speak, speak_product
+from sottovoce.client.regression.randomize_row import randomize_product, randomize_row
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import Dice, SystemDice
+from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.messages import PersonQuery, PersonReport, from_bytes, to_bytes
 from sottovoce.protocol.regression.block_tables import tables_of
 from sottovoce.protocol.regression.blocks import Open, RegressionChannel
@@ -18,10 +18,10 @@ class Persons:
 
     __slots__ = ("_channel", "_dice", "_rows", "_sent", "_tables")
 
-    def __init__(self, rows: Rows, channel: RegressionChannel, dice: Dice | None = None) -> None:
+    def __init__(self, rows: Rows, channel: RegressionChannel, dice: RandomSource | None = None) -> None:
         self._rows, self._channel = rows, channel
         self._tables = tables_of(channel)
-        self._dice: Dice = SystemDice() if dice is None else dice
+        self._dice: RandomSource = SystemEntropy() if dice is None else dice
         self._sent: dict[int, tuple[PersonQuery, bytes]] = {}
 
     def __repr__(self) -> str:
@@ -51,11 +51,11 @@ class Persons:
         features, response = self._rows.features(), self._rows.response()
         if query.factors:
             first, second = query.factors
-            return int(speak_product(faces, len(plan), features, query.person, first, second, words, 0))
+            return int(randomize_product(faces, len(plan), features, query.person, first, second, words, 0))
         chosen = np.array([*query.slopes, 0], dtype=np.int64)
         points = np.array([query.points])
         return int(
-            speak(
+            randomize_row(
                 plan, faces, steps, score, radius, query.block, chosen, features, response, query.person, points, 0,
                 words, 0,
             )

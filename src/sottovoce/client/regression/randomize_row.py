@@ -48,7 +48,7 @@ def face_of(features: Floats, who: int, response: float, points: Floats, at: int
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def speak(
+def randomize_row(
     plan: Whole,
     faces: Weights,
     steps: Weights,
@@ -104,7 +104,7 @@ def speak(
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def speak_product(
+def randomize_product(
     faces: Weights, block: int, features: Floats, who: int, first: int, second: int, words: Words, i: int
 ) -> int:
     """Return one bit about the product of two covariates (0: the constant one), whose mean is a public moment."""

@@ -9,12 +9,12 @@ from scipy.special import stdtr, stdtrit
 from sottovoce.inference.common import normal
 
 
-class Measured(NamedTuple):
+class SiteEstimate(NamedTuple):
     """An estimate with its standard error; ``df`` says how well the error itself is known.
 
     Examples
     --------
-    >>> low, high = Measured(10.0, 2.0, 9.0).interval(0.95)
+    >>> low, high = SiteEstimate(10.0, 2.0, 9.0).interval(0.95)
     >>> round(low, 3), round(high, 3)
     (5.476, 14.524)
     """
@@ -56,10 +56,10 @@ def p_value(t: float, df: float, alternative: str) -> float:
     return float(stdtr(df, -t if alternative == "greater" else t))
 
 
-def welch(weights: Sequence[float], sites: Sequence[Measured]) -> float:
+def welch(weights: Sequence[float], sites: Sequence[SiteEstimate]) -> float:
     """Return the degrees of freedom of a weighted sum of estimates (Welch and Satterthwaite).
 
-    >>> round(welch([0.5, 0.5], [Measured(0.0, 1.0, 10.0), Measured(0.0, 1.0, 10.0)]), 6)
+    >>> round(welch([0.5, 0.5], [SiteEstimate(0.0, 1.0, 10.0), SiteEstimate(0.0, 1.0, 10.0)]), 6)
     20.0
     """
     parts = [weight**2 * site.variance for weight, site in zip(weights, sites, strict=True)]
@@ -68,14 +68,14 @@ def welch(weights: Sequence[float], sites: Sequence[Measured]) -> float:
     return 1 / doubt if doubt > 0 else math.inf
 
 
-def pool(sites: Sequence[Measured]) -> Measured:
+def pool(sites: Sequence[SiteEstimate]) -> SiteEstimate:
     """Weigh estimates by their precision, as if all sites had one quantile.
 
-    >>> pool([Measured(0.0, 1.0), Measured(3.0, 1.0)]).estimate
+    >>> pool([SiteEstimate(0.0, 1.0), SiteEstimate(3.0, 1.0)]).estimate
     1.5
     """
     precision = [1 / site.variance for site in sites]
     total = sum(precision)
     weights = [each / total for each in precision]
     estimate = sum(weight * site.estimate for weight, site in zip(weights, sites, strict=True))
-    return Measured(estimate, 1 / math.sqrt(total), welch(weights, sites))
+    return SiteEstimate(estimate, 1 / math.sqrt(total), welch(weights, sites))

@@ -65,10 +65,10 @@ def at_most(count: int, n: int, share: float, ratio: float) -> float:
         return 1.0
     if ratio == 0:
         return clopper_pearson.at_most(seen, n, share)
-    first, law = _binomial(n, share)
-    steps = seen - np.arange(first, first + law.size)
+    first, distribution = _binomial(n, share)
+    steps = seen - np.arange(first, first + distribution.size)
     far = np.power(ratio, np.abs(steps) + (steps >= 0)) / (1 + ratio)
-    return float(law @ np.where(steps >= 0, 1 - far, far))
+    return float(distribution @ np.where(steps >= 0, 1 - far, far))
 
 
 def _refuted(count: int, n: int, tail: float, ratio: float) -> float:
@@ -93,5 +93,5 @@ def _binomial(n: int, share: float) -> tuple[int, Floats]:
     first, last = max(0, math.floor(n * share - wide)), min(n, math.ceil(n * share + wide))
     counts: Any = np.arange(first, last + 1)
     logs = xlogy(counts, share) + xlog1py(n - counts, -share) - gammaln(counts + 1) - gammaln(n - counts + 1)
-    law = np.exp(logs - np.max(logs))
-    return first, law / law.sum()
+    distribution = np.exp(logs - np.max(logs))
+    return first, distribution / distribution.sum()

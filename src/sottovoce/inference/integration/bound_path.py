@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, stdtrit
 
-from sottovoce.inference.common.measured import Measured, t_value
+from sottovoce.inference.common.measured import SiteEstimate, t_value
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.inference.integration.folded_normal import folded_value
 
@@ -37,7 +37,7 @@ START, EARLY, LATE = -800.0, 1e-3, 1e-6
 NOTHING, LAST = 1e-30, 1e-5
 
 
-class Crowd(NamedTuple):
+class Precisions(NamedTuple):
     """What the path needs of a target and its sources: precisions, and ``doubt``, which is 1/df."""
 
     doubt: float
@@ -66,13 +66,13 @@ def caution_of(df: float) -> float:
     return 1 + 4 / max(df - 2, 1.0)
 
 
-def crowd(target: Measured, sources: Sequence[Measured], level: float) -> Crowd:
+def crowd(target: SiteEstimate, sources: Sequence[SiteEstimate], level: float) -> Precisions:
     """Measure the sources in standard errors of the target, their own errors with caution."""
     errors = np.array([math.sqrt(caution_of(site.df)) * site.error / target.error for site in sources])
-    return Crowd(1 / target.df, errors**-2.0, np.array([1 / site.df for site in sources]), level)
+    return Precisions(1 / target.df, errors**-2.0, np.array([1 / site.df for site in sources]), level)
 
 
-def walk(sites: Crowd, bounds: Array, places: Array) -> Walk:
+def walk(sites: Precisions, bounds: Array, places: Array) -> Walk:
     """Visit places on the paths of several problems.
 
     Parameters
@@ -106,7 +106,7 @@ def walk(sites: Crowd, bounds: Array, places: Array) -> Walk:
     return Walk(1.0 / total, kept * sites.precisions / total[:, :, None], bias, error, doubt, half)
 
 
-def shortest(sites: Crowd, bounds: Array) -> tuple[Array, Array]:
+def shortest(sites: Precisions, bounds: Array) -> tuple[Array, Array]:
     """Find the shortest interval of each problem.
 
     Parameters
@@ -144,7 +144,7 @@ def shortest(sites: Crowd, bounds: Array) -> tuple[Array, Array]:
     return best, place
 
 
-def _departures(sites: Crowd, bounds: Array) -> Array:
+def _departures(sites: Precisions, bounds: Array) -> Array:
     """Return places spread evenly over the target's weight and over its logarithm, however suddenly sources leave.
 
     A precise source may leave between two places that lie as close as you like, and few degrees of freedom of the

@@ -13,13 +13,13 @@ integration), is 3.5 % shorter than the target's own with precise sources and no
 import math
 from collections.abc import Sequence
 
-from sottovoce.inference.common.measured import Measured, pool
+from sottovoce.inference.common.measured import SiteEstimate, pool
 from sottovoce.inference.integration.weighted import Weighted, alone, around
 
 CAUTION = 3.0
 
 
-def combine(target: Measured, sources: Sequence[Measured], level: float, caution: float = CAUTION) -> Weighted:
+def combine(target: SiteEstimate, sources: Sequence[SiteEstimate], level: float, caution: float = CAUTION) -> Weighted:
     """Combine a target and its sources cautiously.
 
     Parameters
@@ -39,10 +39,10 @@ def combine(target: Measured, sources: Sequence[Measured], level: float, caution
 
     Examples
     --------
-    >>> found = combine(Measured(10.0, 1.0), [Measured(10.2, 0.2), Measured(10.0, 0.2)], 0.95)
+    >>> found = combine(SiteEstimate(10.0, 1.0), [SiteEstimate(10.2, 0.2), SiteEstimate(10.0, 0.2)], 0.95)
     >>> round(found.estimate, 3), round(found.low, 3), round(found.high, 3)
     (10.009, 8.14, 11.878)
-    >>> combine(Measured(10.0, 1.0), [Measured(10.2, 1.5)], 0.95).weights
+    >>> combine(SiteEstimate(10.0, 1.0), [SiteEstimate(10.2, 1.5)], 0.95).weights
     (1.0, 0.0)
     """
     if not sources:

@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.common.measured import Measured
+from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.integration.kabaila_giri_table import LAST, TABLE
 
 LEVELS: tuple[float, ...] = tuple(TABLE)
@@ -96,7 +96,7 @@ def shape_untrusted(level: float, distance: float) -> Shape:
     return at(table(level)[0], distance)
 
 
-def interval(target: Measured, own: tuple[float, float], source: Measured, level: float) -> tuple[float, float]:
+def interval(target: SiteEstimate, own: tuple[float, float], source: SiteEstimate, level: float) -> tuple[float, float]:
     """Return the target's interval with the help of a source.
 
     Parameters
@@ -116,7 +116,7 @@ def interval(target: Measured, own: tuple[float, float], source: Measured, level
 
     Examples
     --------
-    >>> target, source = Measured(10.0, 2.0), Measured(10.5, 1.0)
+    >>> target, source = SiteEstimate(10.0, 2.0), SiteEstimate(10.5, 1.0)
     >>> low, high = interval(target, target.interval(0.95), source, 0.95)
     >>> round(low, 1), round(high, 1)
     (6.3, 13.7)
@@ -132,7 +132,7 @@ def interval(target: Measured, own: tuple[float, float], source: Measured, level
 
 
 def interval_untrusted(
-    target: Measured, own: tuple[float, float], source_estimate: float, level: float
+    target: SiteEstimate, own: tuple[float, float], source_estimate: float, level: float
 ) -> tuple[float, float]:
     """Return the target's interval with the help of a number that is independent of the target.
 
@@ -153,12 +153,12 @@ def interval_untrusted(
 
     Examples
     --------
-    >>> target = Measured(10.0, 2.0)
+    >>> target = SiteEstimate(10.0, 2.0)
     >>> low, high = interval_untrusted(target, target.interval(0.95), 10.5, 0.95)
     >>> round(low, 1), round(high, 1)
     (6.4, 13.6)
     """
-    return interval(target, own, Measured(source_estimate, 0.0), level)
+    return interval(target, own, SiteEstimate(source_estimate, 0.0), level)
 
 
 def changed(estimate: float, own: tuple[float, float], by: float, stretch: float) -> tuple[float, float]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.common.measured import Measured
+from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.integration.bound_path import crowd, shortest, walk
 
 Array = NDArray[np.float64]
@@ -38,8 +38,8 @@ class Combined(NamedTuple):
 
 
 def combine(
-    target: Measured,
-    sources: Sequence[Measured],
+    target: SiteEstimate,
+    sources: Sequence[SiteEstimate],
     bounds: Sequence[float],
     level: float,
     common: Sequence[bool] | bool = True,
@@ -65,7 +65,7 @@ def combine(
 
     Examples
     --------
-    >>> target, sources = Measured(10.0, 1.0), [Measured(10.5, 0.2), Measured(10.1, 0.3)]
+    >>> target, sources = SiteEstimate(10.0, 1.0), [SiteEstimate(10.5, 0.2), SiteEstimate(10.1, 0.3)]
     >>> found = combine(target, sources, [0.5, 0.5], 0.95, common=False)
     >>> round(found.low, 2), round(found.high, 2), round(found.bias, 2)
     (9.6, 11.09, 0.46)
@@ -107,7 +107,9 @@ def checked(bounds: Sequence[float], sources: int) -> Array:
     return limits
 
 
-def allowed(target: Measured, sources: Sequence[Measured], limits: Array, common: Sequence[bool] | bool) -> Array:
+def allowed(
+    target: SiteEstimate, sources: Sequence[SiteEstimate], limits: Array, common: Sequence[bool] | bool
+) -> Array:
     """Return bounds in standard errors of the target, with the allowance for a bias that sites share."""
     errors = np.array([site.error for site in sources])
     with np.errstate(over="ignore"):

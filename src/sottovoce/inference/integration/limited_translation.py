@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.inference.common.measured import Measured
+from sottovoce.inference.common.measured import SiteEstimate
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,7 +33,7 @@ REACH = 1.345
 MOST = 0.25
 
 
-def estimate(target: Measured, sources: Sequence[Measured], most: float = MOST) -> float:
+def estimate(target: SiteEstimate, sources: Sequence[SiteEstimate], most: float = MOST) -> float:
     """Move the target's estimate towards the sources.
 
     Parameters
@@ -51,21 +51,21 @@ def estimate(target: Measured, sources: Sequence[Measured], most: float = MOST) 
 
     Examples
     --------
-    >>> target = Measured(10.0, 1.0)
-    >>> round(estimate(target, [Measured(10.2, 0.5)]), 3)
+    >>> target = SiteEstimate(10.0, 1.0)
+    >>> round(estimate(target, [SiteEstimate(10.2, 0.5)]), 3)
     10.16
-    >>> estimate(target, [Measured(99.0, 0.1)]), estimate(target, [])
+    >>> estimate(target, [SiteEstimate(99.0, 0.1)]), estimate(target, [])
     (10.25, 10.0)
-    >>> round(estimate(target, [Measured(9.9, 0.4), Measured(9.9, 0.4), Measured(99.0, 0.4)]), 3)
+    >>> round(estimate(target, [SiteEstimate(9.9, 0.4), SiteEstimate(9.9, 0.4), SiteEstimate(99.0, 0.4)]), 3)
     10.156
     """
     return target.estimate + move(target, sources, most)[0]
 
 
-def move(target: Measured, sources: Sequence[Measured], most: float = MOST) -> tuple[float, tuple[float, ...]]:
+def move(target: SiteEstimate, sources: Sequence[SiteEstimate], most: float = MOST) -> tuple[float, tuple[float, ...]]:
     """Return the move of the estimate, and the weights of all sites, the target first, whose sum it is.
 
-    >>> by, weights = move(Measured(10.0, 1.0), [Measured(10.2, 0.5)])
+    >>> by, weights = move(SiteEstimate(10.0, 1.0), [SiteEstimate(10.2, 0.5)])
     >>> round(by, 3), [round(weight, 3) for weight in weights]
     (0.16, [0.2, 0.8])
     """

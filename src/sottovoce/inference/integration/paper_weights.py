@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from types import MappingProxyType
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.common.measured import Measured
+from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.integration.weighted import Weighted, around
 
 REASONS = MappingProxyType(
@@ -38,8 +38,8 @@ QUANTILES = ("z", "t")
 
 def combine(
     method: str,
-    target: Measured,
-    sources: Sequence[Measured],
+    target: SiteEstimate,
+    sources: Sequence[SiteEstimate],
     level: float,
     *,
     records: float | None = None,
@@ -74,7 +74,7 @@ def combine(
 
     Examples
     --------
-    >>> target, sources = Measured(0.0, 1.0, 9.0), [Measured(1.0, 0.5, 19.0)]
+    >>> target, sources = SiteEstimate(0.0, 1.0, 9.0), [SiteEstimate(1.0, 0.5, 19.0)]
     >>> [round(combine(name, target, sources, 0.95, records=40_000).weights[1], 3) for name in METHODS]
     [0.444, 0.66, 0.087, 0.8, 0.0]
     >>> [round(combine("ivw", target, sources, 0.95, variance=name).error, 4) for name in VARIANCES]
@@ -95,7 +95,7 @@ def combine(
     return around(target, sources, weights, math.sqrt(square), df, level)
 
 
-def _share(method: str, target: Measured, source: Measured, records: float | None, caution: float) -> float:
+def _share(method: str, target: SiteEstimate, source: SiteEstimate, records: float | None, caution: float) -> float:
     """Return a source's weight when the target's is one."""
     if method == "target":
         return 0.0

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.common.measured import Measured, t_value, welch
+from sottovoce.inference.common.measured import SiteEstimate, t_value, welch
 from sottovoce.inference.common.roots import root
 from sottovoce.inference.integration.bound_path import crowd, shortest, walk
 from sottovoce.inference.integration.known_bound import ALLOWANCE, Combined, allowed, combine
@@ -44,8 +44,8 @@ class Curve:
     length_ratio: Array
     refuted: float
     lost: float
-    target: Measured
-    sources: tuple[Measured, ...]
+    target: SiteEstimate
+    sources: tuple[SiteEstimate, ...]
     scales: tuple[float, ...]
     level: float
     common: tuple[bool, ...]
@@ -57,8 +57,8 @@ class Curve:
 
 
 def curve(
-    target: Measured,
-    sources: Sequence[Measured],
+    target: SiteEstimate,
+    sources: Sequence[SiteEstimate],
     level: float,
     bounds: ArrayLike | None = None,
     scales: Sequence[float] | None = None,
@@ -87,7 +87,7 @@ def curve(
 
     Examples
     --------
-    >>> found = curve(Measured(10.0, 1.0), [Measured(14.0, 0.3)], 0.95, common=False)
+    >>> found = curve(SiteEstimate(10.0, 1.0), [SiteEstimate(14.0, 0.3)], 0.95, common=False)
     >>> round(found.refuted, 2), round(found.lost, 2)
     (1.95, 3.06)
     >>> [round(found.at(bound).high - found.at(bound).low, 2) for bound in (0.0, 1.0, 1000.0)]
@@ -157,7 +157,9 @@ def _grid(gain: Callable[[float], float], unit: float, lost: float, refuted: flo
     return np.unique(np.concatenate([np.linspace(0.0, end, POINTS), marks]))
 
 
-def least_bounds(target: Measured, sources: Sequence[Measured], level: float, common: Sequence[bool]) -> list[float]:
+def least_bounds(
+    target: SiteEstimate, sources: Sequence[SiteEstimate], level: float, common: Sequence[bool]
+) -> list[float]:
     """Return for each source the smallest bound that it does not contradict, all of them together at the level."""
     found = []
     for site, shares in zip(sources, common, strict=True):
@@ -168,7 +170,7 @@ def least_bounds(target: Measured, sources: Sequence[Measured], level: float, co
 
 
 def _refuted(
-    target: Measured, sources: Sequence[Measured], scales: Array, level: float, common: Sequence[bool]
+    target: SiteEstimate, sources: Sequence[SiteEstimate], scales: Array, level: float, common: Sequence[bool]
 ) -> float:
     """Return the largest bound that some source contradicts."""
     worst = 0.0

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
-from sottovoce.inference.common.measured import Measured, pool
+from sottovoce.inference.common.measured import SiteEstimate, pool
 from sottovoce.inference.integration import kabaila_giri, limited_translation
 
 
@@ -25,9 +25,9 @@ class Valid(NamedTuple):
 
 
 def combine(
-    target: Measured,
+    target: SiteEstimate,
     own: tuple[float, float],
-    sources: Sequence[Measured],
+    sources: Sequence[SiteEstimate],
     level: float,
     trusted: bool = True,
     most: float = limited_translation.MOST,
@@ -55,8 +55,8 @@ def combine(
 
     Examples
     --------
-    >>> target = Measured(10.0, 1.0)
-    >>> found = combine(target, target.interval(0.95), [Measured(10.4, 0.3), Measured(10.2, 0.3)], 0.95)
+    >>> target = SiteEstimate(10.0, 1.0)
+    >>> found = combine(target, target.interval(0.95), [SiteEstimate(10.4, 0.3), SiteEstimate(10.2, 0.3)], 0.95)
     >>> round(found.low, 2), round(found.estimate, 2), round(found.high, 2)
     (8.17, 10.25, 11.83)
     >>> combine(target, target.interval(0.95), [], 0.95).weights
@@ -77,7 +77,7 @@ def combine(
         middle = median(site.estimate for site in near)
         crowd = _median_weights([site.estimate for site in near])
         low, high = kabaila_giri.interval_untrusted(origin, edges, middle, level)
-        move, (_, weight) = limited_translation.move(origin, [Measured(middle, target.error)], most)
+        move, (_, weight) = limited_translation.move(origin, [SiteEstimate(middle, target.error)], most)
         weights = (1 - weight, *(weight * each for each in crowd))
     place = min(max(move, low), high)
     if place != move:

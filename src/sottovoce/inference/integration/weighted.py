@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sottovoce.inference.common.measured import Measured, t_value
+from sottovoce.inference.common.measured import SiteEstimate, t_value
 
 
 class Weighted(NamedTuple):
@@ -17,10 +17,10 @@ class Weighted(NamedTuple):
     df: float
 
 
-def alone(target: Measured, sources: int, level: float) -> Weighted:
+def alone(target: SiteEstimate, sources: int, level: float) -> Weighted:
     """Return the target's own interval: every source weighs nothing.
 
-    >>> alone(Measured(1.0, 2.0), 2, 0.95).weights
+    >>> alone(SiteEstimate(1.0, 2.0), 2, 0.95).weights
     (1.0, 0.0, 0.0)
     """
     low, high = target.interval(level)
@@ -28,11 +28,16 @@ def alone(target: Measured, sources: int, level: float) -> Weighted:
 
 
 def around(
-    target: Measured, sources: Sequence[Measured], weights: Sequence[float], error: float, df: float, level: float
+    target: SiteEstimate,
+    sources: Sequence[SiteEstimate],
+    weights: Sequence[float],
+    error: float,
+    df: float,
+    level: float,
 ) -> Weighted:
     """Return Student's interval around a weighted estimate.
 
-    >>> found = around(Measured(1.0, 2.0), [Measured(3.0, 2.0)], [0.5, 0.5], 1.0, 9.0, 0.95)
+    >>> found = around(SiteEstimate(1.0, 2.0), [SiteEstimate(3.0, 2.0)], [0.5, 0.5], 1.0, 9.0, 0.95)
     >>> found.estimate, round(found.low, 3), round(found.high, 3)
     (2.0, -0.262, 4.262)
     """

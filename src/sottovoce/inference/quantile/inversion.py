@@ -129,11 +129,11 @@ def _root(near, reach, places, values, variances, extra, ends):  # type: ignore[
 def _edge(point, reach, z, places, values, variances, extra, ends):  # type: ignore[no-untyped-def]
     """Return where the test first rejects, going from the estimate in the direction of ``reach``."""
     side = 1.0 if reach > 0 else -1.0
-    inner, stride = point, reach / 64
+    inner, step_length = point, reach / 64
     for i in range(4 * 64):
-        outer = inner + stride
+        outer = inner + step_length
         if i >= 128:  # two reaches in equal strides, then growing ones up to `FURTHEST`
-            stride *= 1.03
+            step_length *= 1.03
         total, information = _test(outer, places, values, variances, extra, ends)
         if side * total > z * math.sqrt(information):
             return _bisect(min(inner, outer), max(inner, outer), side * z, places, values, variances, extra, ends)

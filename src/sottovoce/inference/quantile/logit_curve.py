@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from sottovoce.inference.common.measured import Measured
+from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.quantile.tilt import through
 
 Floats = npt.NDArray[np.float64]
@@ -70,10 +70,10 @@ def fit(
     return Curve(root, log_slope, bend, covariance, misfit)
 
 
-def measure(curve: Curve, number: int) -> Measured:
+def measure(curve: Curve, number: int) -> SiteEstimate:
     """Return root, error and degrees of freedom of a curve fitted to a number of values."""
     birge = max(1.0, curve.misfit / max(number - 2, 1))
-    return Measured(
+    return SiteEstimate(
         curve.root,
         math.sqrt(float(curve.covariance[0, 0]) * birge),
         max(1.0, 1 / (2 * float(curve.covariance[1, 1]))),

@@ -9,7 +9,7 @@ from sottovoce.client.conformal.questions import answer_above, questioned_site
 from sottovoce.client.conformal.shares import SharingSite
 from sottovoce.client.conformal.site import CalibrationSite
 from sottovoce.client.record import Records
-from sottovoce.core.random_source import Dice
+from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.calibration import CellQuery, OrderQuery, OrderReport
 from sottovoce.protocol.selection.grid import upper_edge
 from sottovoce.server.conformal.coverage.pooled import PooledChoice
@@ -32,7 +32,7 @@ def ask(sites: Sequence[CalibrationSite], queries: Sequence[OrderQuery | CellQue
 
 
 def ask_tallies(
-    records: Sequence[Records], epsilons: Sequence[float], edges: Floats, choice: PooledChoice, dice: Dice
+    records: Sequence[Records], epsilons: Sequence[float], edges: Floats, choice: PooledChoice, dice: RandomSource
 ) -> int:
     """Have every record answer one question, and return the cell that the tallies point at."""
     own = dice.split(len(records))
@@ -43,7 +43,7 @@ def ask_tallies(
 
 
 def ask_sum(
-    records: Sequence[Records], epsilons: Sequence[float], edges: Floats, choice: PooledChoice, dice: Dice
+    records: Sequence[Records], epsilons: Sequence[float], edges: Floats, choice: PooledChoice, dice: RandomSource
 ) -> int:
     """Add the noisy counts of all sites, and return the cell that the sum points at."""
     if choice.noise is None:

@@ -7,15 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.client.quantile.site import Site
-from sottovoce.core.errors import BadInput, Lost
-from sottovoce.inference.common.measured import Measured
+from sottovoce.core.errors import BadInput, SearchFailed
+from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.self_normalised.memory import average
 from sottovoce.local.quantile import compiled_walk as fused
 from sottovoce.local.quantile.conversation import converse
 from sottovoce.local.quantile.source import Faces, Feed, Source
 from sottovoce.server.integration.chains import ChainStudy, chain, measure
-from sottovoce.server.quantile.recursion.initialisation import find_footing
-from sottovoce.server.quantile.recursion.study import Floats, SgdStudy
+from sottovoce.server.quantile.recursion.initialisation import find_initialisation
+from sottovoce.server.quantile.recursion.study import Floats, WalkStudy
 
 PILOTS = 0.15  # of the records, at most: in a tail, pilots as precise as those of other walks would eat all of them
 
@@ -23,7 +23,7 @@ PILOTS = 0.15  # of the records, at most: in a tail, pilots as precise as those 
 class Chained(NamedTuple):
     """What the chains found, after how many rounds (each asks one record of every chain), from how many reports."""
 
-    measured: Measured
+    measured: SiteEstimate
     rounds: int
     reports: int
 
@@ -89,12 +89,14 @@ def run_chains(
     study.length(site.size - site.spent)  # refused before anything is spent
     start, unit, searched = study.start, study.unit, 0
     if start is None or unit is None:
-        search = find_footing(study.crowd(site.size), study.tau, bounds, scale, PILOTS)
-        footing, searched = converse(search, [site], progress)
-        start = footing.point if start is None else start
-        unit = footing.unit if unit is None else unit
+        search = find_initialisation(study.crowd(site.size), study.tau, bounds, scale, PILOTS)
+        initialisation, searched = converse(search, [site], progress)
+        start = initialisation.point if start is None else start
+        unit = initialisation.unit if unit is None else unit
         if not (math.isfinite(start) and 0 < unit < math.inf):
-            raise Lost(f"the search for the {study.tau:g} quantile found no start; give public bounds= or scale=.")
+            raise SearchFailed(
+                f"the search for the {study.tau:g} quantile found no start; give public bounds= or scale=."
+            )
     before = site.spent
     one = chain(study, start, unit, _length(study, site.size - before))
     averages = walk_chains(one, study.chains, Source(*site.hand_over(searched + 1)), progress)
@@ -102,7 +104,7 @@ def run_chains(
     return Chained(measure(averages), searched + length, before + study.chains * length)
 
 
-def walk_chains(one: SgdStudy, chains: int, source: Source, progress: Callable[[int], None] | None = None) -> Floats:
+def walk_chains(one: WalkStudy, chains: int, source: Source, progress: Callable[[int], None] | None = None) -> Floats:
     """Walk one chain after the other over a source, all from the same start; return their averages."""
     averages, length = np.empty(chains), int(one.sizes[0])
     for m in range(chains):
@@ -117,4 +119,4 @@ def _length(study: ChainStudy, left: int) -> int:
     try:
         return study.length(left)
     except BadInput as error:
-        raise Lost(f"the search left too few records: {error}") from None
+        raise SearchFailed(f"the search left too few records: {error}") from None

@@ -15,9 +15,9 @@ from sottovoce.inference.self_normalised.memory import Memory, look
 from sottovoce.local.quantile.participation import Coin, Masks
 from sottovoce.local.quantile.source import Faces, Feed
 from sottovoce.local.quantile.trajectory import ROWS, Watch, checkpoints
-from sottovoce.server.quantile.recursion.step_size import Pace, refresh_due, stride
-from sottovoce.server.quantile.recursion.study import Counts, Floats, Plan, SgdStudy
-from sottovoce.server.quantile.recursion.walk import SgdState, init, learnt, merge, reached
+from sottovoce.server.quantile.recursion.step_size import StepSize, refresh_due, step_length
+from sottovoce.server.quantile.recursion.study import Counts, Floats, Plan, WalkStudy
+from sottovoce.server.quantile.recursion.walk import WalkState, init, learnt, merge, reached
 
 BLOCK = 4096  # rounds a call, so that a long schedule is never copied whole
 PIECE = 4096  # records fetched ahead at one site, fewer if there are many sites
@@ -25,13 +25,13 @@ AHEAD = 1 << 18  # records fetched ahead in all
 
 
 def run(
-    study: SgdStudy,
+    study: WalkStudy,
     sources: Sequence[Feed],
     coin: Coin | None = None,
     watch: Watch | None = None,
     start: float | None = None,
     rows: int = ROWS,
-) -> SgdState:
+) -> WalkState:
     """Run all rounds and return the last state.
 
     Parameters
@@ -59,7 +59,7 @@ def run(
     >>> values, channel = np.linspace(0.0, 1.0, 2000), binary(3.0)
     >>> one = np.ones(1)
     >>> rounds = elapsed("every:1", 2000)
-    >>> study = SgdStudy(0.5 * one, one, (channel,), np.array([2000]), rounds, 0.4, decay([0.9], unit=0.3))
+    >>> study = WalkStudy(0.5 * one, one, (channel,), np.array([2000]), rounds, 0.4, decay([0.9], unit=0.3))
     >>> state = run(study, [Source(values, channel)])
     >>> abs(regression_root.estimate(study, state).point - 0.5) < 0.2
     True
@@ -90,7 +90,7 @@ def run(
 class Walker:
     """The arrays of a state while the kernel changes them."""
 
-    def __init__(self, study: SgdStudy, state: SgdState) -> None:
+    def __init__(self, study: WalkStudy, state: WalkState) -> None:
         self._study, self._before = study, state
         self._points, self._ends = state.points.copy(), state.points.copy()
         self._clock, self._sums = state.clock.copy(), state.sums.copy()
@@ -108,10 +108,10 @@ class Walker:
         )  # fmt: skip
         return bool(self._cursor[0] == len(block))
 
-    def state(self, iterations: int, rounds: int) -> SgdState:
+    def state(self, iterations: int, rounds: int) -> WalkState:
         """Return the state after the block."""
         origin, slope = self._scalars.tolist()
-        return SgdState(
+        return WalkState(
             self._before.round + rounds,
             self._before.iteration + iterations,
             self._points,
@@ -126,7 +126,7 @@ class Walker:
 @njit(cache=True, nogil=True)
 def advance(
     plan: Plan,
-    pace: Pace,
+    pace: StepSize,
     block: Counts,
     masks: Masks,
     before: int,
@@ -149,7 +149,7 @@ def advance(
     while cursor[0] < len(block):
         row = cursor[0]
         lasts, number = block[row], before + row + 1
-        base = stride(pace, number, lasts, scalars[1])
+        base = step_length(pace, number, lasts, scalars[1])
         origin = scalars[0]
         for k in range(cursor[1], n):
             if partial and not masks[row, k]:

@@ -19,14 +19,14 @@ class Door(Protocol):
 
 
 def converse(
-    talk: Generator[Ask, Counts, Outcome], sites: Sequence[Door], progress: Callable[[int], None] | None = None
+    procedure: Generator[Ask, Counts, Outcome], sites: Sequence[Door], progress: Callable[[int], None] | None = None
 ) -> tuple[Outcome, int]:
     """Drive a procedure against sites; return its outcome and the number of rounds.
 
     ``progress`` is told after each round how many records have just answered.
     """
     rounds = 0
-    ask = next(talk)
+    ask = next(procedure)
     while True:
         rounds += 1
         points = tuple(float(point) for point in ask.points)
@@ -37,6 +37,6 @@ def converse(
         if progress is not None:
             progress(int(ask.counts.sum()))
         try:
-            ask = talk.send(ones)
+            ask = procedure.send(ones)
         except StopIteration as stop:
             return stop.value, rounds

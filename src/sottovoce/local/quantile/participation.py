@@ -4,8 +4,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, uint64
 
-from sottovoce.core.random_source import Dice, SystemDice, Words
-from sottovoce.server.quantile.recursion.study import SgdStudy
+from sottovoce.core.random_source import RandomSource, SystemEntropy, Words
+from sottovoce.server.quantile.recursion.study import WalkStudy
 
 Masks = npt.NDArray[np.bool_]
 
@@ -13,9 +13,9 @@ Masks = npt.NDArray[np.bool_]
 class Coin:
     """Draws the sites of each round, in order."""
 
-    def __init__(self, study: SgdStudy, dice: Dice | None = None) -> None:
+    def __init__(self, study: WalkStudy, dice: RandomSource | None = None) -> None:
         self._sites, self._chosen = len(study.channels), study.chosen
-        self._dice = SystemDice() if dice is None else dice
+        self._dice = SystemEntropy() if dice is None else dice
 
     def masks(self, rounds: int) -> Masks:
         """Return who answers in the next rounds, (rounds, sites); no rows if everybody always does."""

@@ -12,7 +12,7 @@ from numba import njit, uint64
 
 from sottovoce.client.order import Key, bits_for, order_key, places
 from sottovoce.client.quantile.encode import WORD
-from sottovoce.core.random_source import Dice, SystemDice, Words
+from sottovoce.core.random_source import RandomSource, SystemEntropy, Words
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.randomised_response import flips_of
 from sottovoce.server.quantile.recursion.study import Floats
@@ -40,13 +40,13 @@ class Source:
         self,
         values: Floats,
         channel: Channel,
-        dice: Dice | None = None,
+        dice: RandomSource | None = None,
         resolution: float = 0.0,
         key: Key | None = None,
         taken: int = 0,
     ) -> None:
         self._values = values
-        self._dice: Dice = SystemDice() if dice is None else dice
+        self._dice: RandomSource = SystemEntropy() if dice is None else dice
         self._key = order_key(self._dice) if key is None else key
         self._bits = bits_for(len(values))
         self._lowest = np.uint64(flips_of(channel) << 2)

@@ -7,15 +7,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.core.errors import Refused
+from sottovoce.core.errors import Infeasible
 from sottovoce.server.quantile.estimate import Estimate
-from sottovoce.server.quantile.recursion.study import SgdStudy
-from sottovoce.server.quantile.recursion.walk import SgdState, reports
+from sottovoce.server.quantile.recursion.study import WalkStudy
+from sottovoce.server.quantile.recursion.walk import WalkState, reports
 
 ROWS = 200
 
-Watch = Callable[[SgdState], None]
-Estimating = Callable[[SgdStudy, SgdState, float], Estimate]
+Watch = Callable[[WalkState], None]
+Estimating = Callable[[WalkStudy, WalkState, float], Estimate]
 
 
 class Row(NamedTuple):
@@ -31,17 +31,17 @@ class Row(NamedTuple):
 class Trajectory:
     """Writes a row each time it is shown a state."""
 
-    def __init__(self, study: SgdStudy, estimate: Estimating, level: float = 0.95) -> None:
+    def __init__(self, study: WalkStudy, estimate: Estimating, level: float = 0.95) -> None:
         self._study, self._estimate, self._level = study, estimate, level
         self.rows: list[Row] = []
 
-    def __call__(self, state: SgdState) -> None:
+    def __call__(self, state: WalkState) -> None:
         """Add the row of a state; what cannot be estimated yet is left open."""
         point, low, high = math.nan, -math.inf, math.inf
         try:
             found = self._estimate(self._study, state, self._level)
             point, low, high = found.point, found.low, found.high
-        except Refused:
+        except Infeasible:
             pass
         self.rows.append(Row(state.round, reports(self._study, state), point, low, high))
 

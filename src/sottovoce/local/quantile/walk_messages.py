@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from sottovoce.client.quantile.site import Site
 from sottovoce.local.quantile.participation import Coin
 from sottovoce.local.quantile.trajectory import Watch, checkpoints
-from sottovoce.server.quantile.recursion.study import SgdStudy
-from sottovoce.server.quantile.recursion.walk import SgdState, init, query, step
+from sottovoce.server.quantile.recursion.study import WalkStudy
+from sottovoce.server.quantile.recursion.walk import WalkState, init, query, step
 
 
-def run(study: SgdStudy, sites: Sequence[Site], coin: Coin | None = None, watch: Watch | None = None) -> SgdState:
+def run(study: WalkStudy, sites: Sequence[Site], coin: Coin | None = None, watch: Watch | None = None) -> WalkState:
     """Ask the sites round by round and return the last state.
 
     Parameters

@@ -8,21 +8,21 @@ import numpy.typing as npt
 
 from sottovoce.client.order import Key, bits_for, order_key, places
 from sottovoce.client.regression.rows import Rows
-from sottovoce.core.random_source import Dice
+from sottovoce.core.random_source import RandomSource
 from sottovoce.local.regression.dithered_compiled import stretch
 from sottovoce.local.regression.room import make_room
 from sottovoce.protocol.regression.block_tables import tables_of
-from sottovoce.server.regression.dithered.fit import OnlineFit
+from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce.server.regression.dithered.state import State, init, look
-from sottovoce.server.regression.dithered.study import OnlineStudy
+from sottovoce.server.regression.dithered.study import DitheredStudy
 
 CHUNK = 1 << 13  # people whose dice are thrown at once
 
 
-class Online:
+class DitheredRun:
     """One run: a study, and the state that people's reports have brought it to; no record stays."""
 
-    def __init__(self, study: OnlineStudy) -> None:
+    def __init__(self, study: DitheredStudy) -> None:
         self.study = study
         self.state: State = init(study)
         self._tables = tables_of(study.channel)
@@ -36,7 +36,7 @@ class Online:
     def ask(
         self,
         rows: Rows,
-        dice: Dice,
+        dice: RandomSource,
         shuffle: "bool | Order" = True,
         progress: Callable[[int], None] | None = None,
     ) -> None:
@@ -68,11 +68,11 @@ class Online:
             if self.state.people == self.state.until:
                 self.state = look(self.study, self.state)
 
-    def estimate(self) -> OnlineFit:
+    def estimate(self) -> DitheredFit:
         """Return the estimate from all people so far; what is asked later does not change it."""
         state = self.state
         kept = state._replace(points=state.points.copy(), sums=type(state.sums)(*(part.copy() for part in state.sums)))
-        return OnlineFit(self.study, kept)
+        return DitheredFit(self.study, kept)
 
 
 class Order(NamedTuple):
@@ -82,14 +82,14 @@ class Order(NamedTuple):
     start: int = 0
 
 
-def order_for(dice: Dice, shuffle: bool) -> Order:
+def order_for(dice: RandomSource, shuffle: bool) -> Order:
     """Draw a random order, or take the rows' own."""
     return Order(order_key(dice) if shuffle else None)
 
 
 def walk(
     rows: Rows,
-    dice: Dice,
+    dice: RandomSource,
     shuffle: bool | Order,
     throws: int,
     piece: Callable[[Rows, npt.NDArray[np.uint64], npt.NDArray[np.uint64]], None],

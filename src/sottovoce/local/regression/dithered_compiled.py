@@ -4,12 +4,12 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from sottovoce.client.regression.randomize_row import show, speak, speak_product
+from sottovoce.client.regression.randomize_row import randomize_product, randomize_row, show
 from sottovoce.core.random_source import Words
 from sottovoce.local.regression.lent import lent
 from sottovoce.local.regression.room import Room
 from sottovoce.protocol.regression.block_tables import FORM, OPEN, Tables
-from sottovoce.server.regression.decode import choose, hear
+from sottovoce.server.regression.decode import choose, decode
 from sottovoce.server.regression.dithered.step import Orders, aim, learn, which_product
 from sottovoce.server.regression.dithered.sums import MOMENT, Sums
 
@@ -46,7 +46,7 @@ def stretch(
         kind = aim(directions, sizes, beside, word, points)
         if kind == MOMENT:
             j, k = which_product(d, word)
-            bit = speak_product(faces, len(upto), features, who, j, k, words, i)
+            bit = randomize_product(faces, len(upto), features, who, j, k, words, i)
             counts[MOMENT] += 1.0
             moments[0, j, k] += 1.0
             moments[1, j, k] += bit
@@ -56,10 +56,10 @@ def stretch(
         if plan[block, FORM] == OPEN:
             found = show(score, features, response, who, points, at, index, values)
         else:
-            letter = speak(
+            letter = randomize_row(
                 plan, faces, steps, score, radius, block, chosen, features, response, who, points, at, words, i
             )
-            found = hear(plan, score, read, matrix, radius, block, chosen, letter, index, values)
+            found = decode(plan, score, read, matrix, radius, block, chosen, letter, index, values)
         person = first + i
         learn(
             gains,

@@ -3,17 +3,17 @@
 import numpy as np
 
 from sottovoce.client.regression.persons import Persons
-from sottovoce.core.random_source import Dice
+from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.messages import PersonQuery
 from sottovoce.protocol.regression.block_tables import SLOPES, tables_of
-from sottovoce.server.regression.decode import choose, hear
+from sottovoce.server.regression.decode import choose, decode
 from sottovoce.server.regression.dithered.state import State, look
 from sottovoce.server.regression.dithered.step import aim, learn, which_product
-from sottovoce.server.regression.dithered.study import OnlineStudy
+from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.dithered.sums import MOMENT
 
 
-def converse(study: OnlineStudy, state: State, persons: Persons, dice: Dice) -> State:
+def converse(study: DitheredStudy, state: State, persons: Persons, dice: RandomSource) -> State:
     """Ask everybody behind a door once, in their order; ``dice`` are the server's, public ones."""
     tables = tables_of(study.channel)
     for person in range(persons.size):
@@ -24,7 +24,7 @@ def converse(study: OnlineStudy, state: State, persons: Persons, dice: Dice) -> 
     return state
 
 
-def _ask(study: OnlineStudy, state: State, persons: Persons, person: int, tables, word: np.uint64) -> State:  # type: ignore[no-untyped-def]
+def _ask(study: DitheredStudy, state: State, persons: Persons, person: int, tables, word: np.uint64) -> State:  # type: ignore[no-untyped-def]
     """Ask one person and take in what they say; the state given is left as it was."""
     p, levels = study.channel.p, study.levels
     points, orders = state.points.copy(), state.orders
@@ -43,7 +43,7 @@ def _ask(study: OnlineStudy, state: State, persons: Persons, person: int, tables
     slopes = tuple(int(j) for j in chosen[: tables.plan[block, SLOPES]])
     at = tuple(tuple(float(x) for x in point) for point in points[min(kind, 1)])
     report = persons.answer(PersonQuery(person, int(block), slopes, at))
-    found = hear(
+    found = decode(
         tables.plan,
         tables.score,
         tables.read,

@@ -7,24 +7,24 @@ import numpy.typing as npt
 
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import Dice, Words
+from sottovoce.core.random_source import RandomSource, Words
 from sottovoce.inference.regression.vector_normalised import Memory, add_all
 from sottovoce.local.regression.dithered import walk
 from sottovoce.local.regression.liu_hu_compiled import stretch
 from sottovoce.local.regression.room import make_room
 from sottovoce.server.regression.liu_hu.chains import chains_of
-from sottovoce.server.regression.liu_hu.fit import PlainFit
+from sottovoce.server.regression.liu_hu.fit import LiuHuFit
 from sottovoce.server.regression.liu_hu.step import State, inherited, init
-from sottovoce.server.regression.liu_hu.study import PlainStudy
+from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 
 
-class Plain:
+class LiuHuRun:
     """One run: a study, and the state that people's reports have brought it to; no record stays.
 
     ``people`` is how many there will be, which only a HiGrad tree has to know beforehand.
     """
 
-    def __init__(self, study: PlainStudy, people: int | None = None) -> None:
+    def __init__(self, study: LiuHuStudy, people: int | None = None) -> None:
         self.study = study
         self.chains = chains_of(study, people)
         self._start = np.ascontiguousarray(study.start, dtype=np.float64)
@@ -36,7 +36,9 @@ class Plain:
         """Return how many people were asked."""
         return self.state.people
 
-    def ask(self, rows: Rows, dice: Dice, shuffle: bool = True, progress: Callable[[int], None] | None = None) -> None:
+    def ask(
+        self, rows: Rows, dice: RandomSource, shuffle: bool = True, progress: Callable[[int], None] | None = None
+    ) -> None:
         """Ask every row once, in random order or, without ``shuffle``, in their own."""
         if rows.p != self.study.channel.p:
             raise BadInput(f"the rows have {rows.p} covariates, but the study has {self.study.channel.p}.")
@@ -77,12 +79,12 @@ class Plain:
             self.state = State(state.people + n, points, state.totals, memories)
             done += n
 
-    def estimate(self) -> PlainFit:
+    def estimate(self) -> LiuHuFit:
         """Return the estimate from all people so far."""
         state = self.state
         memories = tuple(Memory(m.n, *(part.copy() for part in m[1:])) for m in state.memories)
         now = State(state.people, state.points.copy(), state.totals.copy(), memories)
-        return PlainFit(self.study, self.chains, now)
+        return LiuHuFit(self.study, self.chains, now)
 
 
 def _looked(memory: Memory, path: npt.NDArray[np.float64]) -> Memory:

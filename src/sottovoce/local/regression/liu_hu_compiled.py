@@ -4,12 +4,12 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from sottovoce.client.regression.randomize_row import show, speak
+from sottovoce.client.regression.randomize_row import randomize_row, show
 from sottovoce.core.random_source import Words
 from sottovoce.local.regression.lent import lent
 from sottovoce.local.regression.room import Room
 from sottovoce.protocol.regression.block_tables import FORM, OPEN, Tables
-from sottovoce.server.regression.decode import choose, hear
+from sottovoce.server.regression.decode import choose, decode
 from sottovoce.server.regression.liu_hu.step import Query, move
 
 Floats = npt.NDArray[np.float64]
@@ -50,10 +50,10 @@ def stretch(
         if plan[block, FORM] == OPEN:
             found = show(score, features, response, who, points, at, index, values)
         else:
-            letter = speak(
+            letter = randomize_row(
                 plan, faces, cuts, score, radius, block, chosen, features, response, who, points, at, words, i
             )
-            found = hear(plan, score, read, matrix, radius, block, chosen, letter, index, values)
+            found = decode(plan, score, read, matrix, radius, block, chosen, letter, index, values)
         move(points, at, steps[i], found, index, values, low, high)
         if keep:
             for level in range(levels):
@@ -73,7 +73,7 @@ def answer(tables: Tables, asked: Query, features: Floats, response: Floats, who
         values = np.zeros((levels, d))
         show(tables.score, features, response, who, points, 0, np.zeros(d, dtype=np.int64), values)
         return values
-    letter = speak(
+    letter = randomize_row(
         tables.plan, tables.faces, tables.steps, tables.score, tables.radius, asked.block, asked.chosen,
         features, response, who, points, 0, words[None], 0,
     )  # fmt: skip

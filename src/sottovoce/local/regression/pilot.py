@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from sottovoce.client.regression.compare import count_above
 from sottovoce.client.regression.rows import Rows
-from sottovoce.core.errors import Lost
+from sottovoce.core.errors import SearchFailed
 from sottovoce.core.random_source import Words
 from sottovoce.protocol.randomised_response import binary, flips_of, rate_of
 from sottovoce.server.quantile.asking import Counts
@@ -53,7 +53,9 @@ class Pilot:
             return
         self._begin()
         if not self._left.any():
-            raise Lost("the search for location and scale used up its people; give density and size, public guesses.")
+            raise SearchFailed(
+                "the search for location and scale used up its people; give density and size, public guesses."
+            )
 
     def _begin(self) -> None:
         self._ones = np.zeros(self._ask.counts.shape, dtype=np.int64)

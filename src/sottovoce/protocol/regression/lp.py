@@ -65,7 +65,7 @@ def _solved(tau: float, epsilon: float, weight: float, second_moment: float) -> 
     vertices = np.array([(face, face * z) for face in (-tau, 1 - tau) for z in line])
     letters = solve_pair(tau, epsilon, (1.0, weight), second_moment, places)
     channel = whole_channel("lp", epsilon, vertices, letters.values, letters.patterns, letters.masses)
-    if np.abs(channel.law @ channel.table - vertices).max() <= _BIAS * np.abs(channel.table).max():
+    if np.abs(channel.distribution @ channel.table - vertices).max() <= _BIAS * np.abs(channel.table).max():
         return channel
     # a face that is next to nothing sinks below the solver's tolerance: its symbols may then share all their letters
     letters = solve_pair(tau, epsilon, (1.0, weight), second_moment, places, rounds=0)

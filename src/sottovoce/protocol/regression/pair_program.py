@@ -48,17 +48,17 @@ class _Problem:
     half: npt.NDArray[np.intp]  # symbols with slope >= 0
     mirror: npt.NDArray[np.intp]
 
-    def law(self, patterns: Bools) -> Floats:
+    def distribution(self, patterns: Bools) -> Floats:
         """Return letters' probabilities by symbol, scaled to mean 1: the masses of a law then add up to 1."""
-        law = np.where(patterns, 1.0, 1 / self.growth)
-        return np.asarray(law / law.mean(axis=1, keepdims=True))
+        distribution = np.where(patterns, 1.0, 1 / self.growth)
+        return np.asarray(distribution / distribution.mean(axis=1, keepdims=True))
 
     def columns(self, values: Floats, patterns: Bools) -> tuple[Floats, Floats]:
         """Return the costs and the constraint columns of letters, each averaged with its mirror image."""
-        law = self.law(patterns)
-        even = (law[:, self.half] + law[:, self.mirror[self.half]]) / 2
-        odd = (law[:, self.half] - law[:, self.mirror[self.half]]) / 2
-        cost = (law @ self.odds) * (values**2 @ self.weights)
+        distribution = self.distribution(patterns)
+        even = (distribution[:, self.half] + distribution[:, self.mirror[self.half]]) / 2
+        odd = (distribution[:, self.half] - distribution[:, self.mirror[self.half]]) / 2
+        cost = (distribution @ self.odds) * (values**2 @ self.weights)
         return cost, np.hstack([even, even * values[:, :1], odd * values[:, 1:]]).T
 
     @property
@@ -102,7 +102,7 @@ def solve_pair(
         values, patterns = np.vstack([values, more_values]), np.vstack([patterns, more_patterns])
     used = np.flatnonzero(masses > 1e-8 * masses.max())  # letters offered last have no mass yet
     values, patterns = values[used], patterns[used]
-    return _mirrored(problem, values, patterns, masses[used] * problem.law(patterns).min(axis=1))
+    return _mirrored(problem, values, patterns, masses[used] * problem.distribution(patterns).min(axis=1))
 
 
 def _problem(tau: float, epsilon: float, weights: tuple[float, float], second: float, places: int) -> _Problem:
@@ -151,7 +151,7 @@ def _reduced(problem: _Problem, prices: Floats, values: Floats, least: Floats) -
     """Return the reduced cost of letters, and the patterns that bring it below ``least`` if any do (Dinkelbach)."""
     each = (values**2 @ problem.weights)[:, None] * problem.odds - prices[:, 0] - values @ prices[:, 1:].T
     patterns = each < least[:, None] / len(problem.odds)
-    return (problem.law(patterns) * each).sum(axis=1), patterns
+    return (problem.distribution(patterns) * each).sum(axis=1), patterns
 
 
 def _better(problem: _Problem, prices: Floats, epsilon: float) -> tuple[Floats, Bools, float]:
@@ -169,8 +169,8 @@ def _better(problem: _Problem, prices: Floats, epsilon: float) -> tuple[Floats, 
     start, least = flat[low], found[low]
     for _ in range(30):
         least, patterns = _reduced(problem, prices, start, least)
-        law = problem.law(patterns)
-        fresh = law @ prices[:, 1:] / (2 * (law @ problem.odds)[:, None] * problem.weights)
+        distribution = problem.distribution(patterns)
+        fresh = distribution @ prices[:, 1:] / (2 * (distribution @ problem.odds)[:, None] * problem.weights)
         if np.allclose(fresh, start, rtol=1e-13, atol=1e-13):
             break
         start = fresh

@@ -56,8 +56,8 @@ def whole_channel(
 
 def _unbiased(weights: tuple[tuple[int, ...], ...], vertices: Floats, table: Floats) -> Floats:
     """Return the table nearest to ``table`` that decodes every symbol to its vertex, residuals taken in fractions."""
-    law = np.array([[w / FACES for w in row] for row in weights])
-    inverse = np.linalg.pinv(law)
+    distribution = np.array([[w / FACES for w in row] for row in weights])
+    inverse = np.linalg.pinv(distribution)
     for _ in range(3):  # two refinements reach the last bit; the third keeps it
         rest = np.empty_like(vertices)
         for symbol, row in enumerate(weights):

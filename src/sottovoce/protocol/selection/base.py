@@ -54,7 +54,7 @@ class Selection(Protocol):
     def failure(self, distance: npt.ArrayLike) -> Floats:
         """Bound the probability that the edge lies below a level with ``order + distance`` scores below it."""
 
-    def law(self, counts: Counts) -> Floats:
+    def distribution(self, counts: Counts) -> Floats:
         """Return the probability of every cell, given how many scores each cell holds."""
 
 

@@ -103,7 +103,7 @@ class Exponential:
         too_high = np.maximum(scores_below(counts) - (self.order - 1), 0)
         return [low.at(x) if x else high.at(y) for x, y in zip(too_low.tolist(), too_high.tolist(), strict=True)]
 
-    def law(self, counts: Counts) -> Floats:
+    def distribution(self, counts: Counts) -> Floats:
         """Return the probability of every cell."""
         return normalised(self.weights(counts))
 

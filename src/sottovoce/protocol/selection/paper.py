@@ -101,7 +101,7 @@ class PaperExponential:
         pairs = zip(scores_above(checked(self, counts)).tolist(), scores_below(counts).tolist(), strict=True)
         return [min(above.at(x), below.at(y)) for x, y in pairs]
 
-    def law(self, counts: Counts) -> Floats:
+    def distribution(self, counts: Counts) -> Floats:
         """Return the probability of every cell."""
         return normalised(self.weights(counts))
 

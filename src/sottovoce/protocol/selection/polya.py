@@ -2,8 +2,8 @@
 
 A Pólya variable of index ``1 / m`` and ratio ``p`` has probabilities proportional to
 ``weight(k) = p^k (1/m)(1/m + 1)...(1/m + k - 1) / k!``. By the binomial series the sum of ``m`` of them is geometric,
-``p^k``, and so the sum of all shares is exactly the two-sided geometric law ``p^|k| (1 - p) / (1 + p)``. The ratio is
-``numerator / 2^64``, so epsilon is computed; the weights are rational, so a share can be drawn without error.
+``p^k``, and so the sum of all shares is exactly the two-sided geometric distribution ``p^|k| (1 - p) / (1 + p)``. The
+ratio is ``numerator / 2^64``, so epsilon is computed; the weights are rational, so a share can be drawn without error.
 
 A replaced record takes one from a cell and gives one to another: it costs ``2 log(1 / p)``. This is the privacy of the
 sum over *all* sites, seen by somebody who sees nothing else: whoever also knows the shares of some sites, or a sum from

@@ -82,7 +82,7 @@ class SparseVector:
         tails = np.cumsum(checked(self, counts)[:0:-1])
         return self.size - self.order + 1 - tails
 
-    def law(self, counts: Counts) -> Floats:
+    def distribution(self, counts: Counts) -> Floats:
         """Return the probability of every cell: a sum over the threshold's noise of products over the cells."""
         needs, query, threshold = self.needs(counts), cost(self.query), cost(self.threshold)
         # past `busy` a step of zeta gains the cells less than half of what it costs

@@ -85,7 +85,7 @@ class Threshold(ABC):
         return dict.fromkeys(self.names, 1)
 
     @property
-    def law(self) -> CoverageLaw:
+    def distribution(self) -> CoverageLaw:
         """Return the law of the coverage over calibrations."""
         raise BadInput(f"mechanism {self.mechanism!r} knows bounds of its coverage, and no law; plot report(scores).")
 

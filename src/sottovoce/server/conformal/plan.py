@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.core.errors import BadInput, Refused
+from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.protocol.selection.named import Mechanism, selection
 from sottovoce.server.conformal.base import SiteFacts
 from sottovoce.server.conformal.coverage.choose import Aim, Choice, choose, infinite, law_grid, survival
@@ -55,7 +55,7 @@ def plan(sites: Sequence[SiteFacts], settings: Settings, cells: int) -> Plan:
     kinds = tuple(_kind(fact, settings, cells) for fact in facts)
     found = choose(kinds, number, aim_of(settings), settings.statistics)
     if found is None or _useless(kinds, number, found, settings):
-        raise Refused(_too_few(sites, settings, cells))
+        raise Infeasible(_too_few(sites, settings, cells))
     return Plan(kinds, number, kind_of, found)
 
 
@@ -93,7 +93,7 @@ def _paper(
     size, epsilon = facts[0]
     pair = paper_private(number[0], size, settings.alpha, epsilon, cells)
     if pair is None:
-        raise Refused(
+        raise Infeasible(
             f"the paper's mechanism has no finite set for {number[0]:,} sites of {size:,} scores at epsilon "
             f"{epsilon:g}; add scores, or choose mechanism 'sparse-vector'."
         )

@@ -166,7 +166,7 @@ def plot_law(threshold: "Threshold", path: str | os.PathLike[str]) -> Path:
     from matplotlib.figure import Figure
 
     wanted, least = 1 - threshold.alpha, "at least " if threshold.epsilon is not None else ""
-    fine, height = law_density(*threshold.law)
+    fine, height = distribution_density(*threshold.distribution)
     levels = np.sort(np.append(fine, min(max(wanted, fine[0]), fine[-1])))  # so that both parts meet at the target
     density = np.interp(levels, fine, height)
     figure = Figure(figsize=(7.6, 4.2), dpi=150, layout="constrained")
@@ -203,14 +203,14 @@ def plot_law(threshold: "Threshold", path: str | os.PathLike[str]) -> Path:
     return save(figure, target)
 
 
-def law_density(levels: Floats, at_least: Floats) -> tuple[Floats, Floats]:
+def distribution_density(levels: Floats, at_least: Floats) -> tuple[Floats, Floats]:
     """Return a density on a fine grid from the probabilities of at least each level.
 
     Their normal quantile is nearly a line in the logit of the level, so a spline through it is smooth and close.
 
     >>> from scipy.special import ndtr
     >>> logit = np.linspace(1, 3, 15)
-    >>> fine, density = law_density(1 / (1 + np.exp(-logit)), ndtr((2 - logit) / 0.2))
+    >>> fine, density = distribution_density(1 / (1 + np.exp(-logit)), ndtr((2 - logit) / 0.2))
     >>> float(fine[density.argmax()].round(2)), float(np.trapezoid(density, fine).round(3))
     (0.88, 1.0)
     """

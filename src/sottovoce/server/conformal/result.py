@@ -79,7 +79,7 @@ class ConformalThreshold(Threshold):
         return self.at_least(1 - self.alpha)
 
     @cached_property
-    def law(self) -> CoverageLaw:
+    def distribution(self) -> CoverageLaw:
         """Return the law of the coverage over calibrations."""
         levels = law_grid(self.plan.kinds, self.choice).levels
         return CoverageLaw(levels, self._survival(levels))

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.common.measured import Measured
+from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.regression import groups
 from sottovoce.protocol.channel import Channel
-from sottovoce.server.quantile.asking import Crowd
+from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.recursion.schedule import elapsed
-from sottovoce.server.quantile.recursion.step_size import Pace
-from sottovoce.server.quantile.recursion.study import SgdStudy
+from sottovoce.server.quantile.recursion.step_size import StepSize
+from sottovoce.server.quantile.recursion.study import WalkStudy
 
 SHORTEST = 100  # records a chain, below which its average is little but its start
 
@@ -59,9 +59,9 @@ class ChainStudy:
         """Return the response rate that the channel's table undoes."""
         return 1 / float(self.channel.table[1, 0] - self.channel.table[0, 0])
 
-    def crowd(self, records: int) -> Crowd:
+    def crowd(self, records: int) -> SiteProfile:
         """Return the site as the only one of a crowd, for the search."""
-        return Crowd(np.ones(1), np.array([self.rate]), np.array([records]))
+        return SiteProfile(np.ones(1), np.array([self.rate]), np.array([records]))
 
     def length(self, records: int) -> int:
         """Return how many records each chain asks; the remainder of the division is not asked."""
@@ -74,31 +74,31 @@ class ChainStudy:
         return each
 
 
-def chain(study: ChainStudy, start: float, unit: float, length: int) -> SgdStudy:
+def chain(study: ChainStudy, start: float, unit: float, length: int) -> WalkStudy:
     """Return one chain: a walk of one site, a record a round, of step ``c r t^-beta``, from a start in some unit.
 
     Examples
     --------
     >>> from sottovoce.protocol.randomised_response import binary
-    >>> from sottovoce.server.quantile.recursion.step_size import stride
+    >>> from sottovoce.server.quantile.recursion.step_size import step_length
     >>> walk = chain(ChainStudy(0.5, binary(1.0986122886681098)), 0.0, 1.0, 200)  # a rate of one half
-    >>> round(stride(walk.pace, 1, 1, 1.0), 6), round(stride(walk.pace, 32, 1, 1.0), 6)
+    >>> round(step_length(walk.pace, 1, 1, 1.0), 6), round(step_length(walk.pace, 32, 1, 1.0), 6)
     (0.5, 0.0625)
     """
     one = np.ones(1)
     scale = study.constant * study.rate * unit
-    return SgdStudy(
+    return WalkStudy(
         taus=study.tau * one,
         shares=one,
         channels=(study.channel,),
         sizes=np.array([length]),
         elapsed=elapsed("every:1", length),
         start=start,
-        pace=Pace(scale, study.power, 0.0, 1.0, True, False),
+        pace=StepSize(scale, study.power, 0.0, 1.0, True, False),
     )
 
 
-def measure(averages: npt.ArrayLike) -> Measured:
+def measure(averages: npt.ArrayLike) -> SiteEstimate:
     """Return the average of the chains' averages, with the error that their spread tells: (3.7) over n.
 
     Examples
@@ -108,4 +108,4 @@ def measure(averages: npt.ArrayLike) -> Measured:
     """
     rows = np.asarray(averages, dtype=np.float64)[:, None]
     variance = float(groups.covariance(rows)[0, 0]) / len(rows)
-    return Measured(float(groups.mean(rows)[0]), math.sqrt(variance), len(rows) - 1)
+    return SiteEstimate(float(groups.mean(rows)[0]), math.sqrt(variance), len(rows) - 1)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from sottovoce.api.integration.measure import KnownSite
-from sottovoce.inference.common.measured import Measured, t_value
+from sottovoce.inference.common.measured import SiteEstimate, t_value
 from sottovoce.inference.integration import conservative, known_bound, paper_weights, valid
 from sottovoce.inference.integration.sensitivity import least_bounds
 from sottovoce.server.integration.settings import Settings
@@ -70,7 +70,7 @@ def moderate(target: KnownSite, source: KnownSite) -> KnownSite:
     place, most, least = target.measured.estimate, FARTHEST * target.measured.error, FINEST * target.measured.error
     estimate, error, df = source.measured
     near = min(max(estimate - place, -most), most)
-    held = Measured(
+    held = SiteEstimate(
         estimate if near == estimate - place else place + near,
         min(max(error, least), most) if source.trusted else error,
         df,
@@ -83,11 +83,11 @@ def common(sources: Sequence[KnownSite]) -> list[bool]:
     return [site.kind == "private" for site in sources]
 
 
-def effective(target: KnownSite, level: float) -> Measured:
+def effective(target: KnownSite, level: float) -> SiteEstimate:
     """Return the target with the error that gives its own interval, exact or inverted, its length by Student's law."""
     estimate, error, df = target.measured
     length = target.high - target.low
-    return Measured(estimate, length / (2 * t_value(level, df)) if 0 < length < math.inf else error, df)
+    return SiteEstimate(estimate, length / (2 * t_value(level, df)) if 0 < length < math.inf else error, df)
 
 
 def limit_of(settings: Settings, target: KnownSite, source: KnownSite) -> float:

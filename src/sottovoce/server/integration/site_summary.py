@@ -7,7 +7,7 @@ from typing import Any
 
 from sottovoce.api.quantile.panel import number
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.common.measured import Measured, t_value
+from sottovoce.inference.common.measured import SiteEstimate, t_value
 
 UNKNOWN_DF = 30.0  # of a standard error that came without its degrees of freedom or the number of its records
 SMALLEST, LARGEST = 1e-150, 1e150  # a standard error whose square is still a number
@@ -107,11 +107,11 @@ class SiteSummary:
         stated = self.df if self.df is not None else math.inf if self.n is None else float(self.n - 1)
         return max(self.estimate - low, high - self.estimate) / t_value(self.interval_level, stated)
 
-    def measured(self) -> Measured:
+    def measured(self) -> SiteEstimate:
         """Return the estimate with its standard error, infinite where that is not to be trusted."""
         known = self.df if self.df is not None else UNKNOWN_DF if self.n is None else float(self.n - 1)
         error = self._error if self.trusted else None
-        return Measured(self.estimate, math.inf if error is None else error, known)
+        return SiteEstimate(self.estimate, math.inf if error is None else error, known)
 
 
 NAMES = tuple(each.name for each in fields(SiteSummary))

@@ -16,7 +16,7 @@ Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Crowd:
+class SiteProfile:
     """What the server knows of the sites beforehand: shares, response rates and sizes."""
 
     shares: Floats
@@ -37,7 +37,7 @@ class Ask(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Heard:
+class Decoded:
     """The decoded answers to one query: points, estimated probabilities below them, and what the variance needs."""
 
     points: Floats
@@ -56,7 +56,7 @@ def spread_offsets(sites: int) -> Floats:
     return np.asarray((np.arange(sites) + 0.5) * 0.6180339887498949 % 1.0, dtype=np.float64)
 
 
-def allot(crowd: Crowd, spent: float, fractions: Floats) -> Counts:
+def allot(crowd: SiteProfile, spent: float, fractions: Floats) -> Counts:
     """Return how many records of each site answer at each point, (sites, points).
 
     Cumulative rounding with a different offset a site: no coin, no record twice, and all records used when the
@@ -69,31 +69,31 @@ def allot(crowd: Crowd, spent: float, fractions: Floats) -> Counts:
     return np.diff(np.minimum(reached, crowd.sizes[:, None]), axis=1)
 
 
-def present_shares(crowd: Crowd, counts: Counts) -> Floats:
+def present_shares(crowd: SiteProfile, counts: Counts) -> Floats:
     """Return the shares at each point, (sites, points): a site without answers leaves its share to the others."""
     present = crowd.shares[:, None] * (counts > 0)
     return np.asarray(present / np.maximum(present.sum(axis=0), 1e-300))
 
 
-def decode(crowd: Crowd, points: Floats, counts: Counts, ones: Counts) -> Heard:
+def decode(crowd: SiteProfile, points: Floats, counts: Counts, ones: Counts) -> Decoded:
     """Decode letters into the pooled distribution function; a site without answers leaves its share to the others."""
     asked = np.maximum(counts, 1)
     weights = present_shares(crowd, counts)
     rates = crowd.rates[:, None]
     above = (ones / asked - (1 - rates) / 2) / rates
     variances = np.sum(weights**2 / (4 * rates**2 * asked), axis=0)
-    return Heard(points, 1 - np.sum(weights * above, axis=0), variances, ones, counts)
+    return Decoded(points, 1 - np.sum(weights * above, axis=0), variances, ones, counts)
 
 
 @dataclass
-class Talker:
+class QueryAllocator:
     """Asks on behalf of a procedure and remembers what was spent and heard."""
 
-    crowd: Crowd
+    crowd: SiteProfile
     spent: float = 0.0
-    heard: list[Heard] = field(default_factory=list)
+    heard: list[Decoded] = field(default_factory=list)
 
-    def ask(self, points: npt.ArrayLike, fractions: npt.ArrayLike) -> Generator[Ask, Counts, Heard]:
+    def ask(self, points: npt.ArrayLike, fractions: npt.ArrayLike) -> Generator[Ask, Counts, Decoded]:
         """Ask a fraction of every site at each point."""
         at, parts = np.asarray(points, dtype=np.float64), np.asarray(fractions, dtype=np.float64)
         counts = allot(self.crowd, self.spent, parts)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce.server.quantile.asking import Floats, Heard
+from sottovoce.server.quantile.asking import Decoded, Floats
 
 PILOT_BEND = 0.25  # relative variance of what a wide pilot says of the density's slope at the quantile
 SURE, LARGER = 3.0, 1.25  # standard errors and ratio from which a dip of the density is worth a warning
@@ -18,7 +18,7 @@ STEEPEST = 1.5  # the largest change of the logarithm of the density over the pi
 LIMIT = 5.0  # the largest that is looked for
 
 
-def steeper_pilot(pilot: Heard, places: Floats, stage: Heard, spacing: float) -> tuple[float, float]:
+def steeper_pilot(pilot: Decoded, places: Floats, stage: Decoded, spacing: float) -> tuple[float, float]:
     """Compare the pilot's slope at the stage's middle with the stage's own, scaled to the stage's width.
 
     ``places`` are the pilot's points in the coordinate of the stage, whose middle is zero.
@@ -87,7 +87,7 @@ class Secants(NamedTuple):
     outer_error: float
 
 
-def secants(stage: Heard) -> Secants:
+def secants(stage: Decoded) -> Secants:
     """Return the inner and outer secants of a stage of five points."""
     below, variances = stage.below, stage.variances
     return Secants(
@@ -98,7 +98,7 @@ def secants(stage: Heard) -> Secants:
     )
 
 
-def steeper_shoulders(stage: Heard) -> tuple[float, float]:
+def steeper_shoulders(stage: Decoded) -> tuple[float, float]:
     """Compare the outer secant of five points with the inner one; certainly steeper where the inner one is noise."""
     inner, inner_error, outer, outer_error = secants(stage)
     if inner < 2 * inner_error:
@@ -106,7 +106,7 @@ def steeper_shoulders(stage: Heard) -> tuple[float, float]:
     return outer / inner - 1, math.hypot(outer_error / inner, outer * inner_error / inner**2)
 
 
-def dips_between_shoulders(stage: Heard) -> bool:
+def dips_between_shoulders(stage: Decoded) -> bool:
     """Tell whether the density is clearly and much smaller between the inner points of five than beyond them."""
     inner, inner_error, outer, outer_error = secants(stage)
     return outer > LARGER * inner and outer - inner > SURE * math.hypot(inner_error, outer_error)
@@ -115,7 +115,7 @@ def dips_between_shoulders(stage: Heard) -> bool:
 class Bends:
     """How fast the logarithm of the density changes at the quantile, as far as known; shrunk towards zero."""
 
-    def __init__(self, pilot: Heard) -> None:
+    def __init__(self, pilot: Decoded) -> None:
         self._widest = float(pilot.points[2] - pilot.points[0]) / 2  # the unit: squares of raw ones may not exist
         self._steepest = STEEPEST * self._widest / float(np.min(np.diff(pilot.points)))
         self._estimate, variance = log_slope(pilot.below, pilot.variances, pilot.points, self._widest)
@@ -128,7 +128,7 @@ class Bends:
         shrunk = self._estimate**3 / (self._estimate**2 + self._variance) if self._estimate else 0.0
         return min(max(shrunk, -self._steepest), self._steepest) / self._widest
 
-    def hear(self, heard: Heard, places: Floats, bend: float) -> None:
+    def hear(self, heard: Decoded, places: Floats, bend: float) -> None:
         """Learn from a stage: what its lens did not straighten."""
         n = len(places) // 2
         ends = [n - 1, n, n + 1]

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce.core.errors import Refused
-from sottovoce.server.quantile.asking import Crowd
+from sottovoce.core.errors import Infeasible
+from sottovoce.server.quantile.asking import SiteProfile
 
 SCARCE = 0.04
 TOO_DEAR = 0.02  # noise at which the search asks two fifths of the records
@@ -39,35 +39,35 @@ STAGES, PAIRS = Limits(0.03, SCARCE, "half as long again"), Limits(0.03, 0.15, "
 
 
 @dataclass(frozen=True)
-class Support:
+class NoiseToTail:
     """How well the records support a level: noise over tail, and what share of the variance each site causes."""
 
     ratio: float
-    drivers: tuple[float, ...]
+    variance_shares: tuple[float, ...]
 
     def records_for(self, records: int, ratio: float) -> int:
         """Return how many records, divided over the sites as now, would bring the noise down to a ratio."""
         return _round_up(records * (self.ratio / ratio) * (self.ratio / ratio))
 
 
-def support(crowd: Crowd, tau: float) -> Support:
+def support(crowd: SiteProfile, tau: float) -> NoiseToTail:
     """Measure the support of a level."""
     parts = crowd.shares**2 / (4 * crowd.rates**2 * crowd.sizes)
     total = float(parts.sum())
-    return Support(math.sqrt(total) / min(tau, 1 - tau), tuple(float(part) for part in parts / total))
+    return NoiseToTail(math.sqrt(total) / min(tau, 1 - tau), tuple(float(part) for part in parts / total))
 
 
-def check(crowd: Crowd, tau: float, names: tuple[str, ...], limits: Limits = STAGES) -> Support:
+def check(crowd: SiteProfile, tau: float, names: tuple[str, ...], limits: Limits = STAGES) -> NoiseToTail:
     """Return the support of a level, or refuse with the number of records it would need."""
     measured, most = support(crowd, tau), limits.at(tau).refuse
     if measured.ratio > most:
         records = int(crowd.sizes.sum())
-        worst = int(np.argmax(measured.drivers))
+        worst = int(np.argmax(measured.variance_shares))
         blame = ""
-        if len(names) > 1 and measured.drivers[worst] > 2 / len(names):
-            blame = f" (site {names[worst]!r} causes {measured.drivers[worst]:.0%} of the noise)"
+        if len(names) > 1 and measured.variance_shares[worst] > 2 / len(names):
+            blame = f" (site {names[worst]!r} causes {measured.variance_shares[worst]:.0%} of the noise)"
         needed = measured.records_for(records, most)
-        raise Refused(
+        raise Infeasible(
             f"the {tau:g} quantile needs about {needed:,} records at these budgets and shares, "
             f"and there are {records:,}{blame}: add records, raise epsilon, or ask a level nearer 0.5."
         )

@@ -50,11 +50,11 @@ def outcome(start: Start[Outcome], history: History) -> Outcome | None:
 
 def _replay(start: Start[Outcome], history: History) -> tuple[Ask | None, Outcome | None]:
     """Run a conversation on the answers so far."""
-    talk = start()
-    asked = next(talk)
+    procedure = start()
+    asked = next(procedure)
     for ones in history:
         try:
-            asked = talk.send(ones)
+            asked = procedure.send(ones)
         except StopIteration as end:
             return None, end.value
     return asked, None

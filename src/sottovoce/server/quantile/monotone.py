@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sottovoce.server.quantile.asking import Floats, Heard
+from sottovoce.server.quantile.asking import Decoded, Floats
 
 
-def read_quantiles(heard: Sequence[Heard], taus: Floats) -> Floats:
+def read_quantiles(heard: Sequence[Decoded], taus: Floats) -> Floats:
     """Return where the pooled answers cross some levels: pool adjacent violators, then interpolate.
 
     Levels beyond the outermost steps are put at the outermost points.

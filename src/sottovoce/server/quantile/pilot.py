@@ -9,9 +9,9 @@ from collections.abc import Generator
 
 import numpy as np
 
-from sottovoce.server.quantile.asking import Ask, Counts, Floats, Heard, Talker
+from sottovoce.server.quantile.asking import Ask, Counts, Decoded, Floats, QueryAllocator
 from sottovoce.server.quantile.monotone import read_quantiles
-from sottovoce.server.quantile.working_model import Guide
+from sottovoce.server.quantile.working_model import WorkingModel
 
 MASS = 0.6  # of the tail, aimed at on each side: wide enough for a slope, narrow enough for a parabola
 ROUGH = 0.35  # of the tail: the error of one rough answer
@@ -21,7 +21,7 @@ TRIES = 10
 LIMIT = 0.6  # of all records, beyond which the search gives up
 
 
-def find_pilot(talker: Talker, tau: float, guide: Guide) -> Generator[Ask, Counts, Heard | None]:
+def find_pilot(talker: QueryAllocator, tau: float, guide: WorkingModel) -> Generator[Ask, Counts, Decoded | None]:
     """Return three answered points that bracket the level, or None."""
     tail, unit = min(tau, 1 - tau), talker.crowd.unit_variance
     levels = np.array([tau - MASS * tail, tau, tau + MASS * tail])
@@ -42,7 +42,7 @@ def find_pilot(talker: Talker, tau: float, guide: Guide) -> Generator[Ask, Count
     return None
 
 
-def _places(talker: Talker, guide: Guide, levels: Floats, tries: int) -> Floats:
+def _places(talker: QueryAllocator, guide: WorkingModel, levels: Floats, tries: int) -> Floats:
     """Return three points to ask: the guide's, or, from the third try on in turn, those that the answers alone give."""
     if tries > 2 and tries % 2 == 1:
         low, middle, high = (float(place) for place in read_quantiles(talker.heard, levels))
@@ -53,7 +53,7 @@ def _places(talker: Talker, guide: Guide, levels: Floats, tries: int) -> Floats:
     return guide.quantiles(levels)
 
 
-def brackets(heard: Heard, tau: float, slack: float = 0.0) -> bool:
+def brackets(heard: Decoded, tau: float, slack: float = 0.0) -> bool:
     """Tell whether three points bracket the level, with the middle one near it and a usable mass between them."""
     low, middle, high = (float(value) for value in heard.below)
     tail = min(tau, 1 - tau)

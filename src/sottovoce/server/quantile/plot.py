@@ -140,15 +140,15 @@ def _frame(result: "QuantileResult", average: Any) -> tuple[float, float]:
 def _noise(axes: "Axes", result: "QuantileResult") -> None:
     """Draw what part of the noise variance each site causes, with its budget and size."""
     sizes = {name: records.size for name, records in zip(result.panel.names, result.panel.table.records, strict=True)}
-    order = sorted(result.drivers, key=lambda name: -result.drivers[name])
+    order = sorted(result.variance_shares, key=lambda name: -result.variance_shares[name])
     kept = order if len(order) <= BARS else order[: BARS - 1]
     others = order[len(kept) :]
     names = [short(name) for name in kept]
-    parts = [100 * result.drivers[name] for name in kept]
+    parts = [100 * result.variance_shares[name] for name in kept]
     notes = [f"ε {result.epsilon[name]:.3g}, {sizes[name]:,}" for name in kept]
     if others:
         names.append(f"{len(others):,} other sites")
-        parts.append(100 * sum(result.drivers[name] for name in others))
+        parts.append(100 * sum(result.variance_shares[name] for name in others))
         notes.append(f"{sum(sizes[name] for name in others):,}")
     axes.barh(range(len(names)), parts, color=SOFT, height=0.72)
     for place, (part, note) in enumerate(zip(parts, notes, strict=True)):

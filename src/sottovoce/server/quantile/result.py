@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.api.quantile.panel import Panel, confidence
+from sottovoce.api.quantile.panel import QuantilePlan, confidence
 from sottovoce.core.errors import BadInput
 from sottovoce.server.privacy_statement import promise
 from sottovoce.server.quantile.solutions import Interval, Solution
@@ -29,7 +29,7 @@ class Test(NamedTuple):
 class QuantileResult:
     """One quantile over many sites; print it, or `summary()`, for a table."""
 
-    panel: Panel = field(repr=False)
+    panel: QuantilePlan = field(repr=False)
     solution: Solution = field(repr=False)
     level: float
     method: str
@@ -91,9 +91,9 @@ class QuantileResult:
         return dict(zip(self.panel.names, map(float, self.panel.crowd.shares), strict=True))
 
     @property
-    def drivers(self) -> Mapping[str, float]:
+    def variance_shares(self) -> Mapping[str, float]:
         """Return what part of the noise variance each site causes: the largest drives the width."""
-        return dict(zip(self.panel.names, self.panel.support.drivers, strict=True))
+        return dict(zip(self.panel.names, self.panel.support.variance_shares, strict=True))
 
     @property
     def trajectory(self) -> Mapping[str, npt.NDArray[Any]]:
@@ -155,7 +155,7 @@ class QuantileResult:
             "private": self.private,
             "epsilon": {name: finite(epsilon) for name, epsilon in self.epsilon.items()},
             "shares": dict(self.shares),
-            "drivers": dict(self.drivers),
+            "drivers": dict(self.variance_shares),
             "records": {n: r.size for n, r in zip(self.panel.names, self.panel.table.records, strict=True)},
             "dropped": dict(self.panel.table.dropped),
             "left_out": self.panel.table.left_out,

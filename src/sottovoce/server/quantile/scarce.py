@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce.inference.common.measured import Measured
+from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.quantile.logit_curve import Curve, Prior, expected, fit, measure
-from sottovoce.server.quantile.asking import Ask, Counts, Crowd, Floats, Heard, Talker, present_shares
-from sottovoce.server.quantile.working_model import Guide
+from sottovoce.server.quantile.asking import Ask, Counts, Decoded, Floats, QueryAllocator, SiteProfile, present_shares
+from sottovoce.server.quantile.working_model import WorkingModel
 
 TRIES = 18
 LEAST, MOST, PRECISE = 0.01, 0.03, 4.0  # an opening pair: parts of the records, and noise it aims at, in tails
@@ -35,27 +35,27 @@ class Mark(NamedTuple):
 
     rounds: int
     reports: int
-    measured: Measured
+    measured: SiteEstimate
 
 
 @dataclass(frozen=True)
 class Fitted:
     """What the pairs left behind: estimate, error and degrees of freedom, and the way there."""
 
-    measured: Measured
+    measured: SiteEstimate
     milestones: tuple[Mark, ...]
     misfit: float
     pairs: int
 
 
-def talk_pairs(talker: Talker, tau: float, guide: Guide) -> Generator[Ask, Counts, Fitted | None]:
+def pairs_protocol(talker: QueryAllocator, tau: float, guide: WorkingModel) -> Generator[Ask, Counts, Fitted | None]:
     """Ask all records in pairs; None where no pair agrees with what the others said."""
     crowd, logit = talker.crowd, math.log(tau / (1 - tau))
     noise = math.sqrt(crowd.unit_variance - (tau - 0.5) ** 2 * float(np.sum(crowd.shares**2 / crowd.sizes)))
     tail, spread = min(tau, 1 - tau), tau * (1 - tau)
     outer = np.array([_expit(logit - 1), tau, _expit(logit + 1)])
     share = max(LEAST, min((PRECISE * noise / tail) ** 2, MOST))
-    opening: list[Heard] = []
+    opening: list[Decoded] = []
     marks: list[Mark] = []
     agreed, belief = False, guide.quantiles(outer)
     while not agreed:
@@ -74,7 +74,7 @@ def talk_pairs(talker: Talker, tau: float, guide: Guide) -> Generator[Ask, Count
     sharp = noise / (math.sqrt(left) * spread)
     first = min(max(WIDE * (noise / spread) ** (1 / 3), LEAST_WIDE), WIDEST)
     widths = (first, *(min(WIDEST, math.sqrt(factor * sharp)) for factor in NARROW))
-    pairs: list[Heard] = []
+    pairs: list[Decoded] = []
     for i, (width, part) in enumerate(zip(widths, (PARTS[0] * left, PARTS[1] * left, math.inf), strict=True)):
         now, reach = min(part, talker.left), width / curve.slope
         heard = yield from talker.ask([curve.root - reach, curve.root + reach], [now / 2, now / 2])
@@ -87,7 +87,7 @@ def talk_pairs(talker: Talker, tau: float, guide: Guide) -> Generator[Ask, Count
     return Fitted(marks[-1].measured, tuple(marks), curve.misfit, len(opening) + len(pairs))
 
 
-def _curve(crowd: Crowd, heard: list[Heard], tau: float, belief: Floats, bends: bool) -> Curve:
+def _curve(crowd: SiteProfile, heard: list[Decoded], tau: float, belief: Floats, bends: bool) -> Curve:
     """Fit a curve to some answers, starting from what the guide believes."""
     low, root, high = (float(value) for value in belief)
     unit = max((high - low) / 2, math.ulp(root), 1e-300)  # one logit
@@ -102,7 +102,7 @@ def _curve(crowd: Crowd, heard: list[Heard], tau: float, belief: Floats, bends: 
     return Curve(root + unit * seen.root, seen.log_slope - math.log(unit), seen.bend, scaled, seen.misfit)
 
 
-def _agrees(crowd: Crowd, curve: Curve, heard: Heard, tau: float) -> bool:
+def _agrees(crowd: SiteProfile, curve: Curve, heard: Decoded, tau: float) -> bool:
     """Tell whether the curve passes near the newest pair, and its middle and slope are where the pair expected them."""
     middle, half = float(heard.points.mean()), float(heard.points[1] - heard.points[0]) / 2
     if half <= 0 or not np.all(heard.variances > 0):  # points as close as doubles go, or nobody left to ask
@@ -116,19 +116,19 @@ def _agrees(crowd: Crowd, curve: Curve, heard: Heard, tau: float) -> bool:
     )
 
 
-def _is_beside(heard: Heard, tau: float, tail: float) -> bool:
+def _is_beside(heard: Decoded, tau: float, tail: float) -> bool:
     """Tell whether both points of a pair clearly lie on one side of the quantile."""
     clear = BESIDE * tail + 4 * np.sqrt(heard.variances)
     return bool(np.all(heard.below - tau > clear) or np.all(tau - heard.below > clear))
 
 
-def _drops(crowd: Crowd, heard: Heard) -> Floats:
+def _drops(crowd: SiteProfile, heard: Decoded) -> Floats:
     """Return by how much the variance falls away from one half: ``sum share^2 / n`` at each point."""
     shares = present_shares(crowd, heard.counts)
     return np.asarray(np.sum(shares**2 / np.maximum(heard.counts, 1), axis=0))
 
 
-def _mark(talker: Talker, curve: Curve, number: int) -> Mark:
+def _mark(talker: QueryAllocator, curve: Curve, number: int) -> Mark:
     """Write down what is known so far."""
     return Mark(len(talker.heard), talker.reports, measure(curve, number))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sottovoce.server.quantile.asking import Ask, Counts, Floats, Heard, Talker
+from sottovoce.server.quantile.asking import Ask, Counts, Decoded, Floats, QueryAllocator
 from sottovoce.server.quantile.sections import Cutter
 
 TINY, HUGE = 1e-6, 1e12  # the finest unit and the farthest location that are looked for without public knowledge
@@ -33,7 +33,7 @@ class Found:
 
     centre: float
     scale: float
-    heard: tuple[Heard, ...]
+    heard: tuple[Decoded, ...]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Coordinate:
 
 
 def find(
-    talker: Talker,
+    talker: QueryAllocator,
     bounds: tuple[float, float] | None,
     scale: float | None,
     care: float = 1.0,
@@ -123,7 +123,7 @@ def find(
     return Found(centre, math.exp(min(width.place, WIDEST)), tuple(talker.heard[start:]))
 
 
-def _clear(heard: list[Heard], point: float) -> bool:
+def _clear(heard: list[Decoded], point: float) -> bool:
     """Tell whether the answers at a point lie far from one half; where noise decided a cut, they do not."""
     here = [answer.below[np.isclose(answer.points, point, rtol=1e-12, atol=0.0)] for answer in heard]
     return abs(float(np.mean(np.concatenate(here))) - 0.5) > CLEAR

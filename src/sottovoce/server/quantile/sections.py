@@ -59,10 +59,10 @@ class Cutter:
                 return Crossing(float(places[near + 1]), low, high)
         return Crossing((low + high) / 2, low, high)
 
-    def gallop(self, start: float, stride: float, width: float) -> Generator[Ask, Counts, Crossing]:
+    def gallop(self, start: float, step_length: float, width: float) -> Generator[Ask, Counts, Crossing]:
         """Bracket the crossing from a guess, doubling the stride, then section."""
         low, high = -np.inf, np.inf
-        flock = stride * (np.arange(self.arity, dtype=np.float64) - (self.arity - 1) / 2)
+        flock = step_length * (np.arange(self.arity, dtype=np.float64) - (self.arity - 1) / 2)
         places = start + flock
         for _ in range(12):
             left, right, near = yield from self.cut(places)
@@ -72,7 +72,7 @@ class Cutter:
                 return Crossing(float(places[near]), low, high)
             if np.isfinite(low) and np.isfinite(high):
                 return (yield from self.section(low, high, width))
-            flock = stride * (1 + np.arange(self.arity, dtype=np.float64))
+            flock = step_length * (1 + np.arange(self.arity, dtype=np.float64))
             places = low + flock if np.isfinite(low) else np.sort(high - flock)
-            stride *= 2
+            step_length *= 2
         return Crossing(start, low, high)

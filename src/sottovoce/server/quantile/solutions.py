@@ -14,8 +14,8 @@ from sottovoce.inference.self_normalised.path import Path, init_path, look_path,
 from sottovoce.local.quantile.trajectory import Estimating, Row, Trajectory
 from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd
-from sottovoce.server.quantile.recursion.study import SgdStudy
-from sottovoce.server.quantile.recursion.walk import SgdState
+from sottovoce.server.quantile.recursion.study import WalkStudy
+from sottovoce.server.quantile.recursion.walk import WalkState
 from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.staged import Local
 
@@ -111,9 +111,9 @@ def staged_solution(left: Local | Fitted) -> StagedSolution | FittedSolution:
 class Walked:
     """A finished walk: the last state, a few on the way, and the reports that the search before it took."""
 
-    study: SgdStudy
-    state: SgdState
-    rows: tuple[SgdState, ...]
+    study: WalkStudy
+    state: WalkState
+    rows: tuple[WalkState, ...]
     searched: int
 
     @property
@@ -209,11 +209,11 @@ class Footprints:
     """Keeps the path of the average as a run goes by, for the norms that need it, and a few states."""
 
     def __init__(self) -> None:
-        self.states: list[SgdState] = []
+        self.states: list[WalkState] = []
         self.path = init_path()
         self._last = self_normalised.init()
 
-    def __call__(self, state: SgdState) -> None:
+    def __call__(self, state: WalkState) -> None:
         """Take in all rounds since the last look as equal rounds with their mean point."""
         last, now = self._last, state.memory
         rounds = now.rounds - last.rounds

@@ -17,17 +17,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce.core.errors import Lost
+from sottovoce.core.errors import SearchFailed
 from sottovoce.inference.quantile.inversion import Stage, root
 from sottovoce.inference.quantile.tilt import back, through
-from sottovoce.server.quantile.asking import Ask, Counts, Crowd, Floats, Heard, Talker, present_shares
+from sottovoce.server.quantile.asking import Ask, Counts, Decoded, Floats, QueryAllocator, SiteProfile, present_shares
 from sottovoce.server.quantile.curvature import Bends, dips_between_shoulders, steeper_pilot, steeper_shoulders
 from sottovoce.server.quantile.feasibility import SCARCE, support
 from sottovoce.server.quantile.layout import BENT, five, three
 from sottovoce.server.quantile.pilot import find_pilot
-from sottovoce.server.quantile.scarce import Fitted, talk_pairs
+from sottovoce.server.quantile.scarce import Fitted, pairs_protocol
 from sottovoce.server.quantile.search import Found, find
-from sottovoce.server.quantile.working_model import Guide
+from sottovoce.server.quantile.working_model import WorkingModel
 
 FIRST_MASS = 1.2  # allowance of the pilot, in units of its own cubed mass: it is wide, and may be wrong by its slope
 STEEP = 0.1  # allowance for each squared change of the logarithm of the density over one spacing
@@ -41,7 +41,7 @@ class StagedStudy:
     """What the staged design needs to know: level, sites, and optional public knowledge."""
 
     tau: float
-    crowd: Crowd
+    crowd: SiteProfile
     bounds: tuple[float, float] | None = None
     scale: float | None = None
     robust: bool = False
@@ -75,7 +75,7 @@ class Local:
 class Kept(NamedTuple):
     """An answered stage: its points as the lens shows them, and its allowance."""
 
-    heard: Heard
+    heard: Decoded
     places: Floats
     spacing: float
     allowance: float
@@ -83,22 +83,22 @@ class Kept(NamedTuple):
     bend: float
 
 
-def talk(study: StagedStudy, found: Found | None = None) -> Generator[Ask, Counts, Local | Fitted]:
+def staged_protocol(study: StagedStudy, found: Found | None = None) -> Generator[Ask, Counts, Local | Fitted]:
     """Run the whole conversation: search, pilot, stages; start again, with more care, where it got lost.
 
     ``found`` is a location and scale that another conversation has found already.
     """
-    talker = Talker(study.crowd)
+    talker = QueryAllocator(study.crowd)
     for attempt in range(3):
         if found is None or attempt > 0:
             found = yield from find(talker, study.bounds, study.scale, 0.8**attempt, attempt == 0, study.tau)
         if not 1 / VAST < found.scale < VAST:
             break
-        guide = Guide(found.centre, found.scale, study.tau)
+        guide = WorkingModel(found.centre, found.scale, study.tau)
         for heard in found.heard:
             guide.hear(heard)
         if study.scarce:
-            fitted = yield from talk_pairs(talker, study.tau, guide)
+            fitted = yield from pairs_protocol(talker, study.tau, guide)
             if fitted is not None:
                 return fitted
         for _ in range(0 if study.scarce else 3):
@@ -110,13 +110,15 @@ def talk(study: StagedStudy, found: Found | None = None) -> Generator[Ask, Count
                 return local
         if talker.spent > 0.5:
             break
-    raise Lost(
+    raise SearchFailed(
         f"the search for the {study.tau:g} quantile asked {talker.spent:.0%} of the records without finding it; "
         "give public bounds= around it, or a resolution= if the records are rounded."
     )
 
 
-def _stages(talker: Talker, study: StagedStudy, pilot: Heard, guide: Guide) -> Generator[Ask, Counts, Local | None]:
+def _stages(
+    talker: QueryAllocator, study: StagedStudy, pilot: Decoded, guide: WorkingModel
+) -> Generator[Ask, Counts, Local | None]:
     """Double the records stage by stage around the current root; None where the pilot turns out to be mistaken."""
     tau, tail = study.tau, min(study.tau, 1 - study.tau)
     noise = math.sqrt(study.crowd.unit_variance)
@@ -174,7 +176,7 @@ def _seen(points: Floats, origin: float, bend: float) -> Floats:
     return np.array([through(float(point), origin, bend) for point in points])
 
 
-def _is_lost(heard: Heard, tau: float) -> bool:
+def _is_lost(heard: Decoded, tau: float) -> bool:
     """Tell whether a stage's middle point lies far from the level."""
     middle = len(heard.points) // 2
     allowed = LOST * min(tau, 1 - tau) + 4 * math.sqrt(float(heard.variances[middle]))

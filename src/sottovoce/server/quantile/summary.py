@@ -39,13 +39,13 @@ def summary(result: "QuantileResult") -> str:
                 f"{records.size:,}",
                 f"{result.shares[name]:.4f}",
                 f"{result.epsilon[name]:.4g}",
-                f"{result.drivers[name]:.1%}",
+                f"{result.variance_shares[name]:.1%}",
             )
         )
-    worst = max(result.drivers, key=lambda name: result.drivers[name])
+    worst = max(result.variance_shares, key=lambda name: result.variance_shares[name])
     lines.append("-" * WIDTH)
     if len(result.panel.names) > 1:
-        lines += wrapped("Width", f"driven most by {worst} ({result.drivers[worst]:.0%} of the noise variance)")
+        lines += wrapped("Width", f"driven most by {worst} ({result.variance_shares[worst]:.0%} of the noise variance)")
     for warning in result.warnings:
         lines += wrapped("Warning", warning)
     for hint in result.hints:

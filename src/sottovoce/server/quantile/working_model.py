@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from sottovoce.server.quantile.asking import Floats, Heard
+from sottovoce.server.quantile.asking import Decoded, Floats
 
 FAR = 50.0  # scales from the centre beyond which an answer tells nothing about the shape
 MISFIT = 0.02  # no picture is exact: keeps a few precise answers from ruling out all of them
@@ -35,7 +35,7 @@ def _survival(distance: Floats, tail: Floats) -> Floats:
     return survival
 
 
-class Guide:
+class WorkingModel:
     """Beliefs about the quantile function around a centre and scale, near one level."""
 
     def __init__(self, centre: float, scale: float, tau: float) -> None:
@@ -45,7 +45,7 @@ class Guide:
         # a priori: the median near the centre, the scale as searched, light tails a little more likely than heavy ones
         self._log = -0.5 * np.arcsinh(offset) ** 2 - 0.5 * (np.log(near) / 1.2) ** 2 - 0.5 * tail**2
 
-    def hear(self, heard: Heard) -> None:
+    def hear(self, heard: Decoded) -> None:
         """Weigh the pictures by decoded answers."""
         offset, near, far, tail = _grid()
         for point, seen, variance in zip(heard.points, heard.below, heard.variances, strict=True):

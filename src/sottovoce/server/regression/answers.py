@@ -12,7 +12,7 @@ import numpy as np
 
 from sottovoce.api.regression.recursions import Fit
 from sottovoce.client.reading.bounds import Bounds
-from sottovoce.core.errors import BadInput, Refused
+from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.region import Ellipsoid, vector
 from sottovoce.server.regression.settings import Floats
 
@@ -80,11 +80,11 @@ class Answers:
         for name, axis in zip(self.names, np.eye(len(self.names)), strict=True):
             try:
                 rows.append(self.interval(level, axis, confidence))
-            except Refused as refusal:
+            except Infeasible as refusal:
                 reasons[name] = str(refusal)
                 rows.append((math.nan, math.nan))
         if len(reasons) == len(rows):
-            raise Refused(reasons[self.names[-1]])
+            raise Infeasible(reasons[self.names[-1]])
         return np.array(rows), reasons
 
     def ellipsoid(self, tau: Any, confidence: float) -> Ellipsoid:
@@ -101,7 +101,7 @@ class Answers:
         try:
             low, high = self.interval(level, axis, ONE_SIGMA)
             ends = self.interval(level, axis, confidence)
-        except Refused as refusal:
+        except Infeasible as refusal:
             return Row(value, None, None, str(refusal))
         return Row(value, (high - low) / 2, ends, None)
 
@@ -113,7 +113,7 @@ class Answers:
         def leaves_out(p: float) -> bool:
             try:
                 low, high = self.interval(level, contrast, 1 - p)
-            except Refused:  # so confident that the interval would have no ends
+            except Infeasible:  # so confident that the interval would have no ends
                 return False
             return not low <= value <= high
 

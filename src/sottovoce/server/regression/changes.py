@@ -8,13 +8,13 @@ import numpy as np
 
 from sottovoce.client.reading.bounds import Bounds, read_bounds
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import Dice
+from sottovoce.core.random_source import RandomSource
 from sottovoce.server.regression.settings import Settings, read_settings
 
 PARAMETERS = {"taus": "tau", "several": "tau"}  # of settings that have another name
 
 
-def check_unchanged(first: Settings, bounds: Bounds, randomness: Dice | None, given: Mapping[str, Any]) -> None:
+def check_unchanged(first: Settings, bounds: Bounds, randomness: RandomSource | None, given: Mapping[str, Any]) -> None:
     """Refuse a parameter that was changed since the first batch; its people answered to the old one."""
     now = read_settings(given)
     names = [each.name for each in fields(Settings) if each.name != "bounds"]

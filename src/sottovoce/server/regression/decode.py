@@ -56,7 +56,7 @@ def choose(upto: Floats, plan: Whole, p: int, word: np.uint64, chosen: Whole) ->
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def hear(
+def decode(
     plan: Whole,
     score: Floats,
     read: Floats,

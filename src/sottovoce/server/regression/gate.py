@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from sottovoce.core.errors import BadInput, Refused
+from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.tree import Tree
 from sottovoce.protocol.randomised_response import binary, rate_of
 from sottovoce.protocol.regression.open import open_channel
@@ -52,13 +52,13 @@ def check(n: int, design: Design, settings: Settings) -> None:
     if n < 2 or n * float(information(design).min()) < LEAST:
         there = "there is 1 sample" if n == 1 else f"there are {n:,}"
         p = design.known.p
-        raise Refused(
+        raise Infeasible(
             f"a regression on {p} {'covariate' if p == 1 else 'covariates'} needs about {needed(design):,} people at "
             f"epsilon {design.epsilon:g}, and {there}: add people, raise epsilon, or leave covariates out."
         )
     first = _round_up(SPARE * searchers(rate_of(binary(design.epsilon)))) if settings.searches else 0
     if n < first:
-        raise Refused(
+        raise Infeasible(
             f"the first people tell location and scale, which takes about {first:,} at epsilon "
             f"{design.epsilon:g}, and there are {n:,}: add people, or give density and size, public guesses."
         )
@@ -74,7 +74,7 @@ def _check_tree(n: int, first: int, levels: int, tree: Tree) -> None:
     if n < least - 1e-6:
         each = f", at each of {levels} levels," if levels > 1 else ""
         after = " after the search for location and scale" if first else ""
-        raise Refused(
+        raise Infeasible(
             f"a tree of {tree.nodes:,} segments needs{each} a person for each{after}, which takes about "
             f"{_round_up(least):,} people, and there are {n:,}: add people, or give a tree with fewer branches."
         )

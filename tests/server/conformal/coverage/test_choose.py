@@ -153,7 +153,7 @@ def test_the_training_conditional_promise_is_kept_exactly(kinds: list[Kind], num
     assert choice is not None
 
     def chance(rank: int) -> Fraction:
-        level, law = Fraction(9, 10), {0: Fraction(1)}
+        level, distribution = Fraction(9, 10), {0: Fraction(1)}
         for kind, count, (order,), votes in zip(kinds, number, choice.orders, choice.votes, strict=True):
             lies = sum(
                 math.comb(kind.size, c) * level**c * (1 - level) ** (kind.size - c) * fails(kind, c - order)
@@ -161,11 +161,11 @@ def test_the_training_conditional_promise_is_kept_exactly(kinds: list[Kind], num
             )
             for _ in range(count):
                 longer: dict[int, Fraction] = {}
-                for total, mass in law.items():
+                for total, mass in distribution.items():
                     longer[total] = longer.get(total, Fraction(0)) + mass * (1 - lies)
                     longer[total + votes] = longer.get(total + votes, Fraction(0)) + mass * lies
-                law = longer
-        return sum((mass for total, mass in law.items() if total <= rank - 1), Fraction(0))
+                distribution = longer
+        return sum((mass for total, mass in distribution.items() if total <= rank - 1), Fraction(0))
 
     assert chance(choice.rank) >= 1 - Fraction(str(delta)) - Fraction(1, 10**12)
     assert chance(choice.rank - 1) < 1 - Fraction(str(delta))
@@ -246,7 +246,7 @@ def test_infinite_without_privacy_is_certain_or_impossible() -> None:
 def test_infinite_with_privacy_is_a_sum_over_sites() -> None:
     mechanism = selection("sparse-vector", 20, 19, 11, 0.5)
     kind = Kind(20, mechanism.failure, False, lambda order: mechanism.unbounded)
-    once = mechanism.law(np.array([20] + [0] * 10))[-1]
+    once = mechanism.distribution(np.array([20] + [0] * 10))[-1]
     for rank in (1, 2, 3):
         known = sum(math.comb(3, j) * once**j * (1 - once) ** (3 - j) for j in range(4 - rank, 4))
         assert infinite([kind], [3], Choice(((19,),), (1,), rank, 0.9, 0.1)) == pytest.approx(known, rel=1e-9)

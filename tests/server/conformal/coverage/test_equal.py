@@ -23,7 +23,7 @@ RANDOM = [
 EVERY = [(m, n, alpha) for m in (1, 2, 3, 5, 9) for n in (1, 2, 8, 19) for alpha in (0.02, 0.1, 0.25, 0.5, 0.9)]
 
 
-def laws(m: int, n: int) -> tuple[equal.Ints, equal.Ints, equal.Floats, equal.Floats]:
+def distributions(m: int, n: int) -> tuple[equal.Ints, equal.Ints, equal.Floats, equal.Floats]:
     orders, ranks = (part.ravel() for part in np.meshgrid(np.arange(1, n + 1), np.arange(1, m + 1)))
     return orders, ranks, *equal.moments(m, n, orders, ranks)
 
@@ -50,7 +50,7 @@ def test_the_papers_rule_on_known_tables(m: int, n: int, order: int, rank: int) 
 
 @pytest.mark.parametrize(("m", "n", "alpha"), RANDOM + EVERY)
 def test_closest_is_the_best_of_all_valid_pairs(m: int, n: int, alpha: float) -> None:
-    _, _, mean, spread = laws(m, n)
+    _, _, mean, spread = distributions(m, n)
     square = np.where(mean >= 1 - alpha - equal.ROUNDING, (mean - 1 + alpha) ** 2 + spread**2, math.inf)
     pair = equal.closest(m, n, alpha)
     if math.isinf(square.min()):
@@ -64,7 +64,7 @@ def test_closest_is_the_best_of_all_valid_pairs(m: int, n: int, alpha: float) ->
 @pytest.mark.parametrize("delta", [0.5, 0.1, 0.001])
 @pytest.mark.parametrize(("m", "n", "alpha"), RANDOM[:12] + EVERY[::5])
 def test_conditional_is_the_smallest_of_all_valid_pairs(m: int, n: int, alpha: float, delta: float) -> None:
-    orders, ranks, mean, _ = laws(m, n)
+    orders, ranks, mean, _ = distributions(m, n)
     valid = equal.probability(m, n, orders, ranks, 1 - alpha) >= 1 - delta - equal.ROUNDING
     pair = equal.conditional(m, n, alpha, delta)
     if not valid.any():
@@ -142,7 +142,7 @@ def test_known_figures(m: int, n: int) -> None:
 
 @pytest.mark.parametrize(("m", "n", "alpha", "delta"), [(5, 40, 0.2, 0.1), (20, 30, 0.1, 0.3), (3, 200, 0.1, 0.05)])
 def test_the_papers_theorem_is_the_smallest_that_it_allows(m: int, n: int, alpha: float, delta: float) -> None:
-    orders, ranks, mean, _ = laws(m, n)
+    orders, ranks, mean, _ = distributions(m, n)
     allowed = orders * ranks >= (1 - alpha + math.sqrt(math.log(1 / delta) / (2 * m * n))) * m * n * (1 - 1e-12)
     pair = equal.theorem(m, n, alpha, delta)
     assert pair is not None

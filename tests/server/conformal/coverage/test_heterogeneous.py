@@ -71,8 +71,10 @@ def test_few_scores_are_enough() -> None:
     assert np.max((-np.diff(chance) * np.diff(ranks))[apart]) <= AREA * count
     between = np.interp(np.arange(count), ranks, chance)
     assert np.max(np.abs(between - whole)) < STEP
-    for law in (np.ones(count), np.arange(count) < 2500, np.arange(count) > 4000):
-        assert np.average(between, weights=law) == pytest.approx(np.average(whole, weights=law), abs=5e-5)
+    for distribution in (np.ones(count), np.arange(count) < 2500, np.arange(count) > 4000):
+        assert np.average(between, weights=distribution) == pytest.approx(
+            np.average(whole, weights=distribution), abs=5e-5
+        )
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])

@@ -41,6 +41,6 @@ def test_the_theorem_holds_with_room_to_spare(sites: int, scores: int, epsilon: 
     failure = paper(scores, pair.order, 101, epsilon).failure(np.arange(scores + 1) - pair.order)
     levels, counts = (np.arange(4000) + 0.5) / 4000, np.arange(scores + 1)
     ways = gammaln(scores + 1) - gammaln(counts + 1) - gammaln(scores - counts + 1)
-    law = np.exp(ways + counts * np.log(levels)[:, None] + (scores - counts) * np.log1p(-levels)[:, None])
-    coverage = float(bdtr(pair.rank - 1, sites, np.minimum(law @ failure, 1)).mean())
+    distribution = np.exp(ways + counts * np.log(levels)[:, None] + (scores - counts) * np.log1p(-levels)[:, None])
+    coverage = float(bdtr(pair.rank - 1, sites, np.minimum(distribution @ failure, 1)).mean())
     assert 0.9 < coverage < pair.mean + 1e-6

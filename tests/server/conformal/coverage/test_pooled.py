@@ -6,14 +6,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from sottovoce.core.errors import BadInput, Refused
+from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.server.conformal.coverage import pooled
 from sottovoce.server.conformal.coverage.pooled import Promise, promised, refuse_infinite, thresholds_at
-from sottovoce.server.conformal.coverage.pooled_law import Crowd, Floats, PooledCount, failures
+from sottovoce.server.conformal.coverage.pooled_distribution import Floats, PooledCount, RecordGroup, failures
 from sottovoce.server.conformal.coverage.pooled_worst import worst_of_any, worst_of_independent
 
-ANSWERS = PooledCount((Crowd(300, 1, 0.27, 0.46),), 0.0, (0,))
-SUM = PooledCount((Crowd(400, 1, 0.0, 1.0),), math.exp(-0.5), (4, 3, 2, 1))
+ANSWERS = PooledCount((RecordGroup(300, 1, 0.27, 0.46),), 0.0, (0,))
+SUM = PooledCount((RecordGroup(400, 1, 0.0, 1.0),), math.exp(-0.5), (4, 3, 2, 1))
 
 
 @pytest.fixture(autouse=True)
@@ -69,10 +69,10 @@ def test_infinite_sets_are_those_of_noise_alone() -> None:
     [
         ANSWERS,
         SUM,
-        PooledCount((Crowd(62, 1, 0.0067, 0.9866),), 0.0, (0,)),
-        PooledCount((Crowd(50, 1, 0.0, 1.0),), math.exp(-2.5), (3, 1)),
-        PooledCount((Crowd(20_000, 1, 0.0, 1.0),), math.exp(-0.05), (8, 1)),
-        PooledCount((Crowd(900, 1, 0.3, 0.4), Crowd(300, 5, 0.02, 0.96)), 0.0, (0,)),
+        PooledCount((RecordGroup(62, 1, 0.0067, 0.9866),), 0.0, (0,)),
+        PooledCount((RecordGroup(50, 1, 0.0, 1.0),), math.exp(-2.5), (3, 1)),
+        PooledCount((RecordGroup(20_000, 1, 0.0, 1.0),), math.exp(-0.05), (8, 1)),
+        PooledCount((RecordGroup(900, 1, 0.3, 0.4), RecordGroup(300, 5, 0.02, 0.96)), 0.0, (0,)),
     ],
 )
 def test_the_spline_errs_less_than_is_added_for_it(count: PooledCount) -> None:
@@ -92,9 +92,9 @@ def test_refusals_say_how_many_records() -> None:
         return Promise((0,), 1.0, 1.0, infinite)
 
     refuse_infinite(promise(0.5), 100, lambda factor: promise(1.0), "or more")
-    with pytest.raises(Refused, match=r"100 records .* 80% of the studies; bring about 800 records, or more\.$"):
+    with pytest.raises(Infeasible, match=r"100 records .* 80% of the studies; bring about 800 records, or more\.$"):
         refuse_infinite(promise(0.8), 100, lambda factor: promise(0.4 if factor > 5 else 0.9), "or more")
-    with pytest.raises(Refused, match=r"bring more than 100,000,000 records, or more\.$"):
+    with pytest.raises(Infeasible, match=r"bring more than 100,000,000 records, or more\.$"):
         refuse_infinite(promise(0.8), 100, lambda factor: promise(0.9), "or more")
 
 

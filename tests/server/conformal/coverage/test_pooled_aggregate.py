@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from sottovoce.core.errors import BadInput, Refused
+from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.server.conformal.coverage import pooled
 from sottovoce.server.conformal.coverage.pooled import PooledChoice
 from sottovoce.server.conformal.coverage.pooled_aggregate import choose_aggregate
@@ -89,13 +89,13 @@ def test_noise_does_not_grow_with_the_sites() -> None:
 
 
 def test_too_few_records_say_how_many() -> None:
-    with pytest.raises(Refused, match=r"5 records cannot .* bring about \d+ records"):
+    with pytest.raises(Infeasible, match=r"5 records cannot .* bring about \d+ records"):
         choose_aggregate(5, 1, 2.0, bins=4)
 
 
 @pytest.mark.parametrize(("total", "epsilon"), [(1_000, 0.01), (1_000, 1e-6), (10**6, 1e-5)])
 def test_noise_that_drowns_everything_is_refused_at_once(total: int, epsilon: float) -> None:
-    with pytest.raises(Refused, match=r"noise would drown the few that may be missed; bring about [\d,]+ records"):
+    with pytest.raises(Infeasible, match=r"noise would drown the few that may be missed; bring about [\d,]+ records"):
         choose_aggregate(total, 3, epsilon)
 
 

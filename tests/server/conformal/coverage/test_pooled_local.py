@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import special
 
-from sottovoce.core.errors import BadInput, Refused
+from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.protocol.randomised_response import binary, rate_of
 from sottovoce.server.conformal.coverage import pooled
 from sottovoce.server.conformal.coverage.pooled import PooledChoice
-from sottovoce.server.conformal.coverage.pooled_law import Floats
+from sottovoce.server.conformal.coverage.pooled_distribution import Floats
 from sottovoce.server.conformal.coverage.pooled_local import choose_local
 from sottovoce.sim.randomness import dice
 
@@ -22,7 +22,7 @@ def few_points(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def coverage(choice: PooledChoice, epsilon: float, levels: Floats) -> Floats:
     """The exact mean coverage of one crowd at the levels of the edges, for many sets of levels."""
-    flip, number = binary(epsilon).law[0, 1], sum(choice.asked)
+    flip, number = binary(epsilon).distribution[0, 1], sum(choice.asked)
     chances = flip + rate_of(binary(epsilon)) * (1 - levels)
     fails = special.bdtr(choice.thresholds[0], number, chances)
     below = np.cumprod(fails[:, ::-1], axis=1)[:, ::-1]
@@ -48,7 +48,7 @@ def test_the_promise_holds_and_is_nearly_reached(size: int, epsilon: float) -> N
 
 def test_a_conditional_promise() -> None:
     choice = choose_local([5_000], [1.0], bins=4, guarantee="training-conditional", delta=0.05)
-    flip = binary(1.0).law[0, 1]
+    flip = binary(1.0).distribution[0, 1]
     fails = special.bdtr(choice.thresholds[0], 1250, flip + (1 - 2 * flip) * 0.1)
     assert choice.confidence == pytest.approx(1 - fails, abs=1e-12)
     assert choice.confidence >= 0.95
@@ -68,12 +68,12 @@ def test_votes_follow_the_budgets() -> None:
 
 
 def test_bins_without_records() -> None:
-    with pytest.raises(Refused, match="no site has 16 records"):
+    with pytest.raises(Infeasible, match="no site has 16 records"):
         choose_local([15, 3], [1.0, 1.0])
 
 
 def test_too_much_noise_says_how_many_records() -> None:
-    with pytest.raises(Refused, match=r"200 records cannot .* bring about [\d,]+ records"):
+    with pytest.raises(Infeasible, match=r"200 records cannot .* bring about [\d,]+ records"):
         choose_local([200], [0.1], bins=4)
 
 

@@ -67,7 +67,7 @@ def test_every_cell_of_small_tables() -> None:
         orders, ranks = (np.array(part) for part in zip(*means, strict=True))
         table = conformal_coverage(m, n)
         mean, spread = equal.moments(m, n, orders, ranks)
-        true_mean, true_spread = (np.array([law[pair] for pair in means]) for law in (means, spreads))
+        true_mean, true_spread = (np.array([distribution[pair] for pair in means]) for distribution in (means, spreads))
         for name, error in (
             ("table", table[orders - 1, ranks - 1] - true_mean),
             ("mean", mean - true_mean),

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy import special
 
-from sottovoce.server.quantile.asking import Ask, Counts, Crowd
-from sottovoce.server.quantile.recursion.initialisation import Footing, find_footing
+from sottovoce.server.quantile.asking import Ask, Counts, SiteProfile
+from sottovoce.server.quantile.recursion.initialisation import Initialisation, find_initialisation
 
-CROWD = Crowd(np.ones(1), np.array([0.5]), np.array([60_000]))
+CROWD = SiteProfile(np.ones(1), np.array([0.5]), np.array([60_000]))
 
 
-def answered(talk: Generator[Ask, Counts, Footing], location: float, scale: float) -> Footing:
+def answered(talk: Generator[Ask, Counts, Initialisation], location: float, scale: float) -> Initialisation:
     """Answer as many normal records would, without noise."""
     ask = next(talk)
     while True:
@@ -22,14 +22,14 @@ def answered(talk: Generator[Ask, Counts, Footing], location: float, scale: floa
             ask = talk.send(np.rint(ask.counts * (0.25 + 0.5 * above)).astype(np.int64))
         except StopIteration as stop:
             found = stop.value
-            assert isinstance(found, Footing)
+            assert isinstance(found, Initialisation)
             return found
 
 
 @pytest.mark.parametrize("tau", [0.25, 0.5, 0.9])
 @pytest.mark.parametrize(("location", "scale"), [(0.0, 1.0), (47_000.0, 12_000.0), (-3.0, 1e-4)])
 def test_a_footing_is_near(tau: float, location: float, scale: float) -> None:
-    found = answered(find_footing(CROWD, tau), location, scale)
+    found = answered(find_initialisation(CROWD, tau), location, scale)
     quantile = float(special.ndtri(tau))
     assert (found.point - location) / scale == pytest.approx(quantile, abs=0.3)
     density = np.exp(-(quantile**2) / 2) / np.sqrt(2 * np.pi)
@@ -41,8 +41,8 @@ def asked(tau: float, **knowledge: Any) -> list[int]:
     """Return how many records each ask of a search takes."""
     counts = []
 
-    def counted() -> Generator[Ask, Counts, Footing]:
-        talk = find_footing(CROWD, tau, **knowledge)
+    def counted() -> Generator[Ask, Counts, Initialisation]:
+        talk = find_initialisation(CROWD, tau, **knowledge)
         ask = next(talk)
         while True:
             counts.append(int(ask.counts.sum()))
@@ -50,7 +50,7 @@ def asked(tau: float, **knowledge: Any) -> list[int]:
             try:
                 ask = talk.send(ones)
             except StopIteration as stop:
-                found: Footing = stop.value
+                found: Initialisation = stop.value
                 return found
 
     answered(counted(), 5.0, 1.0)

@@ -6,17 +6,17 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from sottovoce.core.errors import Refused
+from sottovoce.core.errors import Infeasible
 from sottovoce.protocol.randomised_response import binary, epsilon_of_rate
 from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd
 from sottovoce.server.quantile.recursion.schedule import elapsed
 from sottovoce.server.quantile.recursion.step_size import decay
-from sottovoce.server.quantile.recursion.study import SgdStudy
-from sottovoce.server.quantile.recursion.walk import SgdState
+from sottovoce.server.quantile.recursion.study import WalkStudy
+from sottovoce.server.quantile.recursion.walk import WalkState
 
 RATES = (0.5, 0.8)
-STUDY = SgdStudy(
+STUDY = WalkStudy(
     np.array([0.4, 0.4]),
     np.array([0.25, 0.75]),
     tuple(binary(epsilon_of_rate(rate)) for rate in RATES),
@@ -27,7 +27,7 @@ STUDY = SgdStudy(
 )
 
 
-def ended(lines: list[tuple[float, float]], n: tuple[int, int] = (4000, 2000), centre: float = 0.0) -> SgdState:
+def ended(lines: list[tuple[float, float]], n: tuple[int, int] = (4000, 2000), centre: float = 0.0) -> WalkState:
     """Return a state in which site k's share above q is exactly level - slope (q - centre)."""
     sums: npt.NDArray[np.float64] = np.zeros((2, 5))
     for k, (level, slope) in enumerate(lines):
@@ -84,8 +84,8 @@ def test_p_value_inverts_the_interval() -> None:
 
 
 def test_no_report_or_no_spread_is_refused() -> None:
-    with pytest.raises(Refused, match="site 0 has no report"):
+    with pytest.raises(Infeasible, match="site 0 has no report"):
         regression_root.line(STUDY, sgd.init(STUDY))
     state = ended([(0.5, 0.2), (0.7, 0.3)], n=(5, 5))
-    with pytest.raises(Refused, match="no site has 10 reports"):
+    with pytest.raises(Infeasible, match="no site has 10 reports"):
         regression_root.line(STUDY, state)

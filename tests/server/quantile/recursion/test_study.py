@@ -11,9 +11,9 @@ from sottovoce.protocol.randomised_response import binary
 from sottovoce.server.quantile.recursion.graph import metropolis, ring
 from sottovoce.server.quantile.recursion.schedule import elapsed
 from sottovoce.server.quantile.recursion.step_size import constant, decay
-from sottovoce.server.quantile.recursion.study import SgdStudy, horizon
+from sottovoce.server.quantile.recursion.study import WalkStudy, horizon
 
-STUDY = SgdStudy(
+STUDY = WalkStudy(
     np.array([0.4, 0.6]),
     np.array([0.25, 0.75]),
     (binary(1.0), binary(2.0)),

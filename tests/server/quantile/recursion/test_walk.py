@@ -12,12 +12,12 @@ from sottovoce.server.quantile.recursion import walk as sgd
 from sottovoce.server.quantile.recursion.graph import metropolis, ring
 from sottovoce.server.quantile.recursion.schedule import elapsed
 from sottovoce.server.quantile.recursion.step_size import constant, decay
-from sottovoce.server.quantile.recursion.study import SgdStudy
-from sottovoce.server.quantile.recursion.walk import Letters, SgdState
+from sottovoce.server.quantile.recursion.study import WalkStudy
+from sottovoce.server.quantile.recursion.walk import Letters, WalkState
 from sottovoce.sim.randomness import dice
 
 RATES = (0.25, 0.5, 0.9)
-STUDY = SgdStudy(
+STUDY = WalkStudy(
     np.full(3, 0.3),
     np.array([0.2, 0.3, 0.5]),
     tuple(binary(epsilon_of_rate(rate)) for rate in RATES),
@@ -28,14 +28,14 @@ STUDY = SgdStudy(
 )
 
 
-def letters_for(study: SgdStudy, state: SgdState, seed: int) -> list[Letters]:
+def letters_for(study: WalkStudy, state: WalkState, seed: int) -> list[Letters]:
     return [
         (die.words(query.counts[0]) >> np.uint64(63)).astype(np.uint8)
         for die, query in zip(dice(seed).split(len(study.channels)), sgd.query(study, state), strict=True)
     ]
 
 
-def run(study: SgdStudy, rounds: int | None = None) -> tuple[list[SgdState], list[list[Letters]]]:
+def run(study: WalkStudy, rounds: int | None = None) -> tuple[list[WalkState], list[list[Letters]]]:
     states, log = [sgd.init(study)], []
     for m in range(len(study.elapsed) if rounds is None else rounds):
         log.append(letters_for(study, states[-1], m))
@@ -43,7 +43,7 @@ def run(study: SgdStudy, rounds: int | None = None) -> tuple[list[SgdState], lis
     return states, log
 
 
-def same(one: SgdState, other: SgdState) -> bool:
+def same(one: WalkState, other: WalkState) -> bool:
     return all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in zip(one, other, strict=True))
 
 

@@ -71,10 +71,10 @@ def test_a_free_law_over_blocks_gains_and_boxes_gain_more() -> None:
     wanted = Setting(0.75, 4.0, known)
     table = boxes((0.75,), 4.0, known)
     plain = np.trace(covariance(cq(0.75, 5, 4.0, 3, 2), known))
-    law = np.trace(covariance(cq_optimised(wanted, 3, 2), known))
+    distribution = np.trace(covariance(cq_optimised(wanted, 3, 2), known))
     best = np.trace(covariance(box_mixture(wanted, table.take(table.width == 1)), known))
     wide = np.trace(covariance(box_mixture(wanted, table), known))
-    assert wide < 0.95 * best <= 0.95 * law * (1 + 1e-6) < 0.95 * plain
+    assert wide < 0.95 * best <= 0.95 * distribution * (1 + 1e-6) < 0.95 * plain
 
 
 def test_sharing_costs_what_the_notes_found() -> None:

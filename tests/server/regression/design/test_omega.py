@@ -30,7 +30,7 @@ def written_out(block: Block, whole: RegressionChannel, level: int, second: floa
     found = np.zeros((p + 1, p + 1))
     if isinstance(channel, Channel):
         places = len(channel.vertices) // 2
-        letters = np.outer(odds, chances(places, second, mean)).ravel() @ channel.law
+        letters = np.outer(odds, chances(places, second, mean)).ravel() @ channel.distribution
         found[:2, :2] = channel.table.T @ (letters[:, None] * channel.table)
         return found
     assert isinstance(channel, BoxChannel)
@@ -46,7 +46,7 @@ def written_out(block: Block, whole: RegressionChannel, level: int, second: floa
             for _ in range(channel.slopes):
                 each = np.multiply.outer(each, chances(channel.positions, second, mean, face / whole.radius))
             symbols = symbols + each
-    letters = np.asarray(symbols).ravel() @ dense.law
+    letters = np.asarray(symbols).ravel() @ dense.distribution
     places_of = [0] * block.face + list(range(1, channel.slopes + 1))
     found[np.ix_(places_of, places_of)] = dense.table.T @ (letters[:, None] * dense.table)
     return found
@@ -140,8 +140,8 @@ def spoken(block: Block, whole: RegressionChannel, score: Floats, z: Floats, u: 
         value = z[:, i] if block.face else z[:, i] * score / whole.radius
         place = np.floor((value + 1) / 2 * (places - 1) + u[:, 1 + i]).astype(np.intp)
         symbol = symbol * places + np.minimum(place, places - 1)
-    law = np.cumsum(channel.law, axis=1)
-    letter = np.minimum((u[:, 3:4] > law[symbol]).sum(axis=1), law.shape[1] - 1)
+    distribution = np.cumsum(channel.distribution, axis=1)
+    letter = np.minimum((u[:, 3:4] > distribution[symbol]).sum(axis=1), distribution.shape[1] - 1)
     return np.asarray(channel.table[letter])
 
 

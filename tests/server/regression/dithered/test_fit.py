@@ -12,12 +12,12 @@ import pytest
 from scipy import special
 
 from sottovoce.client.regression.rows import Rows
-from sottovoce.core.errors import BadInput, Refused
-from sottovoce.local.regression.dithered import Online
+from sottovoce.core.errors import BadInput, Infeasible
+from sottovoce.local.regression.dithered import DitheredRun
 from sottovoce.protocol.regression.blocks import RegressionChannel
 from sottovoce.server.regression.design import omega, parse
-from sottovoce.server.regression.dithered.fit import OnlineFit
-from sottovoce.server.regression.dithered.study import OnlineStudy
+from sottovoce.server.regression.dithered.fit import DitheredFit
+from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.regression.default import Setting, replicate
 from sottovoce_papers.simulation.regression.designs import paper
@@ -28,20 +28,20 @@ PEOPLE = 30_000
 BETA = paper(2).beta
 
 
-def study(channel: RegressionChannel, a: float = 1.0, b: float = 0.0) -> OnlineStudy:
+def study(channel: RegressionChannel, a: float = 1.0, b: float = 0.0) -> DitheredStudy:
     """The study of responses in another unit: a y + b."""
     levels, d = len(channel.taus), channel.p + 1
     noise = np.array([omega(channel, level=level) for level in range(levels)])
     start = np.zeros((levels, d))
     start[:, 0] = b
     moments = np.diag([1.0, *[1 / 3] * (d - 1)])
-    return OnlineStudy(channel, noise, np.full(levels, 0.5 / a), a, start, moments, limit=50 * a)
+    return DitheredStudy(channel, noise, np.full(levels, 0.5 / a), a, start, moments, limit=50 * a)
 
 
 @lru_cache
-def fit(name: str, epsilon: float, n: int = PEOPLE, a: float = 1.0, b: float = 0.0) -> OnlineFit:
+def fit(name: str, epsilon: float, n: int = PEOPLE, a: float = 1.0, b: float = 0.0) -> DitheredFit:
     channel = parse(name, (0.25, 0.75) if name == "box" else 0.5, 2, epsilon).channel
-    run = Online(study(channel, a, b))
+    run = DitheredRun(study(channel, a, b))
     features, response = paper(2).sample(dice(5).generator(), n, 0.5)
     run.ask(Rows(np.ascontiguousarray(features), a * response + b), dice(6), shuffle=False)
     return run.estimate()
@@ -51,7 +51,7 @@ CASES = [("auto", math.inf), ("auto", 4.0), ("cq:3,2", 8.0), ("box", 8.0)]
 every = pytest.mark.parametrize(("name", "epsilon"), CASES)
 
 
-def lengths(one: OnlineFit, level: float = 0.9, index: int = 0) -> Floats:
+def lengths(one: DitheredFit, level: float = 0.9, index: int = 0) -> Floats:
     ends = np.array([one.interval(index, axis, level) for axis in np.eye(3)])
     return np.asarray(ends[:, 1] - ends[:, 0])
 
@@ -125,9 +125,9 @@ def test_more_people_and_more_budget_shorten_intervals() -> None:
     assert (lengths(fit("auto", math.inf)) < lengths(fit("auto", 4.0))).all()
 
 
-def refused(one: OnlineFit, level: float = 0.9) -> int:
+def refused(one: DitheredFit, level: float = 0.9) -> int:
     """The number of people that a refusal asks for."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Infeasible) as caught:
         one.interval(0, np.eye(one.study.d)[1], level)
     assert isinstance(caught.value, BadInput)
     sentence = str(caught.value)
@@ -142,7 +142,7 @@ def refused(one: OnlineFit, level: float = 0.9) -> int:
 def test_too_few_people_are_refused_with_a_number(n: int, epsilon: float) -> None:
     one = fit("cq:2,1", epsilon, n)
     assert refused(one) == one.needed() > n
-    with pytest.raises(Refused, match=f"needs about {one.needed():,}; ask more people"):
+    with pytest.raises(Infeasible, match=f"needs about {one.needed():,}; ask more people"):
         one.ellipsoid(0, 0.9)
     assert np.isfinite(one.point).all()
 
@@ -171,7 +171,7 @@ def test_before_anybody_was_asked_the_point_is_the_start() -> None:
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_hardly_anybody_is_refused_like_few(n: int) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(Infeasible):
         fit("cq:2,1", 1.0, n).interval(0, np.eye(3)[1], 0.9)
 
 
@@ -205,7 +205,7 @@ LEVELS = (0.5, 0.9)
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     truth = paper(1).beta
 
-    def covers(one: OnlineFit) -> list[list[bool]]:
+    def covers(one: DitheredFit) -> list[list[bool]]:
         ends = [[one.interval(0, axis, level) for axis in np.eye(2)] for level in LEVELS]
         return [[low < x < high for (low, high), x in zip(pair, truth, strict=True)] for pair in ends]
 

@@ -39,19 +39,19 @@ def test_fewer_truths_need_more_people() -> None:
     assert searchers(math.tanh(0.5)) == 1874
 
 
-@pytest.mark.parametrize("law", [NormalDist(0, 1), NormalDist(-3e4, 5.0), NormalDist(7.0, 1e-6)])
+@pytest.mark.parametrize("distribution", [NormalDist(0, 1), NormalDist(-3e4, 5.0), NormalDist(7.0, 1e-6)])
 @pytest.mark.parametrize("rate", [1.0, 0.3])
-def test_a_search_answered_without_chance_finds_the_law(law: NormalDist, rate: float) -> None:
+def test_a_search_answered_without_chance_finds_the_law(distribution: NormalDist, rate: float) -> None:
     talk, answered = search(rate), 0
     ask: Ask = next(talk)
     found: Found | None = None
     while found is None:
-        above = np.array([1 - law.cdf(float(point)) for point in ask.points])
+        above = np.array([1 - distribution.cdf(float(point)) for point in ask.points])
         answered += int(ask.counts.sum())
         try:
             ask = talk.send(np.rint(ask.counts * ((1 - rate) / 2 + rate * above)).astype(np.int64))
         except StopIteration as stop:
             found = stop.value
-    assert abs(found.centre - law.mean) < law.stdev
-    assert 0.3 < found.scale / law.stdev < 2
+    assert abs(found.centre - distribution.mean) < distribution.stdev
+    assert 0.3 < found.scale / distribution.stdev < 2
     assert answered < 4 * searchers(rate)

@@ -18,7 +18,7 @@ from sottovoce.server.regression.dithered.knowledge import (
     learn_all,
     total,
 )
-from sottovoce.server.regression.dithered.study import OnlineStudy
+from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.dithered.sums import FAR, GRADIENT, NEAR, POINT, PRODUCT, TIGHT, no_sums
 from sottovoce.sim.randomness import dice
 
@@ -26,11 +26,11 @@ Floats = npt.NDArray[np.float64]
 MOMENTS = np.array([[1.0, 0.2, 0.0], [0.2, 0.4, 0.1], [0.0, 0.1, 0.3]])
 
 
-def study(channel: RegressionChannel | None = None, known: bool = False) -> OnlineStudy:
+def study(channel: RegressionChannel | None = None, known: bool = False) -> DitheredStudy:
     channel = cq(0.75, 2, 2.0, 3, 2) if channel is None else channel
     levels, d = len(channel.taus), channel.p + 1
     omega = np.array([(1 + level) * np.eye(d) for level in range(levels)])
-    return OnlineStudy(channel, omega, np.full(levels, 0.4), 1.0, np.zeros((levels, d)), MOMENTS, known)
+    return DitheredStudy(channel, omega, np.full(levels, 0.4), 1.0, np.zeros((levels, d)), MOMENTS, known)
 
 
 def stretch(first: int, last: int, seed: int, levels: int = 1, size: float = 0.3) -> Stretch:
@@ -109,7 +109,7 @@ def test_moments_are_learnt_unless_they_are_known() -> None:
 
 def test_exact_scores_show_the_moments() -> None:
     one = study(open_channel(0.75, 2))
-    one = OnlineStudy(one.channel, 0.75 * 0.25 * MOMENTS[None], one.density, 1.0, one.start, MOMENTS)
+    one = DitheredStudy(one.channel, 0.75 * 0.25 * MOMENTS[None], one.density, 1.0, one.start, MOMENTS)
     assert learn_all(one, ()).moments.matrix == pytest.approx(MOMENTS)
     found = learn_all(one, STRETCHES)
     assert found.moments.matrix == pytest.approx(found.omegas[0] / (0.75 * 0.25))
@@ -179,7 +179,7 @@ def test_the_size_of_the_coefficients_starts_below_the_guess_and_is_found() -> N
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
 def test_the_size_of_the_coefficients_moves_along_with_the_unit(unit: float) -> None:
     one, far = study(), np.array([3.0, -4.0, 12.0])
-    moved = OnlineStudy(one.channel, one.omega, one.density / unit, unit * one.size, one.start, MOMENTS)
+    moved = DitheredStudy(one.channel, one.omega, one.density / unit, unit * one.size, one.start, MOMENTS)
     plain, other = settled(far), settled(unit * far)
     other = other._replace(sizes=unit * other.sizes)
     sizes = [coefficients_size(a, learn_all(a, (b,)), 0) for a, b in ((one, plain), (moved, other))]

@@ -13,18 +13,18 @@ from sottovoce.protocol.regression.open import open_channel
 from sottovoce.server.regression.dithered.gain import DITHERED, MOMENTS, reach
 from sottovoce.server.regression.dithered.knowledge import learn_all
 from sottovoce.server.regression.dithered.state import FIRST, RATIO, State, init, know, look, orders_after, under_way
-from sottovoce.server.regression.dithered.study import OnlineStudy
+from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.dithered.sums import NEAR, TIGHT
 
 GUESS = np.array([[1.0, 0.2, 0.0], [0.2, 0.4, 0.1], [0.0, 0.1, 0.3]])
 
 
-def study(channel: RegressionChannel | None = None, known: bool = False, unit: float = 1.0) -> OnlineStudy:
+def study(channel: RegressionChannel | None = None, known: bool = False, unit: float = 1.0) -> DitheredStudy:
     channel = cq(0.9, 2, 2.0, 3, 2) if channel is None else channel
     levels = len(channel.taus)
     start = np.array([[7.0 + level, 1.0, -1.0] for level in range(levels)]) * unit
     noise = np.array([np.diag([1.0, 3.0, 3.0])] * levels)
-    return OnlineStudy(channel, noise, np.full(levels, 0.4 / unit), 2.0 * unit, start, GUESS, known)
+    return DitheredStudy(channel, noise, np.full(levels, 0.4 / unit), 2.0 * unit, start, GUESS, known)
 
 
 def flat(value: object) -> list[object]:
@@ -152,5 +152,5 @@ def test_orders_move_along_with_the_unit(unit: float) -> None:
 def test_the_limit_is_handed_on() -> None:
     one = study()
     assert math.isinf(init(one).orders.limit)
-    held = OnlineStudy(one.channel, one.omega, one.density, one.size, one.start, one.moments, limit=3.0)
+    held = DitheredStudy(one.channel, one.omega, one.density, one.size, one.start, one.moments, limit=3.0)
     assert init(held).orders.limit == 3.0

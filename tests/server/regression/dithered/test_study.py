@@ -9,12 +9,14 @@ from sottovoce.protocol.regression.blocks import RegressionChannel
 from sottovoce.protocol.regression.box import box
 from sottovoce.protocol.regression.cq import cq
 from sottovoce.protocol.regression.open import open_channel
-from sottovoce.server.regression.dithered.study import OnlineStudy
+from sottovoce.server.regression.dithered.study import DitheredStudy
 
 
-def study(channel: RegressionChannel) -> OnlineStudy:
+def study(channel: RegressionChannel) -> DitheredStudy:
     levels, d = len(channel.taus), channel.p + 1
-    return OnlineStudy(channel, np.array([np.eye(d)] * levels), np.ones(levels), 1.0, np.zeros((levels, d)), np.eye(d))
+    return DitheredStudy(
+        channel, np.array([np.eye(d)] * levels), np.ones(levels), 1.0, np.zeros((levels, d)), np.eye(d)
+    )
 
 
 def test_sizes_follow_from_the_channel() -> None:

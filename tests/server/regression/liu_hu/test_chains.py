@@ -7,11 +7,11 @@ from sottovoce.core.errors import BadInput
 from sottovoce.inference.regression.tree import Tree
 from sottovoce.protocol.regression.open import open_channel
 from sottovoce.server.regression.liu_hu.chains import Chains, chains_of
-from sottovoce.server.regression.liu_hu.study import PlainStudy
+from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 
 
 def chains(inference: str, people: int | None = None, groups: int = 0, tree: tuple[int, ...] = (4, 4)) -> Chains:
-    study = PlainStudy(
+    study = LiuHuStudy(
         open_channel(0.5, 1), np.eye(2)[None], np.zeros((1, 2)), 1.0, inference=inference, groups=groups, tree=tree
     )
     return chains_of(study, people)

@@ -6,15 +6,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from sottovoce.core.errors import BadInput, Refused
+from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression import groups, higrad, vector_normalised
 from sottovoce.inference.regression.vector_normalised import Memory, add_all
 from sottovoce.protocol.regression.cq import cq
 from sottovoce.protocol.regression.open import open_channel
 from sottovoce.server.regression.liu_hu.chains import chains_of
-from sottovoce.server.regression.liu_hu.fit import PlainFit
+from sottovoce.server.regression.liu_hu.fit import LiuHuFit
 from sottovoce.server.regression.liu_hu.step import State, init
-from sottovoce.server.regression.liu_hu.study import PlainStudy, paper_scale
+from sottovoce.server.regression.liu_hu.study import LiuHuStudy, paper_scale
 from sottovoce.server.regression.liu_hu.warnings import curvature_ratio, start_ratios
 from sottovoce.sim.randomness import dice
 
@@ -23,15 +23,15 @@ CONTRAST = np.array([1.0, -2.0])
 METHODS = ("self-normalised", "groups", "higrad")
 
 
-def study(inference: str, levels: int = 2, count: int = 6) -> PlainStudy:
+def study(inference: str, levels: int = 2, count: int = 6) -> LiuHuStudy:
     channel = open_channel((0.25, 0.5, 0.75)[:levels], 1)
     start = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])[:levels]
-    return PlainStudy(
+    return LiuHuStudy(
         channel, np.tile(np.eye(2) / 9, (levels, 1, 1)), start, 1.0, inference=inference, groups=count, tree=(2, 2)
     )
 
 
-def fitted(inference: str, people: int, count: int = 6) -> PlainFit:
+def fitted(inference: str, people: int, count: int = 6) -> LiuHuFit:
     """A fit whose averages are arbitrary numbers."""
     one = study(inference, count=count)
     chains = chains_of(one, people)
@@ -42,7 +42,7 @@ def fitted(inference: str, people: int, count: int = 6) -> PlainFit:
     for memory in state.memories:
         n = add_all(draw.normal(size=(people, 2)), 0, *memory[1:])
         memories.append(Memory(n, *memory[1:]))
-    return PlainFit(one, chains, State(people, state.points, state.totals, tuple(memories)))
+    return LiuHuFit(one, chains, State(people, state.points, state.totals, tuple(memories)))
 
 
 def test_self_normalised() -> None:
@@ -88,27 +88,27 @@ def test_the_point_lies_in_its_regions(inference: str) -> None:
 def test_nobody_asked(inference: str) -> None:
     one = study(inference)
     chains = chains_of(one, 70)
-    fit = PlainFit(one, chains, init(one, chains))
+    fit = LiuHuFit(one, chains, init(one, chains))
     assert fit.point.tolist() == one.start.tolist()
     assert fit.warnings == ()
-    with pytest.raises(Refused, match="but 0 were asked"):
+    with pytest.raises(Infeasible, match="but 0 were asked"):
         fit.interval(0, CONTRAST, 0.9)
-    with pytest.raises(Refused, match="but 0 were asked"):
+    with pytest.raises(Infeasible, match="but 0 were asked"):
         fit.ellipsoid(0, 0.9)
 
 
 def test_too_few_groups_or_people_are_refused() -> None:
-    with pytest.raises(Refused, match="at least 6 people"):
+    with pytest.raises(Infeasible, match="at least 6 people"):
         fitted("groups", 5).interval(0, CONTRAST, 0.9)
     few = fitted("groups", 5)
     assert few.point == pytest.approx(few.centres[:5].mean(axis=0))
-    with pytest.raises(Refused, match="more than 2 groups"):
+    with pytest.raises(Infeasible, match="more than 2 groups"):
         fitted("groups", 50, count=2).ellipsoid(0, 0.9)
-    with pytest.raises(Refused, match="rank 1 of 2"):
+    with pytest.raises(Infeasible, match="rank 1 of 2"):
         fitted("self-normalised", 2).ellipsoid(0, 0.9)
     still = fitted("groups", 50)
     still.state.totals[:] = 0.0
-    with pytest.raises(Refused, match="no variance"):
+    with pytest.raises(Infeasible, match="no variance"):
         still.interval(0, CONTRAST, 0.9)
 
 
@@ -117,16 +117,16 @@ def test_a_wrong_question_is_not_a_refusal() -> None:
     for contrast, level in ((CONTRAST, 1.0), (np.ones(3), 0.9)):
         with pytest.raises(BadInput) as why:
             fit.interval(0, contrast, level)
-        assert not isinstance(why.value, Refused)
+        assert not isinstance(why.value, Infeasible)
 
 
-def cell(tau: float, p: int, epsilon: float, q: int, s: int, inference: str, size: float = 1.0) -> PlainStudy:
+def cell(tau: float, p: int, epsilon: float, q: int, s: int, inference: str, size: float = 1.0) -> LiuHuStudy:
     from sottovoce.server.regression.design import omega
 
     channel = cq(tau, p, epsilon, q, s)
     start = np.zeros((1, p + 1))
     scale = paper_scale(channel, size)
-    return PlainStudy(channel, omega(channel)[None], start, scale, inference=inference, noise=size / 2, tree=(4, 4))
+    return LiuHuStudy(channel, omega(channel)[None], start, scale, inference=inference, noise=size / 2, tree=(4, 4))
 
 
 @pytest.mark.parametrize(("inference", "ratio"), [("self-normalised", 0.35), ("groups", 0.96), ("higrad", 0.66)])
@@ -151,10 +151,10 @@ def test_the_start_is_forgotten_as_by_summing_up_person_by_person() -> None:
     assert start_ratios(one, chains_of(one), n, 0)[1] == pytest.approx(expected, rel=2e-3)
 
 
-def warned(one: PlainStudy, people: int) -> tuple[str, ...]:
+def warned(one: LiuHuStudy, people: int) -> tuple[str, ...]:
     chains = chains_of(one, people)
     state = init(one, chains)
-    return PlainFit(one, chains, State(people, *state[1:])).warnings
+    return LiuHuFit(one, chains, State(people, *state[1:])).warnings
 
 
 def test_warnings_where_coverage_is_known_to_fall_short() -> None:

@@ -6,14 +6,14 @@ from sottovoce.inference.regression import vector_normalised
 from sottovoce.protocol.regression.open import open_channel
 from sottovoce.server.regression.liu_hu.chains import chains_of
 from sottovoce.server.regression.liu_hu.step import init, query, step
-from sottovoce.server.regression.liu_hu.study import PlainStudy
+from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 
 WORD = np.uint64(12345)
 
 
-def study(inference: str = "self-normalised", limit: float = np.inf) -> PlainStudy:
+def study(inference: str = "self-normalised", limit: float = np.inf) -> LiuHuStudy:
     start = np.array([[0.5, -0.5]])
-    return PlainStudy(
+    return LiuHuStudy(
         open_channel(0.5, 1), np.eye(2)[None], start, 301.0, limit=limit, inference=inference, tree=(2,), groups=2
     )
 

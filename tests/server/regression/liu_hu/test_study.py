@@ -10,7 +10,7 @@ from sottovoce.core.errors import BadInput
 from sottovoce.protocol.regression.box import box
 from sottovoce.protocol.regression.cq import cq
 from sottovoce.protocol.regression.open import open_channel
-from sottovoce.server.regression.liu_hu.study import PlainStudy, paper_scale
+from sottovoce.server.regression.liu_hu.study import LiuHuStudy, paper_scale
 from sottovoce_papers.simulation.regression.cell import BUDGETS, TABLE_2, Cell, printed
 
 
@@ -53,14 +53,14 @@ def test_more_budget_takes_larger_steps() -> None:
     assert scales[-1] <= Cell(0.75, 3, math.inf).scale
 
 
-def study(**changes: Any) -> PlainStudy:
+def study(**changes: Any) -> LiuHuStudy:
     given: dict[str, Any] = {
         "channel": open_channel(0.5, 1),
         "omega": np.eye(2)[None],
         "start": np.zeros((1, 2)),
         "scale": 1.0,
     }
-    return PlainStudy(**(given | changes))
+    return LiuHuStudy(**(given | changes))
 
 
 def test_steps_are_those_of_the_paper() -> None:

@@ -7,14 +7,14 @@ from sottovoce.inference.regression import higrad
 from sottovoce.inference.regression.tree import Tree
 from sottovoce.protocol.regression.open import open_channel
 from sottovoce.server.regression.liu_hu.chains import chains_of
-from sottovoce.server.regression.liu_hu.study import PlainStudy
+from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 from sottovoce.server.regression.liu_hu.tree import inflation
 from sottovoce.server.regression.liu_hu.warnings import tree_coverage, warnings
 
 
-def study(tree: tuple[int, ...], scale: float) -> PlainStudy:
+def study(tree: tuple[int, ...], scale: float) -> LiuHuStudy:
     one = np.ones((1, 1, 1))
-    return PlainStudy(open_channel(0.5, 0), one, np.zeros((1, 1)), scale, inference="higrad", tree=tree)
+    return LiuHuStudy(open_channel(0.5, 0), one, np.zeros((1, 1)), scale, inference="higrad", tree=tree)
 
 
 @pytest.mark.parametrize(("branching", "n", "scale"), [((4, 4), 2100, 60.0), ((2, 3), 3600, 20.0), ((3,), 2000, 30.0)])
@@ -49,12 +49,12 @@ def test_long_segments_are_independent() -> None:
 @pytest.mark.parametrize(("tree", "simulated"), [((4, 4), 0.925), ((4, 8), 0.89), ((4, 4, 4), 0.87)])
 def test_the_coverages_of_the_notes(tree: tuple[int, ...], simulated: float) -> None:
     """Slopes at tau .5, p 2, epsilon 2 and a million people, simulated with an error of .014."""
-    one = PlainStudy(open_channel(0.5, 2), np.eye(3)[None], np.zeros((1, 3)), 2.539, inference="higrad", tree=tree)
+    one = LiuHuStudy(open_channel(0.5, 2), np.eye(3)[None], np.zeros((1, 3)), 2.539, inference="higrad", tree=tree)
     chains = chains_of(one, 10**6)
     assert tree_coverage(one, chains, 0) == pytest.approx(simulated, abs=0.03)
     assert any("segments this short" in text for text in warnings(one, chains, 10**6)) == (simulated < 0.93)
 
 
 def test_other_inferences_have_no_segments() -> None:
-    one = PlainStudy(open_channel(0.5, 0), np.ones((1, 1, 1)), np.zeros((1, 1)), 1.0, inference="groups")
+    one = LiuHuStudy(open_channel(0.5, 0), np.ones((1, 1, 1)), np.zeros((1, 1)), 1.0, inference="groups")
     assert tree_coverage(one, chains_of(one), 0) == 0.95

@@ -7,13 +7,13 @@ to their public 1 - 1/5000 quantile. Where nothing is feasible all is covered.
 
 from pathlib import Path
 
-from sottovoce.core.errors import Refused
+from sottovoce.core.errors import Infeasible
 from sottovoce.server.conformal.coverage.equal import moments
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.harness.cell import Row, Setting, Value
 from sottovoce_papers.harness.measure import Measure, exact, mean
 from sottovoce_papers.simulation.conformal import repeat
-from sottovoce_papers.simulation.conformal.score_laws import score_law
+from sottovoce_papers.simulation.conformal.score_distributions import score_law
 
 VERSION = 1
 BINS = 100
@@ -45,7 +45,7 @@ def _measures(setting: Setting, method: str, replications: int, seed: int) -> di
     asked = repeat.Setting((size,) * sites, (epsilon,) * sites, MECHANISMS[method], bins, alpha)
     try:
         choice = asked.plan.choice
-    except Refused:
+    except Infeasible:
         return {"compensation": exact(1.0), "coverage": exact(1.0)}
     compensation = float(moments(sites, size, choice.orders[0][0], choice.rank)[0][0])
     found = repeat.repeat(asked, replications, seed, score_law("half-normal"))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.api.quantile.federated import federated_quantile
-from sottovoce.sim.randomness import SeededDice, dice
+from sottovoce.sim.randomness import SeededSource, dice
 from sottovoce_papers.harness.cell import Row, Setting
 from sottovoce_papers.harness.measure import Measure, exact, mean, share
 from sottovoce_papers.simulation.families import Floats
@@ -60,7 +60,7 @@ def rates_of(name: str, sites: int) -> tuple[float, ...]:
 
 
 def walked(
-    regions: dict[str, Floats], tau: float, rates: tuple[float, ...], schedule: str, unit: float, throw: SeededDice
+    regions: dict[str, Floats], tau: float, rates: tuple[float, ...], schedule: str, unit: float, throw: SeededSource
 ) -> Said:
     """Return estimate and ends in dollars by the paper's walk over logarithms, from a standard normal start."""
     generator = throw.generator()
@@ -71,7 +71,7 @@ def walked(
     return Said(point, low, high, (low, high))
 
 
-def by_default(regions: dict[str, Floats], tau: float, rates: tuple[float, ...], throw: SeededDice) -> Said:
+def by_default(regions: dict[str, Floats], tau: float, rates: tuple[float, ...], throw: SeededSource) -> Said:
     """Return estimate and ends by the default, every region counting the same; most people round to thousands."""
     budgets = {
         name: math.inf if rate == 1 else math.log((1 + rate) / (1 - rate))

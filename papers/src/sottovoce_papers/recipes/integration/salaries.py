@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from sottovoce.api.integration.integrated import integrated_quantile
-from sottovoce.sim.randomness import SeededDice, dice
+from sottovoce.sim.randomness import SeededSource, dice
 from sottovoce_papers.harness.cell import Row, Setting
 from sottovoce_papers.harness.measure import Measure, mean, share
 from sottovoce_papers.simulation.families import Floats
@@ -34,7 +34,7 @@ def run(setting: Setting, replications: int, seed: int, data: Path | None) -> li
 
 
 def by_default(
-    regions: dict[str, Floats], tau: float, rates: tuple[float, ...], throws: list[SeededDice]
+    regions: dict[str, Floats], tau: float, rates: tuple[float, ...], throws: list[SeededSource]
 ) -> tuple[Answers, Answers]:
     """Ask the regions by the default; return what it says before its ends are rounded to thousands, and after."""
     budgets = {

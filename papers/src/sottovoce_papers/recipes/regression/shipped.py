@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sottovoce.server.regression.dithered.fit import OnlineFit
+from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce_papers.harness.cell import Row, Setting
 from sottovoce_papers.harness.measure import mean
 from sottovoce_papers.recipes.regression.trajectory import looks
@@ -23,7 +23,7 @@ def run(setting: Setting, replications: int, seed: int, data: Path | None) -> li
     study = Study(design, float(setting["tau"]), float(setting["epsilon"]))
     horizons = [n for n in looks(float(setting["until"])) if n >= float(setting["since"])]
 
-    def keep(fit: OnlineFit) -> float:
+    def keep(fit: DitheredFit) -> float:
         return float(np.linalg.norm(fit.point[0] - design.beta))
 
     runs: Floats = np.array(replicate(study, horizons, keep, replications, seed, threads=1))

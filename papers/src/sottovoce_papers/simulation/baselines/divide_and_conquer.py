@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from numba import njit
-from sottovoce.inference.self_normalised.memory import Memory, average, init, interval, look
 
+from sottovoce.inference.self_normalised.memory import Memory, average, init, interval, look
 from sottovoce.protocol.randomised_response import binary, epsilon_of_rate
 from sottovoce.protocol.walk import moves
 from sottovoce.server.quantile.estimate import Estimate
-from sottovoce.server.quantile.recursion.step_size import Pace, decay, stride
+from sottovoce.server.quantile.recursion.step_size import StepSize, decay, step_length
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.methods import Floats, Sample
 
@@ -60,12 +60,12 @@ class DivideAndConquer:
 
 @njit(cache=True, nogil=True)
 def apart(
-    values: Floats, flips: npt.NDArray[np.bool_], moves: Floats, points: Floats, pace: Pace, memory: Memory
+    values: Floats, flips: npt.NDArray[np.bool_], moves: Floats, points: Floats, pace: StepSize, memory: Memory
 ) -> Memory:
     """Walk at each site alone; look at the plain average of the points at every iteration."""
     sites, n = values.shape
     for t in range(n):
-        step, total = stride(pace, t + 1, 1, 1.0), 0.0
+        step, total = step_length(pace, t + 1, 1, 1.0), 0.0
         for k in range(sites):
             letter = (values[k, t] > points[k]) ^ flips[k, t]
             points[k] += step * moves[k, 1 if letter else 0]

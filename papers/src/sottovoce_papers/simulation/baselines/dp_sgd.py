@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from sottovoce.inference.self_normalised.memory import Memory, average, init, interval, look
 
+from sottovoce.inference.self_normalised.memory import Memory, average, init, interval, look
 from sottovoce.protocol.randomised_response import epsilon_of_rate
 from sottovoce.server.quantile.estimate import Estimate
-from sottovoce.server.quantile.recursion.step_size import Pace, decay, stride
+from sottovoce.server.quantile.recursion.step_size import StepSize, decay, step_length
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.methods import Floats, Sample
 
@@ -48,11 +48,11 @@ class DpSgd:
 
 
 @njit(cache=True, nogil=True)
-def descend(values: Floats, noise: Floats, tau: float, point: float, pace: Pace, memory: Memory) -> Memory:
+def descend(values: Floats, noise: Floats, tau: float, point: float, pace: StepSize, memory: Memory) -> Memory:
     """Run all iterations, one merge each; return what the self-normaliser remembers."""
     sites, n = values.shape
     for t in range(n):
-        step, total = stride(pace, t + 1, 1, 1.0), 0.0
+        step, total = step_length(pace, t + 1, 1, 1.0), 0.0
         for k in range(sites):
             score = tau if values[k, t] > point else tau - 1.0
             total += score + noise[k, t]

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sottovoce.inference.self_normalised.memory import average, init, interval
 
+from sottovoce.inference.self_normalised.memory import average, init, interval
 from sottovoce.protocol.randomised_response import binary, epsilon_of_rate
 from sottovoce.protocol.walk import moves
 from sottovoce.server.quantile.estimate import Estimate

@@ -8,13 +8,13 @@ from sottovoce_papers.simulation.families import Floats
 LEAST = 8.0  # expected in a group of cells: rare cells are taken together
 
 
-def against_law(found: Ints, law: Floats) -> tuple[float, int]:
+def against_law(found: Ints, distribution: Floats) -> tuple[float, int]:
     """Return the statistic of counts against a law, and its degrees of freedom.
 
     >>> against_law(np.array([60, 40]), np.array([0.5, 0.5]))
     (4.0, 1)
     """
-    expected, seen = _grouped(law * found.sum(), found)
+    expected, seen = _grouped(distribution * found.sum(), found)
     return float(((seen - expected) ** 2 / expected).sum()), len(seen) - 1
 
 

@@ -19,7 +19,7 @@ from sottovoce.server.conformal.coverage.choose import lower_neighbour
 from sottovoce.server.conformal.plan import Plan, plan
 from sottovoce.server.conformal.settings import Settings
 from sottovoce.sim.randomness import dice
-from sottovoce_papers.simulation.conformal.score_laws import ScoreLaw, score_law
+from sottovoce_papers.simulation.conformal.score_distributions import ScoreLaw, score_law
 from sottovoce_papers.simulation.conformal.selections import Ints, draw_cells
 from sottovoce_papers.simulation.families import Floats, Generator
 
@@ -87,7 +87,7 @@ class Repeated(NamedTuple):
 
 
 def repeat(
-    setting: Setting, replications: int, seed: int, law: ScoreLaw | None = None, edges: Floats | None = None
+    setting: Setting, replications: int, seed: int, distribution: ScoreLaw | None = None, edges: Floats | None = None
 ) -> Repeated:
     """Calibrate again and again.
 
@@ -110,7 +110,7 @@ def repeat(
     >>> abs(found.mean - 0.902278) < 5 * found.error
     True
     """
-    scores = score_law("uniform") if law is None else law
+    scores = score_law("uniform") if distribution is None else distribution
     line = scores.edges(setting.bins) if edges is None else edges
     generator, choice = dice(seed).generator(), setting.plan.choice
     ranks = np.full(replications, choice.rank)
@@ -145,19 +145,19 @@ def federated(setting: Setting, scores: Floats) -> Floats:
     return weighted_ranks(values, votes, np.full(len(scores), choice.rank))
 
 
-def covered(law: ScoreLaw, thresholds: Floats) -> Floats:
+def covered(distribution: ScoreLaw, thresholds: Floats) -> Floats:
     """Return what thresholds cover, infinite ones too.
 
     >>> covered(score_law("uniform"), np.array([-np.inf, 0.25, np.inf])).tolist()
     [0.0, 0.25, 1.0]
     """
     finite = np.isfinite(thresholds)
-    return np.where(finite, law.cdf(np.where(finite, thresholds, 0.0)), thresholds > 0)
+    return np.where(finite, distribution.cdf(np.where(finite, thresholds, 0.0)), thresholds > 0)
 
 
-def selected(mechanism: Mechanism, law: ScoreLaw, edges: Floats, n: int, generator: Generator) -> Ints:
+def selected(mechanism: Mechanism, distribution: ScoreLaw, edges: Floats, n: int, generator: Generator) -> Ints:
     """Return the cells that n sites name, each with scores of its own."""
-    chances = np.diff(law.cdf(edges), prepend=0.0, append=1.0)
+    chances = np.diff(distribution.cdf(edges), prepend=0.0, append=1.0)
     cells = [
         draw_cells(mechanism, generator.multinomial(mechanism.size, chances, count), generator)
         for count in _blocks(n, len(chances))
@@ -193,9 +193,9 @@ def weighted_ranks(values: Floats, votes: Ints, ranks: Ints) -> Floats:
     return np.where(ranks < 1, -np.inf, values[rows, order[rows, place]])
 
 
-def _scores_of(law: ScoreLaw, levels: Floats) -> Floats:
+def _scores_of(distribution: ScoreLaw, levels: Floats) -> Floats:
     """Return the scores of some levels, infinite where these are."""
-    return np.where(np.isinf(levels), np.inf, law.quantile(np.minimum(levels, 1.0)))
+    return np.where(np.isinf(levels), np.inf, distribution.quantile(np.minimum(levels, 1.0)))
 
 
 def _blocks(n: int, width: int) -> list[int]:

@@ -11,58 +11,58 @@ from sottovoce.protocol.randomised_response import binary, rate_of
 from sottovoce.server.conformal.coverage.pooled import PooledChoice
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.conformal.repeat import Repeated, covered
-from sottovoce_papers.simulation.conformal.score_laws import ScoreLaw
+from sottovoce_papers.simulation.conformal.score_distributions import ScoreLaw
 from sottovoce_papers.simulation.conformal.selections import Ints, geometric
 from sottovoce_papers.simulation.families import Floats
 
 
-def repeat_local(choice: PooledChoice, law: ScoreLaw, edges: Floats, replications: int, seed: int) -> Repeated:
+def repeat_local(choice: PooledChoice, distribution: ScoreLaw, edges: Floats, replications: int, seed: int) -> Repeated:
     """Let every record answer one question, again and again.
 
     Examples
     --------
     >>> from sottovoce.server.conformal.coverage.pooled_local import choose_local
-    >>> from sottovoce_papers.simulation.conformal.score_laws import score_law
-    >>> law = score_law("exponential")
-    >>> found = repeat_local(choose_local([900] * 2, [4.0] * 2, bins=8), law, law.edges(8), 400, seed=1)
+    >>> from sottovoce_papers.simulation.conformal.score_distributions import score_law
+    >>> scores = score_law("exponential")
+    >>> found = repeat_local(choose_local([900] * 2, [4.0] * 2, bins=8), scores, scores.edges(8), 400, seed=1)
     >>> found.mean > 0.9
     True
     """
-    generator, tails = dice(seed).generator(), 1 - law.cdf(edges)
+    generator, tails = dice(seed).generator(), 1 - distribution.cdf(edges)
     total = np.zeros((replications, len(edges)), dtype=np.int64)
     for asked, votes, epsilon in zip(choice.asked, choice.votes, choice.epsilons, strict=True):
         channel = binary(epsilon)
-        chances = channel.law[0, 1] + rate_of(channel) * tails
+        chances = channel.distribution[0, 1] + rate_of(channel) * tails
         total += votes * generator.binomial(asked, chances, total.shape)
-    return _read(total, choice, law, edges)
+    return _read(total, choice, distribution, edges)
 
 
 def repeat_aggregate(
-    choice: PooledChoice, records: int, law: ScoreLaw, edges: Floats, replications: int, seed: int
+    choice: PooledChoice, records: int, distribution: ScoreLaw, edges: Floats, replications: int, seed: int
 ) -> Repeated:
     """Add the noisy counts of all sites, again and again.
 
     Examples
     --------
     >>> from sottovoce.server.conformal.coverage.pooled_aggregate import choose_aggregate
-    >>> from sottovoce_papers.simulation.conformal.score_laws import score_law
-    >>> law = score_law("exponential")
-    >>> found = repeat_aggregate(choose_aggregate(1000, 5, 1.0, bins=8), 1000, law, law.edges(8), 400, seed=1)
+    >>> from sottovoce_papers.simulation.conformal.score_distributions import score_law
+    >>> scores = score_law("exponential")
+    >>> found = repeat_aggregate(choose_aggregate(1000, 5, 1.0, bins=8), 1000, scores, scores.edges(8), 400, seed=1)
     >>> found.mean > 0.9
     True
     """
     generator = dice(seed).generator()
-    chances = np.diff(law.cdf(edges), prepend=0.0, append=1.0)
+    chances = np.diff(distribution.cdf(edges), prepend=0.0, append=1.0)
     cells = generator.multinomial(records, chances, replications)[:, 1:]
     if choice.noise is not None and choice.noise.numerator:
         up, down = (geometric(choice.noise.numerator, cells.shape, generator) for _ in range(2))
         cells = cells + up - down
-    return _read(np.cumsum(cells[:, ::-1], axis=1)[:, ::-1], choice, law, edges)
+    return _read(np.cumsum(cells[:, ::-1], axis=1)[:, ::-1], choice, distribution, edges)
 
 
-def _read(counts: Ints, choice: PooledChoice, law: ScoreLaw, edges: Floats) -> Repeated:
+def _read(counts: Ints, choice: PooledChoice, distribution: ScoreLaw, edges: Floats) -> Repeated:
     """Scan the counts from the highest edge down to the first that exceeds its threshold."""
     stops = (counts > np.array(choice.thresholds))[:, ::-1]
     cells = np.where(stops.any(axis=1), choice.cells - stops.argmax(axis=1), 0)
     thresholds = np.append(edges, np.inf)[cells]
-    return Repeated(thresholds, covered(law, thresholds))
+    return Repeated(thresholds, covered(distribution, thresholds))

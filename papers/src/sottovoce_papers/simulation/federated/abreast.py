@@ -40,8 +40,8 @@ class Lanes(NamedTuple):
 class Letters(NamedTuple):
     """How a site's letter comes about.
 
-    ``chances`` (laws, grid): probability of a one at points ``low + j / per`` from the location; ``locations`` (laws,
-    lanes); ``data`` (iterations, sites): the fixed records, none if they are fresh; ``rates`` (sites,) for fixed
+    ``chances`` (distributions, grid): probability of a one at points ``low + j / per`` from the location; ``locations``
+    (laws, lanes); ``data`` (iterations, sites): the fixed records, none if they are fresh; ``rates`` (sites,) for fixed
     records; ``moves`` (sites, 2): where a letter 0 or 1 moves the point per unit of step. Laws take turns where there
     are more of them than sites.
     """
@@ -191,9 +191,9 @@ def walk(lanes: Lanes, letters: Letters, elapsed: Counts, steps: Floats, talk: i
     sites, n = points.shape
     faces, middle, before = np.empty(n), np.empty(n), np.empty((sites, n))
     chosen, turns = np.ones((sites, n)), np.zeros((sites, n), np.int64)
-    t, law, laws = np.int64(clock[3]), 0, chances.shape[0]
-    if laws > sites:
-        law = t % laws
+    t, distribution, distributions = np.int64(clock[3]), 0, chances.shape[0]
+    if distributions > sites:
+        distribution = t % distributions
     fixed = data.shape[0] > 0
     for m in range(elapsed.shape[0]):
         if few < sites:
@@ -207,8 +207,8 @@ def walk(lanes: Lanes, letters: Letters, elapsed: Counts, steps: Floats, talk: i
                 elif fixed:
                     ask_fixed(points[k], faces, data[t, k], rates[k], down, up)
                 else:
-                    ask_fresh(points[k], faces, chances[law], low, per, locations[law], down, up)
-                    law = law + 1 if law < laws - 1 else 0
+                    ask_fresh(points[k], faces, chances[distribution], low, per, locations[distribution], down, up)
+                    distribution = distribution + 1 if distribution < distributions - 1 else 0
             t += 1
         merge(points, before, chosen, few, talk, middle)
         note(middle, memory, clock, float(elapsed[m]))

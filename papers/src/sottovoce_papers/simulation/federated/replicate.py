@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from sottovoce.inference.self_normalised.critical_values import critical_value
 
+from sottovoce.inference.self_normalised.critical_values import critical_value
 from sottovoce.protocol.randomised_response import epsilon_of_rate
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.federated.abreast import TALK, Counts, Floats, Lanes, Letters, begin, spread, walk
@@ -122,8 +122,10 @@ def started(scene: Scene, how: Plan, replications: int, seed: int) -> list[Block
 def letters_of(scene: Scene, how: Plan, rates: Floats, moves: Floats) -> Letters:
     """Return how letters come about in a scene; the locations are those of one lane."""
     grid = np.linspace(LOW, HIGH, GRID)
-    laws = zip(scene.centred.populations, rates, strict=True)
-    chances = np.array([rate * (1 - np.asarray(law.cdf(grid))) + (1 - rate) / 2 for law, rate in laws])
+    distributions = zip(scene.centred.populations, rates, strict=True)
+    chances = np.array(
+        [rate * (1 - np.asarray(distribution.cdf(grid))) + (1 - rate) / 2 for distribution, rate in distributions]
+    )
     data = np.empty((0, 0)) if how.data is None else how.data
     return Letters(chances, LOW, (GRID - 1) / (HIGH - LOW), scene.locations[:, None], data, rates, moves)
 

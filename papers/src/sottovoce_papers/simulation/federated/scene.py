@@ -67,8 +67,8 @@ class Scene:
     @cached_property
     def sites(self) -> Mixture:
         """Return the sites' populations."""
-        laws = zip(self.centred.populations, self.locations, strict=True)
-        return evenly([law.moved(float(location)) for law, location in laws])
+        distributions = zip(self.centred.populations, self.locations, strict=True)
+        return evenly([distribution.moved(float(location)) for distribution, location in distributions])
 
     @property
     def level(self) -> float:
@@ -101,19 +101,24 @@ class Scene:
         >>> bool(np.isclose(scene.truths(scene.locations[:, None])[0], scene.truth))
         True
         """
-        laws = self.centred.populations
-        ends = np.array([law.quantile(self.level) for law in laws])[:, None] + locations
+        distributions = self.centred.populations
+        ends = np.array([distribution.quantile(self.level) for distribution in distributions])[:, None] + locations
         low, high = ends.min(axis=0), ends.max(axis=0)
         for _ in range(60):
             middle = (low + high) / 2
-            below = np.mean([law.cdf(middle - at) for law, at in zip(laws, locations, strict=True)], axis=0)
+            below = np.mean(
+                [distribution.cdf(middle - at) for distribution, at in zip(distributions, locations, strict=True)],
+                axis=0,
+            )
             low, high = np.where(below < self.level, middle, low), np.where(below < self.level, high, middle)
         return np.asarray((low + high) / 2)
 
     @property
     def divide_and_conquer_bias(self) -> float:
         """Return how far the mean of the sites' own quantiles lies from the quantile of all."""
-        own = [law.quantile(tau) for law, tau in zip(self.sites.populations, self.levels, strict=True)]
+        own = [
+            distribution.quantile(tau) for distribution, tau in zip(self.sites.populations, self.levels, strict=True)
+        ]
         return float(np.mean(own)) - self.truth
 
     def oracle(self, records: int) -> float:

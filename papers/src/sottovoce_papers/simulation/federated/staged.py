@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce.core.errors import Lost
+from sottovoce.core.errors import SearchFailed
 from sottovoce.server.quantile.solutions import staged_solution
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.experiment import StagedCell, converse_fresh
@@ -49,7 +49,7 @@ def staged(scene: Scene, records: int, replications: int, seed: int, level: floa
     for _ in range(replications):
         try:
             local, rounds = converse_fresh(cell, generator)
-        except Lost:
+        except SearchFailed:
             lost += 1
             continue
         solution = staged_solution(local)

@@ -94,9 +94,9 @@ def compare(
     children = np.random.SeedSequence(seed).spawn(4)
     walks, noisy = (_sites(scene, along, replications, child, kind) for kind, child in enumerate(children[:2]))
     alone = replicate_alone(scene.target(), replications, children[2])
-    law, (first, second) = population(scene.family), children[3].generate_state(2, np.uint64).tolist()
-    own = measured(SiteCell(law, scene.tau, scene.target_rate, scene.n), replications, first)
-    other = measured(SiteCell(law, scene.tau, scene.source_rate, SOURCE_SIZE * scene.n), replications, second)
+    distribution, (first, second) = population(scene.family), children[3].generate_state(2, np.uint64).tolist()
+    own = measured(SiteCell(distribution, scene.tau, scene.target_rate, scene.n), replications, first)
+    other = measured(SiteCell(distribution, scene.tau, scene.source_rate, SOURCE_SIZE * scene.n), replications, second)
     truth = scene.target().truth
     result = []
     for point in along:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sottovoce.api.integration.measure import LEAST_DF
-from sottovoce.inference.common.measured import Measured
+from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.integration import known_bound
 from sottovoce_papers.simulation.families import Floats
 from sottovoce_papers.simulation.integration.batch import Sites, cautious_intervals, limited_moves, valid_intervals
@@ -101,9 +101,9 @@ def _bounded(own: Pool, others: Sites, dfs: Floats, bound: float | None, level: 
         return math.nan, math.nan
     intervals = np.empty((min(BOUNDED, len(own.estimate)), 2))
     for i in range(len(intervals)):
-        site = Measured(float(own.estimate[i]), float(own.error[i]), float(own.df[i]))
+        site = SiteEstimate(float(own.estimate[i]), float(own.error[i]), float(own.df[i]))
         used = [
-            Measured(float(y), float(error), float(df))
+            SiteEstimate(float(y), float(error), float(df))
             for y, error, df in zip(others.estimates[i], others.errors[i], dfs[i], strict=True)
             if math.isfinite(error)
         ]

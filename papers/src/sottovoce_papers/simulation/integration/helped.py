@@ -27,10 +27,10 @@ def measured(site: SiteCell, replications: int, seed: int, level: float = 0.95) 
     """
     if site.rate < 1:
         return fill(site, replications, seed, level)
-    generator, truth = dice(seed).generator(), float(site.law.quantile(site.tau))
+    generator, truth = dice(seed).generator(), float(site.distribution.quantile(site.tau))
     rows = np.empty((replications, 5))
     for i in range(replications):
-        records = Records(np.ascontiguousarray(site.law.sample(generator, site.size) - truth))
+        records = Records(np.ascontiguousarray(site.distribution.sample(generator, site.size) - truth))
         rows[i] = *rank_summary(records, site.tau), *rank_interval(records, site.tau, level)
     return Pool(*np.ascontiguousarray(rows.T))
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.api.integration.measure import measured_of
-from sottovoce.core.errors import Lost
+from sottovoce.core.errors import SearchFailed
 from sottovoce.server.quantile.solutions import staged_solution
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.experiment import StagedCell, converse_fresh
@@ -18,7 +18,7 @@ from sottovoce_papers.simulation.populations import Population, evenly
 class SiteCell:
     """One site: its law, level, response rate and size."""
 
-    law: Population
+    distribution: Population
     tau: float
     rate: float
     size: int
@@ -26,7 +26,7 @@ class SiteCell:
     @property
     def staged(self) -> StagedCell:
         """Return the same as a study of one site."""
-        return StagedCell(self.law.name, evenly([self.law]), self.tau, (self.rate,), (self.size,))
+        return StagedCell(self.distribution.name, evenly([self.distribution]), self.tau, (self.rate,), (self.size,))
 
 
 class Pool(NamedTuple):
@@ -59,7 +59,7 @@ def fill(site: SiteCell, replications: int, seed: int, level: float = 0.95) -> P
     for i in range(replications):
         try:
             solution = staged_solution(converse_fresh(cell, generator)[0])
-        except Lost:
+        except SearchFailed:
             continue
         measured, (low, high) = measured_of(solution), solution.interval(level)
         rows[i] = measured.estimate, measured.error, measured.df, low, high

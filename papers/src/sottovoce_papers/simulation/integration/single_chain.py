@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from sottovoce.inference.self_normalised.critical_values import critical_value
 
+from sottovoce.inference.self_normalised.critical_values import critical_value
 from sottovoce_papers.simulation.integration.paper_chains import FINE, LANES, REACH, Floats, PaperSite, below_table
 from sottovoce_papers.simulation.regression.dice import Words, roll, unit
 

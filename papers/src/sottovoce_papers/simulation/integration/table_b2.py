@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce.inference.common.measured import Measured
+from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.integration.paper_weights import combine
 from sottovoce_papers.simulation.integration.paper_chains import PaperSite, Replicated, replicate
 
@@ -87,9 +87,9 @@ def _key(number: float) -> int:
     return round(1e6 * number)
 
 
-def _measured(runs: Replicated, chains: int) -> list[Measured]:
+def _measured(runs: Replicated, chains: int) -> list[SiteEstimate]:
     """Return every replication as an estimate with its error."""
     return [
-        Measured(estimate, error, chains - 1)
+        SiteEstimate(estimate, error, chains - 1)
         for estimate, error in zip(runs.estimates.tolist(), np.sqrt(runs.variances).tolist(), strict=True)
     ]

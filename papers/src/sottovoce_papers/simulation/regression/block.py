@@ -15,11 +15,11 @@ from sottovoce_papers.simulation.regression.walk import OFFSET, Walk, extent, se
 
 
 @njit(cache=True, nogil=True)
-def advance(walk: Walk, law: Law, first: int, last: int, normaliser: bool) -> None:
+def advance(walk: Walk, distribution: Law, first: int, last: int, normaliser: bool) -> None:
     """Take the steps first + 1 .. last, overwriting the state."""
     point, moved, ramp, cross, bounds, words, order = walk
     d = point.shape[0]
-    tau, q, s, scale, truth, face_values, within, alone = law
+    tau, q, s, scale, truth, face_values, within, alone = distribution
     state = (words[0], words[1], words[2], words[3])
     letters = np.uint64(q)
     logit = math.log(tau / (1.0 - tau))

@@ -98,7 +98,7 @@ class Cell:
         reference = min(self.kappa(face) for face in possible) * math.sqrt(self.s / d) if self.private else 1.0
         return 10 * reference / (2 * self.radius * math.sqrt(d) if self.normalised else 1.0)
 
-    def law(self) -> Law:
+    def distribution(self) -> Law:
         """Return what the kernel needs."""
         if not self.private:
             empty = np.zeros(0)

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.client.regression.rows import Rows
-from sottovoce.local.regression.dithered import Online
+from sottovoce.local.regression.dithered import DitheredRun
 from sottovoce.server.regression.design import choose, omega, parse
-from sottovoce.server.regression.dithered.fit import OnlineFit
-from sottovoce.server.regression.dithered.study import OnlineStudy
-from sottovoce.sim.randomness import SeededDice, dice
+from sottovoce.server.regression.dithered.fit import DitheredFit
+from sottovoce.server.regression.dithered.study import DitheredStudy
+from sottovoce.sim.randomness import SeededSource, dice
 from sottovoce_papers.simulation.regression.designs import Design
 
 Floats = npt.NDArray[np.float64]
@@ -30,13 +30,13 @@ class Setting(NamedTuple):
     size_factor: float = 1.0
     known: bool = False
 
-    def study(self) -> OnlineStudy:
+    def study(self) -> DitheredStudy:
         """Return the study, with public guesses that fit the paper's design."""
         p, tau = self.design.p, self.tau
         made = choose(tau, p, self.epsilon) if self.channel == "auto" else parse(self.channel, tau, p, self.epsilon)
         guess = self.density_factor * 2 * tau * (1 - tau)  # logistic errors of scale 1/2
         moments = self.design.second_moments if self.known else np.diag([1.0, *[1 / 3] * p])
-        return OnlineStudy(
+        return DitheredStudy(
             made.channel,
             omega(made.channel)[None],
             np.array([guess]),
@@ -50,7 +50,7 @@ class Setting(NamedTuple):
 def replicate(
     setting: Setting,
     people: Sequence[int],
-    keep: Callable[[OnlineFit], T],
+    keep: Callable[[DitheredFit], T],
     replications: int,
     seed: int,
     threads: int = 2,
@@ -66,8 +66,8 @@ def replicate(
     """
     study = setting.study()
 
-    def once(die: SeededDice) -> list[T]:
-        run, kept, generator = Online(study), [], die.generator()
+    def once(die: SeededSource) -> list[T]:
+        run, kept, generator = DitheredRun(study), [], die.generator()
         for n in people:
             features, response = setting.design.sample(generator, n - run.people, setting.tau)
             run.ask(Rows(np.ascontiguousarray(features), response), die, shuffle=False)
@@ -84,10 +84,10 @@ def sandwich(setting: Setting, draws: int = 400_000, seed: int = 7) -> Floats:
     generator = dice(seed).generator()
     features, response = setting.design.sample(generator, draws, setting.tau)
     still = study.omega * 1e-12  # a gain so small that the point stays at the truth
-    frozen = OnlineStudy(
+    frozen = DitheredStudy(
         study.channel, still, study.density, 1e-9, setting.design.beta[None], study.moments, known=True
     )
-    run = Online(frozen)
+    run = DitheredRun(frozen)
     run.ask(Rows(np.ascontiguousarray(features), response), dice(seed + 1), shuffle=False)
     spread = run.estimate().knowledge.omegas[0]
     inverse = np.linalg.inv(setting.design.hessian(setting.tau))

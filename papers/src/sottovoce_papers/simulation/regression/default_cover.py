@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.core.errors import Refused
-from sottovoce.server.regression.dithered.fit import OnlineFit
+from sottovoce.core.errors import Infeasible
+from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce_papers.simulation.regression.default import Setting, replicate
 
 Floats = npt.NDArray[np.float64]
@@ -41,7 +41,7 @@ def answers(setting: Setting, n: int, replications: int, seed: int) -> Answers:
     beta = setting.design.beta
     contrasts = np.concatenate([np.eye(len(beta)), np.full((1, len(beta)), 1 / math.sqrt(len(beta)))])
 
-    def keep(fit: OnlineFit) -> tuple[Floats, float, float, float]:
+    def keep(fit: DitheredFit) -> tuple[Floats, float, float, float]:
         ends = np.array([_interval(fit, contrast) for contrast in contrasts]) - (contrasts @ beta)[:, None]
         statistic, volume = _ellipsoid(fit, beta)
         return ends, statistic, volume, float(np.linalg.norm(fit.point[0] - beta))
@@ -51,16 +51,16 @@ def answers(setting: Setting, n: int, replications: int, seed: int) -> Answers:
     return Answers(ends[:, :, 0], ends[:, :, 1], statistics, volumes, errors)
 
 
-def _interval(fit: OnlineFit, contrast: Floats) -> tuple[float, float]:
+def _interval(fit: DitheredFit, contrast: Floats) -> tuple[float, float]:
     try:
         return fit.interval(0, contrast, LEVEL)
-    except Refused:
+    except Infeasible:
         return math.nan, math.nan
 
 
-def _ellipsoid(fit: OnlineFit, beta: Floats) -> tuple[float, float]:
+def _ellipsoid(fit: DitheredFit, beta: Floats) -> tuple[float, float]:
     try:
         found = fit.ellipsoid(0, LEVEL)
-    except Refused:
+    except Infeasible:
         return math.nan, math.nan
     return found.statistic(beta) / found.radius2, found.volume

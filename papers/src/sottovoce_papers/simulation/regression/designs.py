@@ -79,5 +79,5 @@ class Design:
 
 def paper(p: int) -> Design:
     """Return the paper's design: independent uniform covariates and logistic errors of scale 1/2."""
-    law = population("logistic").moved(0.0, 0.5)
-    return Design(f"paper-{p}", Covariates((Margin("uniform"),) * p), tuple(alternating(p).tolist()), law)
+    distribution = population("logistic").moved(0.0, 0.5)
+    return Design(f"paper-{p}", Covariates((Margin("uniform"),) * p), tuple(alternating(p).tolist()), distribution)

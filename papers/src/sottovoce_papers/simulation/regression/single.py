@@ -17,11 +17,11 @@ from sottovoce_papers.simulation.regression.walk import OFFSET, Walk, extent, se
 
 
 @njit(cache=True, nogil=True)
-def advance(walk: Walk, law: Law, first: int, last: int, normaliser: bool) -> None:
+def advance(walk: Walk, distribution: Law, first: int, last: int, normaliser: bool) -> None:
     """Take the steps first + 1 .. last, overwriting the state."""
     point, moved, ramp, cross, bounds, words, _ = walk
     d = point.shape[0]
-    tau, q, _, scale, truth, face_values, _, alone = law
+    tau, q, _, scale, truth, face_values, _, alone = distribution
     state = (words[0], words[1], words[2], words[3])
     outside, inside = np.uint64(truth[0] * 2.0**32), np.uint64(truth[1] * 2.0**32)
     choices, letters, faces = np.uint64(d), np.uint64(q), np.uint64(2)

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from numba import njit
 
 from sottovoce.client.regression.rows import Rows
-from sottovoce.local.regression.liu_hu import Plain
+from sottovoce.local.regression.liu_hu import LiuHuRun
 from sottovoce.protocol.regression.cq import cq
 from sottovoce.protocol.regression.open import open_channel
-from sottovoce.server.regression.liu_hu.study import PlainStudy
+from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.regression import face_exponential, laplace
 from sottovoce_papers.simulation.regression.cell import printed
@@ -40,8 +40,8 @@ def through_channel(x: Floats, y: Floats, orders: Sequence[Order], tau: float, e
     cell = printed(tau, p, epsilon)
     channel = cq(tau, p, epsilon, q=cell.q, s=cell.s) if cell.private else open_channel(tau, p)
     d = p + 1
-    study = PlainStudy(channel, np.eye(d)[None], np.zeros((1, d)), STEP, power=POWER, offset=0.0, limit=LIMIT)
-    recursion, die = Plain(study), dice(seed)
+    study = LiuHuStudy(channel, np.eye(d)[None], np.zeros((1, d)), STEP, power=POWER, offset=0.0, limit=LIMIT)
+    recursion, die = LiuHuRun(study), dice(seed)
     for order in orders:
         recursion.ask(Rows(np.ascontiguousarray(x[order]), y[order]), die, shuffle=False)
     return np.asarray(recursion.estimate().point[0])

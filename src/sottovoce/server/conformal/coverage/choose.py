@@ -97,10 +97,12 @@ def survival(kinds: Sequence[Kind], number: Sequence[int], choice: Choice, level
         chance = below(kinds, np.array(choice.orders), levels)[0, 0]
         rank = -(-choice.rank // choice.votes[0])
         return np.asarray(betainc(number[0] - rank + 1, rank, 1 - chance))
-    from sottovoce.server.conformal.coverage.voting import vote_law
+    from sottovoce.server.conformal.coverage.voting import vote_distribution
 
     return np.asarray(
-        vote_law(_voters(kinds, number, choice.orders, choice.votes, levels)).at_most(np.array([choice.rank - 1]))[:, 0]
+        vote_distribution(_voters(kinds, number, choice.orders, choice.votes, levels)).at_most(
+            np.array([choice.rank - 1])
+        )[:, 0]
     )
 
 
@@ -112,7 +114,7 @@ def infinite(kinds: Sequence[Kind], number: Sequence[int], choice: Choice) -> fl
     >>> infinite([Kind(5), Kind(9)], [1, 1], Choice(((6,), (9,)), (1, 1), 2, 0.9, 0.1))
     1.0
     """
-    from sottovoce.server.conformal.coverage.voting import Voters, vote_law
+    from sottovoce.server.conformal.coverage.voting import Voters, vote_distribution
 
     held = np.array(
         [
@@ -123,7 +125,7 @@ def infinite(kinds: Sequence[Kind], number: Sequence[int], choice: Choice) -> fl
     tails = np.ones((len(kinds), 1, held.shape[1] + 2))
     tails[:, 0, 1:-1], tails[:, 0, -1] = held, 0.0
     voters = Voters(tails[:, :, :-1] - tails[:, :, 1:], np.array(choice.votes), np.array(number))
-    return float(vote_law(voters).at_most(np.array([choice.rank - 1]))[0, 0])
+    return float(vote_distribution(voters).at_most(np.array([choice.rank - 1]))[0, 0])
 
 
 def lower_neighbour(kinds: Sequence[Kind], number: Sequence[int], choice: Choice) -> Choice:
@@ -199,7 +201,7 @@ def _rank(
     kinds: Sequence[Kind], number: Sequence[int], orders: tuple[tuple[int, ...], ...], votes: tuple[int, ...], aim: Aim
 ) -> tuple[float, Choice] | None:
     """Return the best rank that keeps the promise, with what it is worth by the rule; None if none does."""
-    from sottovoce.server.conformal.coverage.voting import mean_and_variance, vote_law
+    from sottovoce.server.conformal.coverage.voting import mean_and_variance, vote_distribution
 
     level = 1 - aim.alpha
     near = np.array([level - 1e-4 * aim.alpha, level, level + 1e-4 * aim.alpha])
@@ -212,12 +214,12 @@ def _rank(
     voters = _voters(kinds, number, orders, votes, grid.levels)
     reach = 8 * math.sqrt(float(variance[1])) + 40 * max(votes)
     ranks = np.arange(max(1, int(centre[1] - reach)), min(voters.total, int(centre[1] + reach) + 1) + 1)
-    held = vote_law(voters).at_most(ranks - 1)
+    held = vote_distribution(voters).at_most(ranks - 1)
     means = grid.mean(held)
     if aim.delta is None:
         valid = aim.reached(means)
     else:
-        at = vote_law(_voters(kinds, number, orders, votes, np.array([level]))).at_most(ranks - 1)[0]
+        at = vote_distribution(_voters(kinds, number, orders, votes, np.array([level]))).at_most(ranks - 1)[0]
         valid = at >= 1 - aim.delta - min(equal.ROUNDING, 1e-6 * aim.delta)
     if not valid.any():
         return None

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.server.conformal.coverage.voting import Voters, vote_law
+from sottovoce.server.conformal.coverage.voting import Voters, vote_distribution
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -61,9 +61,9 @@ def covered(asked: Asked, shares: Floats) -> Floats:
     first, above = np.where(held, orders, 1.0), np.where(held, np.array(asked.sizes)[:, None] - orders + 1, 1.0)
     reached = np.where(held[:, None, :], betainc(first[:, None, :], above[:, None, :], shares[:, :, None]), 0.0)
     # at least x values lie below a score if the x-th does
-    law = -np.diff(reached, axis=2, prepend=1.0, append=0.0)
-    voters = Voters(np.maximum(law, 0.0), np.array(asked.votes), np.ones(len(asked.sizes), dtype=np.int64))
-    return np.asarray(vote_law(voters).at_most(np.array([asked.rank - 1]))[:, 0])
+    distribution = -np.diff(reached, axis=2, prepend=1.0, append=0.0)
+    voters = Voters(np.maximum(distribution, 0.0), np.array(asked.votes), np.ones(len(asked.sizes), dtype=np.int64))
+    return np.asarray(vote_distribution(voters).at_most(np.array([asked.rank - 1]))[:, 0])
 
 
 def curve(asked: Asked, shares_at: Callable[[Ints], Floats], count: int) -> tuple[Ints, Floats]:

@@ -54,7 +54,7 @@ def level_grid(level: float, deviation: float, reach: float = NORMAL, corners: S
     """Return the levels for a coverage near ``level`` whose logit has about the standard deviation ``deviation``.
 
     >>> grid = level_grid(0.9, 0.1)
-    >>> survival = (grid.levels <= 0.9).astype(float)  # a step instead of a smooth law: right to the spacing
+    >>> survival = (grid.levels <= 0.9).astype(float)  # a step instead of a smooth distribution: right to the spacing
     >>> abs(float(grid.mean(survival)) - 0.9) < 0.01
     True
     """

@@ -14,9 +14,15 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from sottovoce.core.errors import BadInput, Refused
+from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.protocol.selection.polya import Polya
-from sottovoce.server.conformal.coverage.pooled_law import Floats, PooledCount, binomial_reach, failures, noise_reach
+from sottovoce.server.conformal.coverage.pooled_distribution import (
+    Floats,
+    PooledCount,
+    binomial_reach,
+    failures,
+    noise_reach,
+)
 
 Guarantee = Literal["marginal", "training-conditional"]
 
@@ -37,9 +43,9 @@ class PooledChoice:
 
     ``thresholds[b - 1]`` belongs to the b-th edge: the scan stops there when the count of scores above it exceeds the
     threshold. ``coverage`` is at most the mean coverage, and ``confidence`` at most the chance that the coverage
-    reaches ``1 - alpha``, whatever the law of the scores. ``infinite`` is the share of infinite sets when no score lies
-    above the grid. Locally each question goes to ``asked`` records of a site, and a yes has ``votes``; for a secure sum
-    ``noise`` is what each site adds.
+    reaches ``1 - alpha``, whatever the distribution of the scores. ``infinite`` is the share of infinite sets when no
+    score lies above the grid. Locally each question goes to ``asked`` records of a site, and a yes has ``votes``; for a
+    secure sum ``noise`` is what each site adds.
     """
 
     cells: int
@@ -84,9 +90,10 @@ def promised(
 
     Examples
     --------
-    >>> from sottovoce.server.conformal.coverage.pooled_law import Crowd
+    >>> from sottovoce.server.conformal.coverage.pooled_distribution import RecordGroup
     >>> from sottovoce.server.conformal.coverage.pooled_worst import worst_of_any
-    >>> promise = promised(PooledCount((Crowd(999, 1, 0.0, 1.0),), 0.0, (0,) * 8), worst_of_any, 0.1, "marginal", 0.1)
+    >>> count = PooledCount((RecordGroup(999, 1, 0.0, 1.0),), 0.0, (0,) * 8)
+    >>> promise = promised(count, worst_of_any, 0.1, "marginal", 0.1)
     >>> promise.thresholds[0], promise.coverage >= 0.9
     (101, True)
     """
@@ -145,7 +152,7 @@ def refuse_infinite(promise: Promise, records: int, grown: Callable[[float], Pro
             low, enough = (low, middle) if grown(middle).infinite <= OFTEN else (middle, enough)
         digits = int(10 ** max(0, len(str(math.ceil(records * enough))) - 2))
         needed = f"about {math.ceil(records * enough / digits) * digits:,}"
-    raise Refused(
+    raise Infeasible(
         f"{records:,} records cannot give a finite set at this alpha and budget: noise alone would exceed the "
         f"threshold in {promise.infinite:.0%} of the studies; bring {needed} records, {advice}."
     )

@@ -7,10 +7,10 @@ share records and noise, so the worst law uses that a scan misses only if each s
 
 import math
 
-from sottovoce.core.errors import BadInput, Refused
+from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.protocol.selection.polya import polya
 from sottovoce.server.conformal.coverage.pooled import Guarantee, PooledChoice, grown, promised, refuse_infinite
-from sottovoce.server.conformal.coverage.pooled_law import Crowd, PooledCount, noise_reach
+from sottovoce.server.conformal.coverage.pooled_distribution import PooledCount, RecordGroup, noise_reach
 from sottovoce.server.conformal.coverage.pooled_worst import worst_of_any
 
 DROWNED = 1.5  # times the records that may be missed: noise of so many leaves no finite set
@@ -69,7 +69,7 @@ def choose_aggregate(
     if math.sqrt(noise.variance) > DROWNED * alpha * total:
         needed = math.ceil(math.sqrt(noise.variance * bins) / alpha)
         digits = int(10 ** max(0, len(str(needed)) - 2))
-        raise Refused(
+        raise Infeasible(
             f"{total:,} records cannot give a finite set at this alpha and budget: noise would drown the few that may "
             f"be missed; bring about {math.ceil(needed / digits) * digits:,} records, or a larger budget."
         )
@@ -78,7 +78,7 @@ def choose_aggregate(
             f"epsilon {epsilon!r} adds too much noise to {bins} cells for its law to be computed; give a larger "
             "budget, fewer bins, or choose mechanism 'sparse-vector'."
         )
-    count = PooledCount((Crowd(total, 1, 0.0, 1.0),), float(noise.ratio), tuple(range(bins, 0, -1)))
+    count = PooledCount((RecordGroup(total, 1, 0.0, 1.0),), float(noise.ratio), tuple(range(bins, 0, -1)))
     promise = promised(count, worst_of_any, alpha, guarantee, delta)
     refuse_infinite(
         promise,

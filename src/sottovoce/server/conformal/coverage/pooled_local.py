@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.core.errors import BadInput, Refused
+from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.protocol.randomised_response import binary, rate_of
 from sottovoce.server.conformal.coverage.pooled import Guarantee, PooledChoice, grown, promised, refuse_infinite
-from sottovoce.server.conformal.coverage.pooled_law import Crowd, Floats, PooledCount
+from sottovoce.server.conformal.coverage.pooled_distribution import Floats, PooledCount, RecordGroup
 from sottovoce.server.conformal.coverage.pooled_worst import worst_of_independent
 
 MOST_VOTES = 32
@@ -64,19 +64,19 @@ def choose_local(
         )
     asked = tuple(size // bins for size in sizes)
     if not any(asked):
-        raise Refused(
+        raise Infeasible(
             f"no site has {bins} records, one for each of {bins} questions: none would answer; "
             f"ask fewer questions, or bring at least {bins} records to a site."
         )
     channels = {epsilon: binary(epsilon) for epsilon in epsilons}
-    lows = np.array([channels[epsilon].law[0, 1] for epsilon in epsilons])
+    lows = np.array([channels[epsilon].distribution[0, 1] for epsilon in epsilons])
     rates = np.array([rate_of(channels[epsilon]) for epsilon in epsilons])
     votes = _votes(np.array(asked), lows + rates * alpha, rates)
     crowds: dict[tuple[int, float, float], int] = {}
     for number, vote, low, rate in zip(asked, votes, lows.tolist(), rates.tolist(), strict=True):
         if number and vote:
             crowds[vote, low, rate] = crowds.get((vote, low, rate), 0) + number
-    count = PooledCount(tuple(Crowd(n, v, low, rate) for (v, low, rate), n in crowds.items()), 0.0, (0,))
+    count = PooledCount(tuple(RecordGroup(n, v, low, rate) for (v, low, rate), n in crowds.items()), 0.0, (0,))
 
     def worst(failure: Floats, levels: Floats) -> float:
         return worst_of_independent(failure[0], levels, bins)

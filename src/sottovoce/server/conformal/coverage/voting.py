@@ -57,11 +57,11 @@ def mean_and_variance(voters: Voters) -> tuple[Floats, Floats]:
     return (voters.number * votes) @ mean, (voters.number * votes**2) @ variance
 
 
-def vote_law(voters: Voters) -> VoteLaw:
+def vote_distribution(voters: Voters) -> VoteLaw:
     """Return the law of the votes below each level.
 
     >>> coins = Voters(np.array([[[0.5, 0.5]]]), np.array([1]), np.array([4]))
-    >>> vote_law(coins).mass.round(4).tolist()
+    >>> vote_distribution(coins).mass.round(4).tolist()
     [[0.0625, 0.25, 0.375, 0.25, 0.0625]]
     """
     mean, variance = mean_and_variance(voters)

@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce.server.quantile.asking import Ask, Counts, Crowd, Talker
+from sottovoce.server.quantile.asking import Ask, Counts, QueryAllocator, SiteProfile
 from sottovoce.server.quantile.pilot import MASS, ROUGH
 from sottovoce.server.quantile.search import find
-from sottovoce.server.quantile.working_model import Guide
+from sottovoce.server.quantile.working_model import WorkingModel
 
 PEAK = 0.399  # density of the standard normal law at its median: the papers' steps presume it
 
 
-class Footing(NamedTuple):
+class Initialisation(NamedTuple):
     """A point near the quantile, and the density there."""
 
     point: float
@@ -26,17 +26,17 @@ class Footing(NamedTuple):
         return PEAK / self.density
 
 
-def find_footing(
-    crowd: Crowd,
+def find_initialisation(
+    crowd: SiteProfile,
     tau: float,
     bounds: tuple[float, float] | None = None,
     scale: float | None = None,
     most: float = math.inf,
-) -> Generator[Ask, Counts, Footing]:
+) -> Generator[Ask, Counts, Initialisation]:
     """Search for location and scale, then ask five rough pilots, together at ``most`` this part of the records."""
-    talker, tail = Talker(crowd), min(tau, 1 - tau)
+    talker, tail = QueryAllocator(crowd), min(tau, 1 - tau)
     found = yield from find(talker, bounds, scale, tau=tau)
-    guide = Guide(found.centre, found.scale, tau)
+    guide = WorkingModel(found.centre, found.scale, tau)
     for heard in found.heard:
         guide.hear(heard)
     levels = np.array([tau - MASS * tail, tau, tau + MASS * tail])
@@ -45,4 +45,4 @@ def find_footing(
         heard = yield from talker.ask(guide.quantiles(levels), np.full(3, part))
         guide.hear(heard)
     low, point, high = (float(value) for value in guide.quantiles(levels))
-    return Footing(point, 2 * MASS * tail / (high - low))
+    return Initialisation(point, 2 * MASS * tail / (high - low))

@@ -8,17 +8,17 @@ The regressor is the query that each record answered: round averages would hold 
 
 import numpy as np
 
-from sottovoce.core.errors import Refused
+from sottovoce.core.errors import Infeasible
 from sottovoce.inference.quantile import fieller
 from sottovoce.inference.quantile.fieller import Line
 from sottovoce.server.quantile.estimate import Estimate
-from sottovoce.server.quantile.recursion.study import SgdStudy
-from sottovoce.server.quantile.recursion.walk import SgdState, reports
+from sottovoce.server.quantile.recursion.study import WalkStudy
+from sottovoce.server.quantile.recursion.walk import WalkState, reports
 
 FEW = 10.0  # a site with fewer reports borrows the average slope of the others
 
 
-def line(study: SgdStudy, state: SgdState) -> Line:
+def line(study: WalkStudy, state: WalkState) -> Line:
     """Return the weighted sum of the sites' regression lines, less its target 1 - tau.
 
     Parameters
@@ -31,14 +31,14 @@ def line(study: SgdStudy, state: SgdState) -> Line:
     plan = study.plan
     n, totals, squares, products, ones = state.sums.T
     if n.min() < 1:
-        raise Refused(
+        raise Infeasible(
             f"site {int(np.argmin(n))} has no report after the first {study.burnt} rounds; "
             "use a finer schedule, more records, or leave the site out."
         )
     spreads = squares - totals**2 / n
     fit = (n >= FEW) & (spreads > 0)
     if not fit.any():
-        raise Refused(f"no site has {FEW:.0f} reports at different queries; use more records or a finer schedule.")
+        raise Infeasible(f"no site has {FEW:.0f} reports at different queries; use more records or a finer schedule.")
     covered = float(plan.shares[fit].sum())
     means = totals / n
     rate = (ones + 1) / (n + 2)
@@ -58,13 +58,13 @@ def line(study: SgdStudy, state: SgdState) -> Line:
     return Line(state.origin, height, slope, middle, floor, spread)
 
 
-def estimate(study: SgdStudy, state: SgdState, level: float = 0.95) -> Estimate:
+def estimate(study: WalkStudy, state: WalkState, level: float = 0.95) -> Estimate:
     """Return the root with its interval (`local.quantile.compiled_walk.run` has an example)."""
     fitted = line(study, state)
     low, high = fieller.interval(fitted, level)
     return Estimate(fieller.crossing(fitted), low, high, level, reports(study, state))
 
 
-def p_value(study: SgdStudy, state: SgdState, value: float, alternative: str = "two-sided") -> float:
+def p_value(study: WalkStudy, state: WalkState, value: float, alternative: str = "two-sided") -> float:
     """Return the p-value of a supposed quantile, by the test that the interval inverts."""
     return fieller.p_value(line(study, state), value, alternative)

@@ -16,7 +16,7 @@ from numba import njit
 FIRST_REFRESH = 32
 
 
-class Pace(NamedTuple):
+class StepSize(NamedTuple):
     """A step rule: ``scale / (m^power + offset) / slope``, shared by the iterations of a round or for each of them."""
 
     scale: float
@@ -27,30 +27,32 @@ class Pace(NamedTuple):
     refreshes: bool
 
 
-def decay(rates: npt.ArrayLike, unit: float = 1.0, constant: float = 20.0) -> Pace:
+def decay(rates: npt.ArrayLike, unit: float = 1.0, constant: float = 20.0) -> StepSize:
     """Return the paper's rule for sites with some response rates.
 
     Examples
     --------
-    >>> round(stride(decay([0.25, 0.75]), 1, 2, 1.0), 4)
+    >>> round(step_length(decay([0.25, 0.75]), 1, 2, 1.0), 4)
     0.0495
     """
-    return Pace(constant * float(np.mean(np.asarray(rates, dtype=np.float64))) * unit, 0.51, 100.0, 1.0, True, False)
+    return StepSize(
+        constant * float(np.mean(np.asarray(rates, dtype=np.float64))) * unit, 0.51, 100.0, 1.0, True, False
+    )
 
 
-def constant(iterations: int, slope: float, kappa: float = 0.5) -> Pace:
+def constant(iterations: int, slope: float, kappa: float = 0.5) -> StepSize:
     """Return the constant rule for a horizon and a first guess of the density at the quantile.
 
     Examples
     --------
-    >>> stride(constant(10_000, slope=0.5), 7, 5, 0.5)
+    >>> step_length(constant(10_000, slope=0.5), 7, 5, 0.5)
     0.01
     """
-    return Pace(kappa / math.sqrt(iterations), 0.0, 0.0, slope, False, True)
+    return StepSize(kappa / math.sqrt(iterations), 0.0, 0.0, slope, False, True)
 
 
 @njit(cache=True)
-def stride(pace: Pace, number: int, elapsed: int, slope: float) -> float:
+def step_length(pace: StepSize, number: int, elapsed: int, slope: float) -> float:
     """Return the step of one iteration in round ``number`` (from 1), which takes ``elapsed`` iterations."""
     # math.pow is one function compiled and not; ** would differ in the last digit for integers of numpy and of Python
     fall = math.pow(number, pace.power) + pace.offset if pace.power > 0 else 1.0
@@ -59,6 +61,6 @@ def stride(pace: Pace, number: int, elapsed: int, slope: float) -> float:
 
 
 @njit(cache=True)
-def refresh_due(pace: Pace, number: int) -> bool:
+def refresh_due(pace: StepSize, number: int) -> bool:
     """Tell whether the slope is learnt anew after round ``number``: at 32, 64, 128, ..."""
     return pace.refreshes and number >= FIRST_REFRESH and number & (number - 1) == 0

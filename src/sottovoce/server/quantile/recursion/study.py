@@ -11,7 +11,7 @@ from sottovoce.core.errors import BadInput
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.walk import moves
 from sottovoce.server.quantile.asking import spread_offsets
-from sottovoce.server.quantile.recursion.step_size import Pace
+from sottovoce.server.quantile.recursion.step_size import StepSize
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -31,7 +31,7 @@ class Plan(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SgdStudy:
+class WalkStudy:
     """Local stochastic gradient descent over sites.
 
     ``sizes`` are the records each site can spend; the horizon is the largest. A smaller site answers the same fraction
@@ -47,7 +47,7 @@ class SgdStudy:
     sizes: Counts
     elapsed: Counts
     start: float
-    pace: Pace
+    pace: StepSize
     mixing: Floats | None = None
     participation: float = 1.0
     burn: float = 0.05

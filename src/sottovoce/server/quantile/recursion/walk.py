@@ -20,15 +20,15 @@ from sottovoce.inference.self_normalised import memory as self_normalised
 from sottovoce.protocol.messages import Query
 from sottovoce.protocol.walk import walk
 from sottovoce.server.quantile.estimate import Estimate
-from sottovoce.server.quantile.recursion.step_size import refresh_due, stride
-from sottovoce.server.quantile.recursion.study import Counts, Floats, SgdStudy
+from sottovoce.server.quantile.recursion.step_size import refresh_due, step_length
+from sottovoce.server.quantile.recursion.study import Counts, Floats, WalkStudy
 
 Present = npt.NDArray[np.bool_]
 Letters = npt.NDArray[np.uint8]
 COLUMNS = 5  # of a site's sums: reports, queries, squared queries, queries of the ones, ones
 
 
-class SgdState(NamedTuple):
+class WalkState(NamedTuple):
     """Where a study stands: ``sums`` holds a site's regression of letters on queries, centred at ``origin``."""
 
     round: int
@@ -41,14 +41,14 @@ class SgdState(NamedTuple):
     slope: float
 
 
-def init(study: SgdStudy) -> SgdState:
+def init(study: WalkStudy) -> WalkState:
     """Return the state before the first round."""
     n = len(study.channels)
     points, clock, sums = np.full(n, study.start), np.zeros(n, dtype=np.int64), np.zeros((n, COLUMNS))
-    return SgdState(0, 0, points, clock, self_normalised.init(), sums, study.start, study.pace.slope)
+    return WalkState(0, 0, points, clock, self_normalised.init(), sums, study.start, study.pace.slope)
 
 
-def query(study: SgdStudy, state: SgdState, present: Present | None = None) -> list[Query]:
+def query(study: WalkStudy, state: WalkState, present: Present | None = None) -> list[Query]:
     """Return what each site is asked in the next round; a site that is absent or has run out is asked for nothing.
 
     Parameters
@@ -66,12 +66,12 @@ def query(study: SgdStudy, state: SgdState, present: Present | None = None) -> l
     >>> from sottovoce.server.quantile.recursion.step_size import decay
     >>> from sottovoce.server.quantile.recursion.schedule import elapsed
     >>> half, sizes = np.full(2, 0.5), np.array([100, 50])
-    >>> study = SgdStudy(half, half, (binary(1.0),) * 2, sizes, elapsed([4], 100), 7.0, decay([0.5]))
+    >>> study = WalkStudy(half, half, (binary(1.0),) * 2, sizes, elapsed([4], 100), 7.0, decay([0.5]))
     >>> [(asked.points, asked.counts) for asked in query(study, init(study))]
     [((7.0,), (4,)), ((7.0,), (2,))]
     """
     plan, lasts = study.plan, int(study.elapsed[state.round])
-    step = stride(study.pace, state.round + 1, lasts, state.slope)
+    step = step_length(study.pace, state.round + 1, lasts, state.slope)
     queries = []
     for k in range(len(study.channels)):
         turns = lasts if present is None or present[k] else 0
@@ -83,8 +83,8 @@ def query(study: SgdStudy, state: SgdState, present: Present | None = None) -> l
 
 
 def step(
-    study: SgdStudy, state: SgdState, letters: Sequence[Letters | bytes], present: Present | None = None
-) -> SgdState:
+    study: WalkStudy, state: WalkState, letters: Sequence[Letters | bytes], present: Present | None = None
+) -> WalkState:
     """Return the state after one round's letters, one sequence a site.
 
     Parameters
@@ -121,12 +121,12 @@ def step(
         slope = learnt(sums, plan.shares, plan.rates, slope)
     if number == study.burnt:
         sums, origin = np.zeros_like(sums), average
-    return SgdState(
+    return WalkState(
         number, state.iteration + lasts, points, state.clock + lasts * here, memory, sums, float(origin), float(slope)
     )
 
 
-def estimate(study: SgdStudy, state: SgdState, level: float = 0.95, own: bool = True) -> Estimate:
+def estimate(study: WalkStudy, state: WalkState, level: float = 0.95, own: bool = True) -> Estimate:
     """Return the averaged point with the self-normalised interval (Algorithm 2).
 
     The critical value is that of the schedule's own clock, or (``own=False``, as printed) that of equal rounds.
@@ -135,13 +135,13 @@ def estimate(study: SgdStudy, state: SgdState, level: float = 0.95, own: bool = 
     return Estimate(float(self_normalised.average(state.memory)), float(low), float(high), level, reports(study, state))
 
 
-def own_clock(study: SgdStudy, state: SgdState) -> Floats | None:
+def own_clock(study: WalkStudy, state: WalkState) -> Floats | None:
     """Return the rounds' lengths so far, or None if they are equal."""
     lasts = study.elapsed[: max(state.round, 1)]
     return None if lasts.strides == (0,) or int(lasts.min()) == int(lasts.max()) else lasts.astype(np.float64)
 
 
-def reports(study: SgdStudy, state: SgdState) -> int:
+def reports(study: WalkStudy, state: WalkState) -> int:
     """Return how many records have answered."""
     plan = study.plan
     return int(np.minimum(np.floor(state.clock * plan.ratios + plan.offsets), plan.sizes).sum())

@@ -97,11 +97,11 @@ def _slopes_alone(channel: BoxChannel, faces: Floats, odds: Floats, radius: floa
 
 def _dense(channel: Channel, slopes: Iterable[int], odds: Floats, known: Covariates) -> Floats:
     places, heard = len(channel.vertices) // 2, list(slopes)
-    law, table = channel.law, channel.table
+    distribution, table = channel.distribution, channel.table
     moments = _moments(known)
     found = np.zeros((known.p + 1, known.p + 1))
     for j in heard:
-        letters = np.outer(odds, chances(places, *moments[j - 1])).ravel() @ law
+        letters = np.outer(odds, chances(places, *moments[j - 1])).ravel() @ distribution
         found[j, j] = letters @ table[:, 1] ** 2
         found[0, j] = found[j, 0] = letters @ (table[:, 0] * table[:, 1])
         found[0, 0] += float(letters @ table[:, 0] ** 2) / len(heard)

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from sottovoce.core.errors import BadInput, Refused
+from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.region import Ellipsoid, normal_ellipsoid
 from sottovoce.server.regression.dithered.gain import gain
 from sottovoce.server.regression.dithered.knowledge import Knowledge, coefficients_size
 from sottovoce.server.regression.dithered.root import FAR_OFF, Root, find_root, square_about
 from sottovoce.server.regression.dithered.state import State, know
-from sottovoce.server.regression.dithered.study import OnlineStudy
+from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.dithered.sums import FAR, GRADIENT, NEAR, POINT, TIGHT
 
 Floats = npt.NDArray[np.float64]
@@ -35,10 +35,10 @@ VAGUE = 0.07  # relative variance of a standard error, by the moments as the bit
 
 
 @dataclass(frozen=True, eq=False)
-class OnlineFit:
+class DitheredFit:
     """Estimate and intervals after some people."""
 
-    study: OnlineStudy
+    study: DitheredStudy
     state: State
 
     @property
@@ -139,7 +139,7 @@ class OnlineFit:
         room = 1 - z**2 * self.knowledge.doubt(index, contrast)
         if room < LEAST_ROOM:
             needed = _rounded_up(1.2 * self.people * (1 - room) / (1 - LEAST_ROOM))
-            raise Refused(
+            raise Infeasible(
                 f"an interval at level {level:g} needs about {needed:,} people, and {self.people:,} were asked; "
                 "ask more people, or for a lower level."
             )
@@ -155,7 +155,7 @@ class OnlineFit:
         doubt = float(self.knowledge.doubts(index, axes).max())
         room = 1 - float(ndtri((1 + level) / 2)) ** 2 * doubt
         if room < LEAST_ROOM:
-            raise Refused(
+            raise Infeasible(
                 f"an ellipsoid at level {level:g} needs more than the {self.people:,} people asked; "
                 "ask more people, or for a lower level."
             )
@@ -163,13 +163,13 @@ class OnlineFit:
 
     def _check_ready(self, needed: int) -> None:
         if needed > self.people:
-            raise Refused(
+            raise Infeasible(
                 f"{self.people:,} people tell too little for an interval, which needs about {needed:,}; "
                 "ask more people, or allow a larger epsilon."
             )
 
 
-def _worth(study: OnlineStudy, level: int) -> Floats:
+def _worth(study: DitheredStudy, level: int) -> Floats:
     """Return the people whom the public guess is worth, along each direction."""
     return gain(study.density[level] * study.moments, study.omega[level], study.size)[2]
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from sottovoce.server.quantile.asking import Ask, Counts, Crowd, Talker
+from sottovoce.server.quantile.asking import Ask, Counts, QueryAllocator, SiteProfile
 from sottovoce.server.quantile.search import Found, find
 
 Floats = npt.NDArray[np.float64]
@@ -36,7 +36,7 @@ class Guess(NamedTuple):
 def search(rate: float, tau: float = 0.5) -> Generator[Ask, Counts, Found]:
     """Return the search; ``rate`` is the response rate of one bit, ``tau`` says on which side of an atom to look."""
     people = np.array([math.ceil(SEARCH / rate**2)])
-    talker = Talker(Crowd(np.array([1.0]), np.array([rate]), people))
+    talker = QueryAllocator(SiteProfile(np.array([1.0]), np.array([rate]), people))
     return find(talker, None, None, care=CARE, rough=False, tau=tau)
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sottovoce.server.regression.dithered.gain import bend_guess
 from sottovoce.server.regression.dithered.moments import Moments, certain, learn_moments, whitened, whitener
 from sottovoce.server.regression.dithered.slope import Dithers, Slope, learn_slope
-from sottovoce.server.regression.dithered.study import OnlineStudy
+from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.dithered.sums import FAR, PRODUCT, TIGHT, Sums, no_sums
 from sottovoce.server.regression.shrinkage import spread_about
 
@@ -93,7 +93,7 @@ def total(stretches: Sequence[Stretch], levels: int, d: int, since: float = -1.0
     return sums
 
 
-def learn_all(study: OnlineStudy, stretches: Sequence[Stretch]) -> Knowledge:
+def learn_all(study: DitheredStudy, stretches: Sequence[Stretch]) -> Knowledge:
     """Return what the stretches tell."""
     levels, d = study.levels, study.d
     people = stretches[-1].last if stretches else 0
@@ -117,7 +117,7 @@ def learn_all(study: OnlineStudy, stretches: Sequence[Stretch]) -> Knowledge:
     return Knowledge(moments, omegas, slopes, dithers, window, whole)
 
 
-def coefficients_size(study: OnlineStudy, knowledge: Knowledge, level: int) -> float:
+def coefficients_size(study: DitheredStudy, knowledge: Knowledge, level: int) -> float:
     """Return the length of the coefficients about the start: the guess, corrected by what is known of the root.
 
     Less than half of the guessed square is believed in: too large a guess would let noise through while little is

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.server.regression.dithered.knowledge import Knowledge
-from sottovoce.server.regression.dithered.study import OnlineStudy
+from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.dithered.sums import GRADIENT, LOOKED, POINT, SPREAD, TIGHT, Sums
 
 Floats = npt.NDArray[np.float64]
@@ -39,7 +39,7 @@ def square_about(sums: Sums, level: int, place: Floats, knowledge: Knowledge) ->
     return max(0.5 * float(np.trace(knowledge.moments.matrix @ about)), 0.0)
 
 
-def find_root(study: OnlineStudy, knowledge: Knowledge, level: int) -> Root:
+def find_root(study: DitheredStudy, knowledge: Knowledge, level: int) -> Root:
     """Return the root of the regression, the curvature that the dithers saw taken out."""
     sums, slope, omega = knowledge.window, knowledge.slopes[level], knowledge.omegas[level]
     n = max(float(sums.counts[TIGHT]), 1.0)

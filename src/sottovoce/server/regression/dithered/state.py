@@ -13,7 +13,7 @@ from sottovoce.server.regression.dithered.gain import gain, pace, reach, shares
 from sottovoce.server.regression.dithered.knowledge import Knowledge, Stretch, coefficients_size, learn_all
 from sottovoce.server.regression.dithered.moments import whitener
 from sottovoce.server.regression.dithered.step import Orders
-from sottovoce.server.regression.dithered.study import OnlineStudy
+from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.dithered.sums import Sums, no_sums
 
 Floats = npt.NDArray[np.float64]
@@ -32,13 +32,13 @@ class State(NamedTuple):
     behind: tuple[Stretch, ...]
 
 
-def init(study: OnlineStudy) -> State:
+def init(study: DitheredStudy) -> State:
     """Return the state before the first person."""
     points = np.stack([study.start, study.start]).astype(np.float64)
     return State(0, points, orders_after(study, 0, learn_all(study, ())), no_sums(study.levels, study.d), 0, FIRST, ())
 
 
-def look(study: OnlineStudy, state: State) -> State:
+def look(study: DitheredStudy, state: State) -> State:
     """Close the stretch under way and give the orders for the next."""
     behind = (*state.behind, under_way(state))
     orders = orders_after(study, state.people, learn_all(study, behind))
@@ -51,12 +51,12 @@ def under_way(state: State) -> Stretch:
     return Stretch(state.begun, state.people, state.sums, state.orders.directions, state.orders.sizes)
 
 
-def know(study: OnlineStudy, state: State) -> Knowledge:
+def know(study: DitheredStudy, state: State) -> Knowledge:
     """Return what all people so far tell."""
     return learn_all(study, (*state.behind, under_way(state)))
 
 
-def orders_after(study: OnlineStudy, people: int, knowledge: Knowledge) -> Orders:
+def orders_after(study: DitheredStudy, people: int, knowledge: Knowledge) -> Orders:
     """Return how the next people are asked, and what their gradients do."""
     levels, d = study.levels, study.d
     gains, needs = np.zeros((2, levels, d, d)), np.zeros((levels, d + 1))

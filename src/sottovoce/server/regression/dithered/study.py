@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class OnlineStudy:
+class DitheredStudy:
     """The channel, its predicted noise, and guesses; wrong guesses cost people, not validity.
 
     ``moments`` is E x x' with x = (1, z), a guess that people are asked to correct unless it is ``known``.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.regression.tree import Tree
-from sottovoce.server.regression.liu_hu.study import PlainStudy
+from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 
 Whole = npt.NDArray[np.int64]
 ENDLESS = 1 << 62
@@ -59,13 +59,13 @@ class Chains(NamedTuple):
         return found
 
 
-def chains_of(study: PlainStudy, people: int | None = None) -> Chains:
+def chains_of(study: LiuHuStudy, people: int | None = None) -> Chains:
     """Return the chains of a study; a tree has to know how many people there will be.
 
     Examples
     --------
     >>> from sottovoce.protocol.regression.open import open_channel
-    >>> study = PlainStudy(open_channel(0.5, 1), np.eye(2)[None], np.zeros((1, 2)), 1.0, inference="higrad", tree=(2,))
+    >>> study = LiuHuStudy(open_channel(0.5, 1), np.eye(2)[None], np.zeros((1, 2)), 1.0, inference="higrad", tree=(2,))
     >>> [stretch[:4] for stretch in chains_of(study, 9).stretches]
     [(0, 3, 0, 1), (3, 9, 1, 2)]
     """

@@ -8,12 +8,12 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.core.errors import BadInput, Refused
+from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression import groups, higrad, vector_normalised
 from sottovoce.inference.regression.region import Ellipsoid, confident, vector
 from sottovoce.server.regression.liu_hu.chains import Chains
 from sottovoce.server.regression.liu_hu.step import State
-from sottovoce.server.regression.liu_hu.study import PlainStudy
+from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 from sottovoce.server.regression.liu_hu.warnings import warnings
 
 Floats = npt.NDArray[np.float64]
@@ -21,10 +21,10 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, eq=False)
-class PlainFit:
+class LiuHuFit:
     """Estimate and intervals after some people, in internal units."""
 
-    study: PlainStudy
+    study: LiuHuStudy
     chains: Chains
     state: State
 
@@ -81,7 +81,7 @@ class PlainFit:
         counts = self.chains.counts(self.people)
         need = 2 if self.state.memories else len(counts)
         if self.people < need or counts.min() < 1:
-            raise Refused(
+            raise Infeasible(
                 f"{self.study.inference} intervals need at least {need} people, one for each average, "
                 f"but {self.people} were asked: ask more."
             )
@@ -96,4 +96,4 @@ def _heard(ask: Callable[[], Found]) -> Found:
     try:
         return ask()
     except BadInput as why:
-        raise Refused(str(why)) from None
+        raise Infeasible(str(why)) from None

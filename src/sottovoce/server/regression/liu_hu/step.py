@@ -8,9 +8,9 @@ from numba import njit
 
 from sottovoce.inference.regression import vector_normalised
 from sottovoce.inference.regression.vector_normalised import Memory
-from sottovoce.server.regression.decode import choose, hear
+from sottovoce.server.regression.decode import choose, decode
 from sottovoce.server.regression.liu_hu.chains import Chains
-from sottovoce.server.regression.liu_hu.study import PlainStudy
+from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -35,7 +35,7 @@ class Query(NamedTuple):
     step: float
 
 
-def init(study: PlainStudy, chains: Chains) -> State:
+def init(study: LiuHuStudy, chains: Chains) -> State:
     """Return the state before the first person."""
     points = np.repeat(study.start[None].astype(np.float64), len(chains.parents), axis=0)
     count = study.levels if study.inference == "self-normalised" else 0
@@ -43,7 +43,7 @@ def init(study: PlainStudy, chains: Chains) -> State:
     return State(0, points, np.zeros_like(points), memories)
 
 
-def query(study: PlainStudy, chains: Chains, state: State, word: np.uint64) -> Query:
+def query(study: LiuHuStudy, chains: Chains, state: State, word: np.uint64) -> Query:
     """Return what the next person is asked, given their public word."""
     chain, times = chains.deal(state.people, 1)
     chosen = np.zeros(max(study.channel.p, 1), dtype=np.int64)
@@ -54,14 +54,14 @@ def query(study: PlainStudy, chains: Chains, state: State, word: np.uint64) -> Q
     return Query(at, point.copy(), int(block), chosen, float(study.steps(times)[0]))
 
 
-def step(study: PlainStudy, chains: Chains, state: State, asked: Query, report: int | Floats) -> State:
+def step(study: LiuHuStudy, chains: Chains, state: State, asked: Query, report: int | Floats) -> State:
     """Return the state after a report: a letter or, without a channel, the exact score (levels, d)."""
     index, values = np.arange(study.d), np.zeros((study.levels, study.d))
     if isinstance(report, np.ndarray):
         found, values = study.d, report
     else:
         tables = study.tables
-        found = hear(
+        found = decode(
             tables.plan, tables.score, tables.read, tables.matrix, tables.radius,
             asked.block, asked.chosen, report, index, values,
         )  # fmt: skip

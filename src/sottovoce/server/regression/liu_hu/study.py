@@ -18,7 +18,7 @@ METHODS = ("self-normalised", "groups", "higrad")
 
 
 @dataclass(frozen=True, eq=False)
-class PlainStudy:
+class LiuHuStudy:
     """Projected stochastic gradient descent with steps ``scale / (i^power + offset)``, averaged (Polyak-Ruppert).
 
     ``omega``, ``noise`` and ``moments`` only serve to say where the intervals are known to cover too little.

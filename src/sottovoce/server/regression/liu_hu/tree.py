@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.inference.regression.tree import Tree
-from sottovoce.server.regression.liu_hu.study import PlainStudy
+from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 
 Floats = npt.NDArray[np.float64]
 CELLS = 300  # of a segment
 
 
-def inflation(study: PlainStudy, tree: Tree, slope: float) -> float:
+def inflation(study: LiuHuStudy, tree: Tree, slope: float) -> float:
     """Return the variance of the leaves' mean relative to what the tree's interval expects of it.
 
     Parameters
@@ -36,7 +36,7 @@ def inflation(study: PlainStudy, tree: Tree, slope: float) -> float:
     Examples
     --------
     >>> from sottovoce.protocol.regression.open import open_channel
-    >>> study = PlainStudy(open_channel(0.5, 0), np.ones((1, 1, 1)), np.zeros((1, 1)), 2.5)
+    >>> study = LiuHuStudy(open_channel(0.5, 0), np.ones((1, 1, 1)), np.zeros((1, 1)), 2.5)
     >>> [round(inflation(study, Tree((4, 4), n), 0.2), 1) for n in (10**5, 10**6, 10**8)]
     [2.0, 1.2, 1.0]
     """
@@ -47,7 +47,7 @@ def inflation(study: PlainStudy, tree: Tree, slope: float) -> float:
     return float(leaves.mean()) / (told * tree.multiplier)
 
 
-def _variances(study: PlainStudy, tree: Tree, slope: float) -> Floats:
+def _variances(study: LiuHuStudy, tree: Tree, slope: float) -> Floats:
     """Return V_l of each level, for noise of variance 1."""
     found = np.zeros(len(tree.weights))
     after = 0.0  # what a unit of the point at the end of a cell still moves of the leaf

@@ -22,7 +22,7 @@ from sottovoce.inference.regression.undercoverage import (
     self_normalised_coverage,
 )
 from sottovoce.server.regression.liu_hu.chains import Chains
-from sottovoce.server.regression.liu_hu.study import PlainStudy
+from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 from sottovoce.server.regression.liu_hu.tree import inflation
 
 Floats = npt.NDArray[np.float64]
@@ -30,7 +30,7 @@ LEVEL = 0.95
 NEAR, FAR = 0.3, 5.0  # standard errors: up to the one every method covers 93.9 %, beyond the other none covers
 
 
-def warnings(study: PlainStudy, chains: Chains, people: int) -> tuple[str, ...]:
+def warnings(study: LiuHuStudy, chains: Chains, people: int) -> tuple[str, ...]:
     """Return a sentence for each level at which intervals are expected to cover too little."""
     found = []
     for index, tau in enumerate(study.channel.taus):
@@ -57,7 +57,7 @@ def warnings(study: PlainStudy, chains: Chains, people: int) -> tuple[str, ...]:
     return tuple(found)
 
 
-def curvature_ratio(study: PlainStudy, chains: Chains, people: int, index: int) -> float:
+def curvature_ratio(study: LiuHuStudy, chains: Chains, people: int, index: int) -> float:
     """Return the bias that curvature gives the intercept, in standard errors."""
     omega, tau = study.omega[index], study.channel.taus[index]
     step = sum(w * average_step(study.scale, a, b, study.power, study.offset) for w, a, b in _spans(chains, people))
@@ -65,7 +65,7 @@ def curvature_ratio(study: PlainStudy, chains: Chains, people: int, index: int) 
     return expected_bias_ratio(tau, float(np.trace(omega)), float(omega[0, 0]), step, people, bend)
 
 
-def start_ratios(study: PlainStudy, chains: Chains, people: int, index: int) -> Floats:
+def start_ratios(study: LiuHuStudy, chains: Chains, people: int, index: int) -> Floats:
     """Return the bias that the start leaves in each coefficient, in standard errors."""
     slopes, omega = _slopes(study, index), study.omega[index]
     held = np.array([sum(w * _held(study, h, a, b) for w, a, b in _spans(chains, people)) for h in slopes])
@@ -73,7 +73,7 @@ def start_ratios(study: PlainStudy, chains: Chains, people: int, index: int) -> 
     return np.asarray(held * distance * slopes / np.sqrt(np.diag(omega) / people))
 
 
-def tree_coverage(study: PlainStudy, chains: Chains, index: int) -> float:
+def tree_coverage(study: LiuHuStudy, chains: Chains, index: int) -> float:
     """Return the coverage of a tree's intervals along the coefficient whose segments are most alike."""
     if chains.tree is None:
         return LEVEL
@@ -84,14 +84,14 @@ def tree_coverage(study: PlainStudy, chains: Chains, index: int) -> float:
     return 1 - 2 * float(stdtr(freedom, -reach))
 
 
-def _slopes(study: PlainStudy, index: int) -> Floats:
+def _slopes(study: LiuHuStudy, index: int) -> Floats:
     """Return a guess of the slope of the mean score along each coefficient, from a logistic law's density."""
     tau = study.channel.taus[index]
     moments = np.array([1.0] + [1 / 3] * study.channel.p) if study.moments is None else np.diag(study.moments)
     return np.asarray(tau * (1 - tau) / study.noise * moments)
 
 
-def _held(study: PlainStudy, slope: float, first: float, last: float) -> float:
+def _held(study: LiuHuStudy, slope: float, first: float, last: float) -> float:
     """Return the mean part of the start that points hold between two step times."""
     grid = np.concatenate([[0.0], np.geomspace(1.0, max(last, 2.0), 600)])
     steps = study.scale / (grid**study.power + study.offset)
@@ -108,7 +108,7 @@ def _spans(chains: Chains, people: int) -> list[tuple[float, float, float]]:
     return [(1.0, 0.0, people / len(chains.parents))]
 
 
-def _coverage(study: PlainStudy, chains: Chains, bias: float) -> float:
+def _coverage(study: LiuHuStudy, chains: Chains, bias: float) -> float:
     ratio = min(abs(bias), FAR)
     if ratio <= NEAR:
         return LEVEL

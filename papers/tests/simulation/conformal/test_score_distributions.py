@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 
 from sottovoce.core.errors import BadInput
-from sottovoce_papers.simulation.conformal.score_laws import LAWS, empirical, score_law
+from sottovoce_papers.simulation.conformal.score_distributions import LAWS, empirical, score_law
 
 LEVELS = np.linspace(0.001, 0.999, 333)
 
 
 @pytest.mark.parametrize("name", LAWS)
 def test_a_quantile_is_the_smallest_score_that_reaches_its_level(name: str) -> None:
-    law = score_law(name)
-    found = law.quantile(LEVELS)
+    distribution = score_law(name)
+    found = distribution.quantile(LEVELS)
     assert np.all(np.diff(found) >= 0)
-    assert np.all(law.cdf(found) >= LEVELS - 1e-9)
-    assert np.all(law.cdf(found - 1e-6) <= LEVELS + 1e-9)
+    assert np.all(distribution.cdf(found) >= LEVELS - 1e-9)
+    assert np.all(distribution.cdf(found - 1e-6) <= LEVELS + 1e-9)
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -27,15 +27,15 @@ def test_grids_end_at_the_public_score(name: str) -> None:
 
 
 def test_rounded_scores_lie_on_their_steps() -> None:
-    law = score_law("ten values")
-    assert law.quantile([0.05, 0.1, 0.3, 0.31, 1.0]) == pytest.approx([0.1, 0.1, 0.3, 0.4, 1.0])
-    assert law.cdf([0.0, 0.1, 0.1999, 0.3]) == pytest.approx([0.0, 0.1, 0.1, 0.3])
+    distribution = score_law("ten values")
+    assert distribution.quantile([0.05, 0.1, 0.3, 0.31, 1.0]) == pytest.approx([0.1, 0.1, 0.3, 0.4, 1.0])
+    assert distribution.cdf([0.0, 0.1, 0.1999, 0.3]) == pytest.approx([0.0, 0.1, 0.1, 0.3])
 
 
 def test_an_empirical_law_counts_ties() -> None:
-    law = empirical("few", [2.0, 2.0, 1.0, 5.0])
-    assert law.cdf([1.0, 1.9, 2.0, 9.0]).tolist() == [0.25, 0.25, 0.75, 1.0]
-    assert law.quantile([0.25, 0.26, 0.75, 0.76, 1.0]).tolist() == [1.0, 2.0, 2.0, 5.0, 5.0]
+    distribution = empirical("few", [2.0, 2.0, 1.0, 5.0])
+    assert distribution.cdf([1.0, 1.9, 2.0, 9.0]).tolist() == [0.25, 0.25, 0.75, 1.0]
+    assert distribution.quantile([0.25, 0.26, 0.75, 0.76, 1.0]).tolist() == [1.0, 2.0, 2.0, 5.0, 5.0]
 
 
 def test_an_unknown_law_is_refused() -> None:

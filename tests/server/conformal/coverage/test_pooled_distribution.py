@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy import special
 
-from sottovoce.server.conformal.coverage.pooled_law import Crowd, Floats, PooledCount, failures, noise_reach
+from sottovoce.server.conformal.coverage.pooled_distribution import (
+    Floats,
+    PooledCount,
+    RecordGroup,
+    failures,
+    noise_reach,
+)
 
 
 def binomial(n: int, chance: float) -> Floats:
@@ -27,14 +33,14 @@ def two_sided(ratio: float, reach: int) -> Floats:
 @pytest.mark.parametrize("threshold", [-1, 0, 7, 20, 61, 62, 80])
 def test_one_crowd_is_binomial(threshold: int) -> None:
     tails = np.linspace(0, 1, 41)
-    found = failures(PooledCount((Crowd(62, 1, 0.27, 0.46),), 0.0, (0,)), (threshold,), tails)[0]
+    found = failures(PooledCount((RecordGroup(62, 1, 0.27, 0.46),), 0.0, (0,)), (threshold,), tails)[0]
     wanted = [binomial(62, 0.27 + 0.46 * tail)[: max(threshold + 1, 0)].sum() for tail in tails]
     np.testing.assert_allclose(found, wanted, atol=1e-14)
 
 
 def test_a_million_records_cost_no_digits() -> None:
     tails = np.linspace(0.0985, 0.1015, 50)
-    found = failures(PooledCount((Crowd(1_000_000, 1, 0.0, 1.0),), 0.0, (0,)), (100_000,), tails)[0]
+    found = failures(PooledCount((RecordGroup(1_000_000, 1, 0.0, 1.0),), 0.0, (0,)), (100_000,), tails)[0]
     np.testing.assert_allclose(found, special.bdtr(100_000, 1_000_000, tails), atol=1e-12)
     assert found[0] > 0.99999
     assert found[-1] < 1e-5
@@ -42,7 +48,7 @@ def test_a_million_records_cost_no_digits() -> None:
 
 def test_crowds_with_votes_are_convolved() -> None:
     tails = np.linspace(0, 1, 7)
-    crowds = (Crowd(30, 3, 0.1, 0.8), Crowd(50, 1, 0.3, 0.4), Crowd(8, 7, 0.0, 1.0))
+    crowds = (RecordGroup(30, 3, 0.1, 0.8), RecordGroup(50, 1, 0.3, 0.4), RecordGroup(8, 7, 0.0, 1.0))
     found = failures(PooledCount(crowds, 0.0, (0, 0)), (60, 101), tails)
     for column, tail in enumerate(tails):
         mass = np.ones(1)
@@ -54,7 +60,7 @@ def test_crowds_with_votes_are_convolved() -> None:
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 9.0])
 def test_noise_is_convolved_term_by_term(epsilon: float) -> None:
     ratio, reach, tails = math.exp(-epsilon / 2), 600, np.linspace(0, 0.6, 7)
-    found = failures(PooledCount((Crowd(60, 1, 0.0, 1.0),), ratio, (9, 3, 1)), (-4, 5, 8), tails)
+    found = failures(PooledCount((RecordGroup(60, 1, 0.0, 1.0),), ratio, (9, 3, 1)), (-4, 5, 8), tails)
     for row, (terms, threshold) in enumerate(((9, -4), (3, 5), (1, 8))):
         noise = two_sided(ratio, reach)
         for _ in range(terms - 1):
@@ -72,7 +78,7 @@ def test_reach_of_the_noise_holds_all_but_what_it_says() -> None:
 
 
 def test_moments() -> None:
-    count = PooledCount((Crowd(10, 2, 0.1, 0.5), Crowd(4, 1, 0.0, 1.0)), 0.0, (0,))
+    count = PooledCount((RecordGroup(10, 2, 0.1, 0.5), RecordGroup(4, 1, 0.0, 1.0)), 0.0, (0,))
     assert float(count.mean(0.2)) == pytest.approx(20 * 0.2 + 4 * 0.2)
     assert float(count.variance(0.2)) == pytest.approx(40 * 0.16 + 4 * 0.16)
     assert count.most == 24

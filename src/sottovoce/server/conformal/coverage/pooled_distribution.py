@@ -21,7 +21,7 @@ PIECE = 1 << 20  # entries of the characteristic function held at once
 GROUP = 32  # tail probabilities treated together
 
 
-class Crowd(NamedTuple):
+class RecordGroup(NamedTuple):
     """Records that answer alike: how many, the votes of a yes, and the chance of a yes at tail zero and its slope."""
 
     number: int
@@ -33,7 +33,7 @@ class Crowd(NamedTuple):
 class PooledCount(NamedTuple):
     """All that is counted: crowds, and ``terms[b]`` two-sided geometric variables of a ratio at comparison b."""
 
-    crowds: tuple[Crowd, ...]
+    crowds: tuple[RecordGroup, ...]
     ratio: float
     terms: tuple[int, ...]
 
@@ -67,7 +67,7 @@ def failures(count: PooledCount, thresholds: Sequence[int], tails: Floats) -> Fl
 
     Examples
     --------
-    >>> coins = PooledCount((Crowd(2, 1, 0.0, 1.0),), 0.0, (0, 0))
+    >>> coins = PooledCount((RecordGroup(2, 1, 0.0, 1.0),), 0.0, (0, 0))
     >>> failures(coins, (0, 1), np.array([0.5, 1.0])).round(12) + 0.0
     array([[0.25, 0.  ],
            [0.75, 0.  ]])

@@ -33,8 +33,8 @@ class ScoreLaw:
     def rounded(self, step: float) -> "ScoreLaw":
         """Return the law of the scores rounded up to multiples of a step.
 
-        >>> law = score_law("exponential").rounded(0.5)
-        >>> float(law.quantile(0.9)), bool(law.cdf(2.5) == law.cdf(2.9))
+        >>> distribution = score_law("exponential").rounded(0.5)
+        >>> float(distribution.quantile(0.9)), bool(distribution.cdf(2.5) == distribution.cdf(2.9))
         (2.5, True)
         """
 
@@ -48,7 +48,7 @@ class ScoreLaw:
         )
 
 
-def mixture(name: str, laws: Sequence[ScoreLaw], shares: Sequence[float]) -> ScoreLaw:
+def mixture(name: str, distributions: Sequence[ScoreLaw], shares: Sequence[float]) -> ScoreLaw:
     """Return a law that is one of several with given chances.
 
     >>> both = mixture("two", [score_law("exponential"), score_law("half-normal")], [0.5, 0.5])
@@ -57,33 +57,35 @@ def mixture(name: str, laws: Sequence[ScoreLaw], shares: Sequence[float]) -> Sco
     """
 
     def cdf(x: npt.ArrayLike) -> Floats:
-        return np.asarray(sum(share * law.cdf(x) for share, law in zip(shares, laws, strict=True)))
+        return np.asarray(
+            sum(share * distribution.cdf(x) for share, distribution in zip(shares, distributions, strict=True))
+        )
 
     def quantile(u: npt.ArrayLike) -> Floats:
-        ends = np.array([law.quantile(u) for law in laws])
+        ends = np.array([distribution.quantile(u) for distribution in distributions])
         return inverted(cdf, ends.min(axis=0), ends.max(axis=0), u)
 
     return ScoreLaw(name, cdf, quantile)
 
 
-def scaled(law: ScoreLaw, scale: float, shift: float = 0.0) -> ScoreLaw:
+def scaled(distribution: ScoreLaw, scale: float, shift: float = 0.0) -> ScoreLaw:
     """Return the law of shift + scale S.
 
     >>> float(scaled(score_law("uniform"), 2.0, 1.0).quantile(0.5))
     2.0
     """
     return ScoreLaw(
-        f"{shift:g} + {scale:g} {law.name}",
-        lambda x: law.cdf((np.asarray(x) - shift) / scale),
-        lambda u: np.asarray(shift + scale * law.quantile(u)),
+        f"{shift:g} + {scale:g} {distribution.name}",
+        lambda x: distribution.cdf((np.asarray(x) - shift) / scale),
+        lambda u: np.asarray(shift + scale * distribution.quantile(u)),
     )
 
 
 def empirical(name: str, scores: npt.ArrayLike) -> ScoreLaw:
     """Return the law of a score drawn with replacement from those given.
 
-    >>> law = empirical("three", [3.0, 1.0, 2.0])
-    >>> law.cdf([0.5, 2.0]).round(3).tolist(), law.quantile([0.1, 1 / 3, 0.9]).tolist()
+    >>> distribution = empirical("three", [3.0, 1.0, 2.0])
+    >>> distribution.cdf([0.5, 2.0]).round(3).tolist(), distribution.quantile([0.1, 1 / 3, 0.9]).tolist()
     ([0.0, 0.667], [1.0, 1.0, 3.0])
     """
     held = np.sort(np.asarray(scores, dtype=np.float64))
@@ -113,11 +115,11 @@ def _standard(name: str, family: str, *shape: float) -> ScoreLaw:
 
 def _folded(name: str, family: str, *shape: float) -> ScoreLaw:
     """Return the law of the absolute value under a law that is symmetric about zero."""
-    law = _standard(name, family, *shape)
+    distribution = _standard(name, family, *shape)
     return ScoreLaw(
         name,
-        lambda x: np.maximum(2 * law.cdf(x) - 1, 0.0),
-        lambda u: law.quantile((1 + np.asarray(u)) / 2),
+        lambda x: np.maximum(2 * distribution.cdf(x) - 1, 0.0),
+        lambda u: distribution.quantile((1 + np.asarray(u)) / 2),
     )
 
 
