@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import Infeasible
 from sottovoce_papers.simulation.conformal.data_sets import data_folder, read_set
 from sottovoce_papers.simulation.conformal.real_scores import residual_law
 from sottovoce_papers.simulation.conformal.repeat import Repeated, Setting, repeat
 from sottovoce_papers.simulation.conformal.score_distributions import ScoreLaw, score_law
-from sottovoce_papers.simulation.families import Floats
 
 TUNED = ("half-normal", "log-normal")
 REAL = ("bio", "bike")

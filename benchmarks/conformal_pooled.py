@@ -4,6 +4,7 @@ import numpy as np
 
 from benchmarks.conformal_cells import OTHERS, REAL, TUNED, edges_of, real_laws
 from benchmarks.conformal_tables import seed_of, show, within
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import Infeasible
 from sottovoce.server.conformal.coverage.pooled_aggregate import choose_aggregate
 from sottovoce.server.conformal.coverage.pooled_local import choose_local
@@ -11,7 +12,6 @@ from sottovoce_papers.simulation.conformal.data_sets import absent
 from sottovoce_papers.simulation.conformal.repeat import Repeated
 from sottovoce_papers.simulation.conformal.repeat_pooled import repeat_aggregate, repeat_local
 from sottovoce_papers.simulation.conformal.score_distributions import ScoreLaw, score_law
-from sottovoce_papers.simulation.families import Floats
 
 LOCAL, SUMMED = 16, 32  # bins that the facade takes
 RECORDS = (1_000, 10_000, 100_000, 1_000_000)

@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.conformal_tables import show, within
+from sottovoce.core.arrays import Floats
 from sottovoce.sim import dice
 from sottovoce_papers.simulation.conformal.baselines import alone, averaged, centralised
 from sottovoce_papers.simulation.conformal.data_sets import SHAPES, DataSet, absent, data_folder, read_set
 from sottovoce_papers.simulation.conformal.real_scores import MODELS, Scored
 from sottovoce_papers.simulation.conformal.repeat import Setting, federated
-from sottovoce_papers.simulation.families import Floats, Generator
+from sottovoce_papers.simulation.families import Generator
 
 SPLITS, DEALS, ALPHA = 20, 10, 0.1
 RULES = ("argmin", "closest", "3 statistics", "central", "Avg", "alone")

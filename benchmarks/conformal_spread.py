@@ -7,12 +7,13 @@ import numpy.typing as npt
 from scipy.special import betainc, ndtri
 
 from benchmarks.conformal_tables import mean_of, seed_of, show, spread_of, within
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import Infeasible
 from sottovoce.server.conformal.coverage.choose import law_grid, survival
 from sottovoce.server.conformal.coverage.equal import probability
 from sottovoce_papers.simulation.conformal.baselines import split_law, split_order
 from sottovoce_papers.simulation.conformal.repeat import Setting, repeat
-from sottovoce_papers.simulation.families import Floats, inverted
+from sottovoce_papers.simulation.families import inverted
 
 SHAPES = ((10, 100), (10, 1000), (5, 200), (100, 10), (50, 20), (100, 100))
 ALPHA, DELTA = 0.1, 0.1

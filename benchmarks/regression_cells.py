@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce.sim.randomness import dice
-from sottovoce_papers.simulation.regression.default import Floats, Setting, replicate, sandwich
+from sottovoce_papers.simulation.regression.default import Setting, replicate, sandwich
 
 LEVEL, Z = 0.95, 1.959964
 

@@ -5,9 +5,9 @@ import time
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce_papers.simulation.regression.cell import Cell
 from sottovoce_papers.simulation.regression.paper import replicate
-from sottovoce_papers.simulation.regression.walk import Floats
 
 UPDATES = 5_000_000
 CELLS = (

@@ -35,7 +35,11 @@ SPELLINGS = {
     "import os\n\nos.getpid()\n": 0,
     "import numpy as np\n\nnp.zeros(3)\n": 0,
 }
-HOMES = {"src/sottovoce/sim/**": ["TID251"], "src/sottovoce/core/random_source.py": ["TID251"]}
+HOMES = {
+    "src/sottovoce/sim/**": ["TID251"],
+    "src/sottovoce/core/random_source.py": ["TID251"],
+    "papers/src/**": ["TID251"],
+}
 
 
 def banned(snippet: str, name: str) -> int:
@@ -55,14 +59,14 @@ def banned(snippet: str, name: str) -> int:
 @needs_ruff
 @pytest.mark.parametrize(("snippet", "times"), SPELLINGS.items())
 def test_every_spelling_is_refused_in_the_rooms(snippet: str, times: int) -> None:
-    assert min(banned(snippet, "src/sottovoce/estimators/breach.py"), 1) == times
+    assert min(banned(snippet, "src/sottovoce/server/breach.py"), 1) == times
 
 
 @needs_ruff
 @pytest.mark.parametrize(
     "name",
     ["src/sottovoce/client/quantile/site.py", "src/sottovoce/client/reading/breach.py", "src/sottovoce/__init__.py"]
-    + [f"src/sottovoce/{room}/breach.py" for room in ("channels", "engine", "facade", "inference", "protocol")]
+    + [f"src/sottovoce/{room}/breach.py" for room in ("protocol", "local", "api", "inference", "server")]
     + ["tests/client/test_breach.py"],
 )
 def test_no_other_place_is_exempt(name: str) -> None:
@@ -111,5 +115,5 @@ def drawn_from(path: Path) -> set[str]:
 
 
 def test_each_home_uses_its_own_source_alone() -> None:
-    assert drawn_from(SOURCE / "client" / "randomness.py") == {"os.urandom"}
+    assert drawn_from(SOURCE / "core" / "random_source.py") == {"os.urandom"}
     assert set().union(*map(drawn_from, (SOURCE / "sim").rglob("*.py"))) == {"numpy.random"}

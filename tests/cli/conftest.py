@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce.cli import app
-from sottovoce.core.random_source import SystemEntropy, Words
+from sottovoce.core.arrays import Words
+from sottovoce.core.random_source import SystemEntropy
 
 N = 12_000
 USUAL = {"--value": "delay", "--tau": "0.5", "--epsilon": "3"}

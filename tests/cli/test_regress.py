@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce.cli import app
-from sottovoce.core.random_source import SystemEntropy, Words
+from sottovoce.core.arrays import Words
+from sottovoce.core.random_source import SystemEntropy
 
 N, MANY = 3_000, 30_000
 FAR = 5.2  # standard errors that one of three normal errors exceeds once in a million times

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.core.random_source import SystemEntropy, Words
+from sottovoce.core.arrays import Words
+from sottovoce.core.random_source import SystemEntropy
 from sottovoce.server.conformal.base import SiteFacts
 from sottovoce.server.conformal.coverage import equal
 from sottovoce.server.conformal.coverage.choose import infinite

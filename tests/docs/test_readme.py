@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce.cli import app
-from sottovoce.core.random_source import SystemEntropy, Words
+from sottovoce.core.arrays import Words
+from sottovoce.core.random_source import SystemEntropy
 from sottovoce.server.quantile.result import QuantileResult
 
 ROOT = Path(__file__).parents[2]

@@ -158,7 +158,7 @@ def test_refusals_show_no_score_and_spend_nothing(
         raise AssertionError("a site was asked")
 
     monkeypatch.setattr(CalibrationSite, "answer", spent)
-    monkeypatch.setattr(module, "SystemDice", None)
+    monkeypatch.setattr(module, "SystemEntropy", None)
     with pytest.raises(BadInput) as caught:
         sv.conformal_threshold(sites, **settings, randomness=dice(1))
     hidden("".join(traceback.format_exception(caught.value)))

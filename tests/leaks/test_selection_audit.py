@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from sottovoce.protocol.selection.base import Counts, Floats, Selection, Weighted
+from sottovoce.core.arrays import Floats, Ints
+from sottovoce.protocol.selection.base import Selection, Weighted
 from sottovoce.protocol.selection.exponential import exponential
 from sottovoce.protocol.selection.geometric import cost, numerators
 from sottovoce.protocol.selection.paper import paper
@@ -31,11 +32,11 @@ Make = Callable[[int, int, int, float], Selection]
 class Case(NamedTuple):
     size: int
     order: int
-    counts: Counts
-    neighbour: Counts
+    counts: Ints
+    neighbour: Ints
 
 
-def moved(order: int, counts: Counts, source: int, target: int) -> Case:
+def moved(order: int, counts: Ints, source: int, target: int) -> Case:
     neighbour = counts.copy()
     neighbour[source] -= 1
     neighbour[target] += 1
@@ -133,7 +134,7 @@ class Overspent(NamedTuple):
     real: Selection
     epsilon: float
 
-    def distribution(self, counts: Counts) -> Floats:
+    def distribution(self, counts: Ints) -> Floats:
         return self.real.distribution(counts)
 
 

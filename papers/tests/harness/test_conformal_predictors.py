@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sottovoce.core.arrays import Floats
 from sottovoce.sim import dice
 from sottovoce_papers.simulation.conformal import quantile_forest, quantile_network
 from sottovoce_papers.simulation.conformal.data_sets import DataSet
 from sottovoce_papers.simulation.conformal.paper_predictors import PREDICTORS, forest_scores
-from sottovoce_papers.simulation.families import Floats
 
 LEVELS = (0.1, 0.25, 0.5, 0.9)
 

@@ -5,13 +5,14 @@ import math
 import numpy as np
 import pytest
 
+from sottovoce.core.arrays import Floats
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.harness.cell import Row, Value
 from sottovoce_papers.harness.measure import Measure, exact, mean
 from sottovoce_papers.recipes.regression import chance, channels, closed_form, merged, ratios, trajectory
 from sottovoce_papers.simulation.regression import face_exponential, perturbed
 from sottovoce_papers.simulation.regression.asymptotic import length
-from sottovoce_papers.simulation.regression.cell import Cell, Floats
+from sottovoce_papers.simulation.regression.cell import Cell
 from sottovoce_papers.simulation.regression.geometry import diameter
 
 FINAL = 300_000_000

@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.harness import shelf, study
@@ -14,7 +15,6 @@ from sottovoce_papers.harness.cell import Value
 from sottovoce_papers.harness.item import Block
 from sottovoce_papers.recipes.federated import salaries as federated
 from sottovoce_papers.recipes.integration import salaries as integration
-from sottovoce_papers.simulation.families import Floats
 from sottovoce_papers.simulation.integration.gov_census import equal_quantile, merged, read_regions
 from sottovoce_papers.simulation.integration.record_chains import Asking, alone, chain_averages
 from sottovoce_papers.simulation.integration.salary_table import NAMES

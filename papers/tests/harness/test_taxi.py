@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sottovoce.core.arrays import Floats
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.harness import shelf
 from sottovoce_papers.harness.cell import Row
@@ -15,7 +16,7 @@ from sottovoce_papers.recipes.regression import taxi, taxi_summary, taxi_tables
 from sottovoce_papers.simulation.regression.cell import printed
 from sottovoce_papers.simulation.regression.exact_fit import exact_fit
 from sottovoce_papers.simulation.regression.taxi import FILE
-from sottovoce_papers.simulation.regression.taxi_runs import LIMIT, POWER, STEP, Floats, by_release, through_channel
+from sottovoce_papers.simulation.regression.taxi_runs import LIMIT, POWER, STEP, by_release, through_channel
 
 FOLDER = Path(os.environ.get("SOTTOVOCE_DATA", ""))
 sample = pytest.mark.skipif(not (FOLDER / FILE).is_file(), reason="SOTTOVOCE_DATA names no folder with the taxi trips")

@@ -3,6 +3,7 @@ import os
 import numpy as np
 import pytest
 
+from sottovoce.core.arrays import Floats, Words
 from sottovoce.inference.self_normalised import memory as self_normalised
 from sottovoce.inference.self_normalised.memory import average, variance
 from sottovoce.server.quantile.recursion.schedule import elapsed
@@ -14,7 +15,7 @@ from sottovoce_papers.simulation.federated.apart import begin_apart, read_apart,
 from sottovoce_papers.simulation.federated.replicate import Plan, federated
 from sottovoce_papers.simulation.federated.rounds import steps
 from sottovoce_papers.simulation.federated.scene import Scene
-from sottovoce_papers.simulation.regression.dice import Words, roll, unit
+from sottovoce_papers.simulation.regression.dice import roll, unit
 
 compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="too long uncompiled")
 NONE = np.empty((0, 0))
@@ -30,7 +31,7 @@ def words(n: int, seed: int = 1) -> Words:
     return dice(seed).words(4 * n).reshape(4, n)
 
 
-def honest(data: abreast.Floats, tau: float) -> Letters:
+def honest(data: Floats, tau: float) -> Letters:
     """Return letters without coins: each is the truth."""
     sites = data.shape[1]
     return Letters(np.zeros((sites, 2)), 0.0, 1.0, NONE, data, np.ones(sites), np.tile([tau - 1, tau], (sites, 1)))
@@ -124,7 +125,7 @@ def test_fresh_letters_follow_the_law_of_the_method_itself(scenario: str, rate: 
         assert abs(np.log(ours.var() / theirs.var())) < 5 * np.sqrt(2 * 3 / often)  # kurtosis at most 4
 
 
-def _from(scene: Scene, plan: Plan, often: int, start: float) -> tuple[abreast.Floats, abreast.Floats]:
+def _from(scene: Scene, plan: Plan, often: int, start: float) -> tuple[Floats, Floats]:
     from sottovoce_papers.simulation.federated import replicate
 
     (block,) = replicate.started(scene, plan, 128, 1)[:1]

@@ -5,12 +5,13 @@ from itertools import starmap
 import numpy as np
 import pytest
 
+from sottovoce.core.arrays import Floats
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.baselines.divide_and_conquer import DivideAndConquer
 from sottovoce_papers.simulation.baselines.dp_sgd import DpSgd
 from sottovoce_papers.simulation.baselines.sample_quantile import SampleQuantile
 from sottovoce_papers.simulation.baselines.single import Single
-from sottovoce_papers.simulation.methods import Floats, Method, Regression, SelfNormalised
+from sottovoce_papers.simulation.methods import Method, Regression, SelfNormalised
 from sottovoce_papers.simulation.populations import homogeneous, population
 
 RATES = (0.9,) * 3

@@ -23,7 +23,7 @@ def chosen_sites(known: Mapping[str, Any], target: str, helpers: list[str] | Non
         return dict(known)
     for place, name in enumerate(helpers):
         if name not in known:
-            from sottovoce.api.quantile.panel import first_few
+            from sottovoce.core.checks import first_few
 
             raise BadInput(f"--sources names {name!r}, which is not one of the sites {first_few(known)}; correct it.")
         if name in helpers[:place]:

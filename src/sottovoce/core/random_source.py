@@ -4,9 +4,8 @@ import os
 from typing import Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 
-Words = npt.NDArray[np.uint64]
+from sottovoce.core.arrays import Words
 
 
 class RandomSource(Protocol):

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from sottovoce.protocol.channel import Channel, Floats
+from sottovoce.core.arrays import Floats
+from sottovoce.protocol.channel import Channel
 
 
 def moves(channel: Channel, tau: float) -> Floats:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sottovoce.core.random_source import Words
+from sottovoce.core.arrays import Words
 
 
 class SeededSource:

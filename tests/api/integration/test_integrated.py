@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import sottovoce as sv
-from sottovoce.core.random_source import Words
+from sottovoce.core.arrays import Words
 from sottovoce.inference.integration.paper_weights import METHODS as PAPER
 from sottovoce.server.integration.result import IntegratedResult
 from sottovoce.server.integration.settings import METHODS

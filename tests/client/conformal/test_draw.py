@@ -10,7 +10,8 @@ from scipy.special import chdtri
 
 from sottovoce.client.conformal.draw import draw, select
 from sottovoce.client.record import Records
-from sottovoce.protocol.selection.base import Counts, Floats, Weighted
+from sottovoce.core.arrays import Floats, Ints
+from sottovoce.protocol.selection.base import Weighted
 from sottovoce.protocol.selection.exponential import exponential
 from sottovoce.protocol.selection.paper import paper
 from sottovoce.protocol.selection.sparse_vector import SparseVector, sparse_vector
@@ -26,7 +27,7 @@ SITES = (
 )
 
 
-def surprise(found: Counts, distribution: Floats) -> tuple[float, int]:
+def surprise(found: Ints, distribution: Floats) -> tuple[float, int]:
     """Return the chi-square statistic and its degrees of freedom, with rare cells taken together."""
     expected, order = distribution * found.sum(), np.argsort(distribution)
     groups = np.minimum(np.cumsum(expected[order]) // 8, np.arange(len(distribution)))

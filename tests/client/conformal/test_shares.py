@@ -8,8 +8,8 @@ from scipy import special
 
 from sottovoce.client.conformal.shares import SharingSite, _throw, draw_polya, noisy_counts
 from sottovoce.client.record import Records
+from sottovoce.core.arrays import Words
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import Words
 from sottovoce.protocol.selection.polya import Polya, polya
 from sottovoce.sim.randomness import dice
 

@@ -8,7 +8,7 @@ import pytest
 
 from sottovoce.client.order import ROUNDS, Key, bits_for, place
 from sottovoce.client.quantile.encode import answer
-from sottovoce.core.random_source import Words
+from sottovoce.core.arrays import Words
 from sottovoce.protocol.randomised_response import FACES, binary
 from sottovoce.protocol.walk import moves, walk
 from sottovoce.sim.randomness import dice

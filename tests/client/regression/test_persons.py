@@ -11,8 +11,8 @@ import pytest
 
 from sottovoce.client.regression.persons import Persons
 from sottovoce.client.regression.rows import Rows
+from sottovoce.core.arrays import Words
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import Words
 from sottovoce.protocol.messages import PersonQuery, PersonReport, to_bytes
 from sottovoce.protocol.regression.box import box
 from sottovoce.protocol.regression.cq import cq

@@ -10,6 +10,7 @@ from scipy import special
 
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, SearchFailed
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.self_normalised.memory import average
@@ -24,7 +25,6 @@ from sottovoce.protocol.messages import Study
 from sottovoce.protocol.randomised_response import FACES, binary, epsilon_of_rate
 from sottovoce.server.integration.chains import ChainStudy, chain, measure
 from sottovoce.server.quantile.recursion.initialisation import find_initialisation
-from sottovoce.server.quantile.recursion.study import Floats
 from sottovoce.sim.randomness import dice
 
 compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="too long uncompiled")

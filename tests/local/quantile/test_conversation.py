@@ -5,9 +5,10 @@ from collections.abc import Generator
 import numpy as np
 import pytest
 
+from sottovoce.core.arrays import Ints
 from sottovoce.local.quantile.conversation import converse
 from sottovoce.protocol.messages import Query, Tally
-from sottovoce.server.quantile.asking import Ask, Counts
+from sottovoce.server.quantile.asking import Ask
 
 
 class Door:
@@ -20,7 +21,7 @@ class Door:
         return Tally(query.round, tuple(self.factor * n for n in query.counts))
 
 
-def procedure(asks: list[Ask], heard: list[Counts]) -> Generator[Ask, Counts, str]:
+def procedure(asks: list[Ask], heard: list[Ints]) -> Generator[Ask, Ints, str]:
     for ask in asks:
         ones = yield ask
         heard.append(ones.copy())
@@ -35,7 +36,7 @@ ASKS = [
 
 
 def test_tallies_come_back_in_their_places() -> None:
-    heard: list[Counts] = []
+    heard: list[Ints] = []
     assert converse(procedure(ASKS, heard), [Door(1), Door(10)]) == ("done", 3)
     assert [ones.tolist() for ones in heard] == [[[1], [20]], [[0, 0], [30, 0]], [[4, 0], [0, 50]]]
     assert all(ones.dtype == np.int64 for ones in heard)
@@ -60,7 +61,7 @@ def test_progress_is_told_of_every_record_once() -> None:
 
 
 def test_what_a_procedure_raises_is_not_swallowed() -> None:
-    def lost() -> Generator[Ask, Counts, None]:
+    def lost() -> Generator[Ask, Ints, None]:
         yield ASKS[0]
         raise RuntimeError("lost")
 

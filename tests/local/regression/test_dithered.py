@@ -9,7 +9,7 @@ import pytest
 
 from sottovoce.client.regression.persons import Persons
 from sottovoce.client.regression.rows import Rows
-from sottovoce.core.random_source import Words
+from sottovoce.core.arrays import Words
 from sottovoce.local.regression.dithered import DitheredRun
 from sottovoce.local.regression.dithered_messages import converse
 from sottovoce.local.regression.pilot import Pilot

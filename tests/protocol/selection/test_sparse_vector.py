@@ -6,14 +6,14 @@ from itertools import product
 import numpy as np
 import pytest
 
+from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.exact import within
-from sottovoce.protocol.selection.base import Counts
 from sottovoce.protocol.selection.geometric import WORD, cost, difference_cdf
 from sottovoce.protocol.selection.sparse_vector import SparseVector, sparse_vector
 
 
-def written_out(mechanism: SparseVector, counts: Counts, most: int = 3000) -> list[float]:
+def written_out(mechanism: SparseVector, counts: Ints, most: int = 3000) -> list[float]:
     """Follow the scan, cell by cell, for each value of the threshold's noise."""
     query, threshold = mechanism.query / WORD, mechanism.threshold / WORD
     found = [0.0] * mechanism.cells

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
+from sottovoce.core.arrays import Floats
 from sottovoce.server.conformal import scores
 
 
-def probabilities(n: int = 200, classes: int = 6) -> scores.Floats:
+def probabilities(n: int = 200, classes: int = 6) -> Floats:
     """Return rows of probabilities, multiples of 1/64 with many ties."""
     counts = sv.sim.dice(3).generator().multinomial(64, np.full(classes, 1 / classes), size=n)
     return np.asarray(counts / 64)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sottovoce.server.quantile.asking import Ask, Counts, Floats, QueryAllocator, SiteProfile, allot, decode
+from sottovoce.core.arrays import Floats, Ints
+from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile, allot, decode
 
 SIZES = st.lists(st.integers(1, 10_000), min_size=1, max_size=6)
 PARTS = st.lists(st.lists(st.floats(1e-4, 1.0), min_size=1, max_size=16), min_size=1, max_size=8)
@@ -19,7 +20,7 @@ def crowd_of(sizes: list[int], rates: list[float] | None = None, shares: list[fl
     return SiteProfile(weights, np.array(rates) if rates else np.full(n, 0.5), np.array(sizes, dtype=np.int64))
 
 
-def ask_all(talker: QueryAllocator, rounds: list[Floats]) -> list[Counts]:
+def ask_all(talker: QueryAllocator, rounds: list[Floats]) -> list[Ints]:
     counts = []
     for parts in rounds:
         talk = talker.ask(np.arange(float(len(parts))), parts)

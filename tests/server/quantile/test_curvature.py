@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sottovoce.server.quantile.asking import Decoded, Floats
+from sottovoce.core.arrays import Floats
+from sottovoce.server.quantile.asking import Decoded
 from sottovoce.server.quantile.curvature import log_slope, steeper_pilot, steeper_shoulders
 
 WIDE, NARROW = np.array([-1.0, 0.0, 1.0]), np.array([-0.3, 0.0, 0.3])

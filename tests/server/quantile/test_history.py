@@ -3,9 +3,10 @@ from collections.abc import Generator
 import numpy as np
 import pytest
 
+from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.server.quantile import history
-from sottovoce.server.quantile.asking import Ask, Counts, SiteProfile
+from sottovoce.server.quantile.asking import Ask, SiteProfile
 from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol
 from sottovoce.sim.randomness import dice
@@ -14,11 +15,11 @@ from sottovoce_papers.simulation.populations import population
 CROWD = SiteProfile(np.array([0.25, 0.75]), np.array([0.5, 0.9]), np.array([5_000, 15_000]))
 
 
-def start() -> Generator[Ask, Counts, Local | Fitted]:
+def start() -> Generator[Ask, Ints, Local | Fitted]:
     return staged_protocol(StagedStudy(0.5, CROWD))
 
 
-def answered(ask: Ask, generator: np.random.Generator) -> Counts:  # noqa: TID251 - a type, nothing is drawn from it
+def answered(ask: Ask, generator: np.random.Generator) -> Ints:  # noqa: TID251 - a type, nothing is drawn from it
     above = 1 - population("normal").cdf(ask.points)
     chances = CROWD.rates[:, None] * above + (1 - CROWD.rates[:, None]) / 2
     return np.asarray(generator.binomial(ask.counts, chances), dtype=np.int64)

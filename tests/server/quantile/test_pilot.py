@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sottovoce.server.quantile.asking import Ask, Counts, Decoded, Floats, QueryAllocator, SiteProfile
+from sottovoce.core.arrays import Floats, Ints
+from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile
 from sottovoce.server.quantile.pilot import brackets, find_pilot
 from sottovoce.server.quantile.working_model import WorkingModel
 from sottovoce.sim.randomness import dice
@@ -15,7 +16,7 @@ from sottovoce_papers.simulation.populations import population
 CROWD = SiteProfile(np.full(4, 0.25), np.full(4, 0.5), np.full(4, 100_000))
 
 
-def drive(talk: Generator[Ask, Counts, Any], letters: Callable[[Floats], Floats], seed: int | None = None) -> Any:
+def drive(talk: Generator[Ask, Ints, Any], letters: Callable[[Floats], Floats], seed: int | None = None) -> Any:
     source = None if seed is None else dice(seed).generator()
     try:
         ask = next(talk)

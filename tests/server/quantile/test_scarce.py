@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy.special import bdtr
 
+from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import SearchFailed
 from sottovoce.server.quantile import history
-from sottovoce.server.quantile.asking import Ask, Counts, QueryAllocator, SiteProfile
+from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile
 from sottovoce.server.quantile.feasibility import PAIRS, SCARCE, support
 from sottovoce.server.quantile.scarce import TRIES, Fitted, pairs_protocol
 from sottovoce.server.quantile.search import Found
@@ -21,8 +22,8 @@ from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.experiment import StagedCell, converse_fresh
 from sottovoce_papers.simulation.populations import Population, blend, homogeneous, population
 
-Answer = Callable[[Ask], Counts]
-Conversation = Generator[Ask, Counts, Local | Fitted | None]
+Answer = Callable[[Ask], Ints]
+Conversation = Generator[Ask, Ints, Local | Fitted | None]
 CROWD = SiteProfile(np.array([0.5, 0.3, 0.2]), np.array([0.5, 0.8, 0.3]), np.array([5_001, 3_000, 2_017]))
 LAWS = {
     "normal": population("normal"),
@@ -37,7 +38,7 @@ LAWS = {
 def drawn(distribution: Population, seed: int, crowd: SiteProfile = CROWD) -> Answer:
     source = dice(seed).generator()
 
-    def answer(ask: Ask) -> Counts:
+    def answer(ask: Ask) -> Ints:
         with np.errstate(over="ignore"):  # of the law itself, where a search that is lost asks at 1e299
             above = np.clip(1 - np.asarray(distribution.cdf(ask.points)), 0.0, 1.0)
         letters = (1 - crowd.rates[:, None]) / 2 + crowd.rates[:, None] * above
@@ -46,15 +47,15 @@ def drawn(distribution: Population, seed: int, crowd: SiteProfile = CROWD) -> An
     return answer
 
 
-def drive(conversation: Conversation, answer: Answer) -> tuple[Fitted, list[Ask], list[Counts]]:
+def drive(conversation: Conversation, answer: Answer) -> tuple[Fitted, list[Ask], list[Ints]]:
     left, asks, replies = end_of(conversation, answer)
     assert isinstance(left, Fitted)
     return left, asks, replies
 
 
-def end_of(conversation: Conversation, answer: Answer) -> tuple[Local | Fitted | None, list[Ask], list[Counts]]:
+def end_of(conversation: Conversation, answer: Answer) -> tuple[Local | Fitted | None, list[Ask], list[Ints]]:
     asks: list[Ask] = []
-    replies: list[Counts] = []
+    replies: list[Ints] = []
     try:
         ask = next(conversation)
         while True:
@@ -112,7 +113,7 @@ def test_milestones_ascend_and_end_with_everything() -> None:
 
 @pytest.mark.parametrize("name", ["normal", "far"])
 def test_the_log_replays_to_the_same_queries_and_the_same_end(name: str) -> None:
-    def start() -> Generator[Ask, Counts, Local | Fitted]:
+    def start() -> Generator[Ask, Ints, Local | Fitted]:
         return staged_protocol(StagedStudy(0.8, CROWD))
 
     fitted, asks, replies = drive(start(), drawn(LAWS[name], 5))
@@ -151,7 +152,7 @@ def test_a_mistaken_opening_restarts_with_a_new_search() -> None:
     first, _, _ = drive(staged_protocol(StagedStudy(0.9, crowd), found), lying)
     opening, turn = first.pairs - 3, 0
 
-    def answer(ask: Ask) -> Counts:
+    def answer(ask: Ask) -> Ints:
         nonlocal turn
         turn += 1
         return lying(ask) if turn <= opening else honest(ask)

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sottovoce.server.quantile.asking import Ask, Counts, QueryAllocator, SiteProfile
+from sottovoce.core.arrays import Ints
+from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile
 from sottovoce.server.quantile.search import HUGE, TINY, Coordinate, Found, arity_for, find
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.families import Generator as Source
@@ -27,21 +28,21 @@ LAWS = {
 }
 
 
-def answers(distribution: Population, crowd: SiteProfile, source: Source | None) -> Callable[[Ask], Counts]:
+def answers(distribution: Population, crowd: SiteProfile, source: Source | None) -> Callable[[Ask], Ints]:
     """Answer with the expected letters, or with drawn ones."""
 
-    def answer(ask: Ask) -> Counts:
+    def answer(ask: Ask) -> Ints:
         above = 1 - np.asarray(distribution.cdf(ask.points))
         letters = (1 - crowd.rates[:, None]) / 2 + crowd.rates[:, None] * above
         if source is None:
             return np.round(ask.counts * letters).astype(np.int64)
-        drawn: Counts = source.binomial(ask.counts, np.clip(letters, 0.0, 1.0)).astype(np.int64)
+        drawn: Ints = source.binomial(ask.counts, np.clip(letters, 0.0, 1.0)).astype(np.int64)
         return drawn
 
     return answer
 
 
-def drive(talk: Generator[Ask, Counts, Any], answer: Callable[[Ask], Counts]) -> Any:
+def drive(talk: Generator[Ask, Ints, Any], answer: Callable[[Ask], Ints]) -> Any:
     try:
         ask = next(talk)
         while True:

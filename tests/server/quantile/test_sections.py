@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sottovoce.server.quantile.asking import Ask, Counts, Floats
+from sottovoce.core.arrays import Floats, Ints
+from sottovoce.server.quantile.asking import Ask
 from sottovoce.server.quantile.sections import Crossing, Cutter
 from sottovoce.sim.randomness import dice
 
@@ -19,7 +20,7 @@ class Eye:
         self.generator = dice(seed).generator()
         self.rounds, self.places = 0, 0
 
-    def measure(self, places: Floats) -> Generator[Ask, Counts, Floats]:
+    def measure(self, places: Floats) -> Generator[Ask, Ints, Floats]:
         self.rounds += 1
         self.places += len(places)
         yield Ask(places, np.ones((1, len(places)), dtype=np.int64))
@@ -68,7 +69,7 @@ def test_a_place_that_stays_undecided_is_the_answer(arity: int) -> None:
 
 
 def test_the_nearest_of_several_undecided_places_is_taken() -> None:
-    def measure(places: Floats) -> Generator[Ask, Counts, Floats]:
+    def measure(places: Floats) -> Generator[Ask, Ints, Floats]:
         yield Ask(places, np.ones((1, len(places)), dtype=np.int64))
         return places / 1000
 
@@ -77,7 +78,7 @@ def test_the_nearest_of_several_undecided_places_is_taken() -> None:
 
 
 def test_contradicting_places_still_leave_a_bracket() -> None:
-    def measure(places: Floats) -> Generator[Ask, Counts, Floats]:
+    def measure(places: Floats) -> Generator[Ask, Ints, Floats]:
         yield Ask(places, np.ones((1, len(places)), dtype=np.int64))
         return np.array([1.0, -1.0, 1.0])
 
@@ -87,7 +88,7 @@ def test_contradicting_places_still_leave_a_bracket() -> None:
 def test_decided_places_are_not_asked_again() -> None:
     asked = []
 
-    def measure(places: Floats) -> Generator[Ask, Counts, Floats]:
+    def measure(places: Floats) -> Generator[Ask, Ints, Floats]:
         asked.append(places.tolist())
         yield Ask(places, np.ones((1, len(places)), dtype=np.int64))
         return np.where(np.abs(places) < 1.5, 0.2 * places, np.sign(places))

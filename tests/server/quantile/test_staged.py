@@ -6,17 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import SearchFailed
 from sottovoce.inference.quantile.inversion import invert
-from sottovoce.server.quantile.asking import Ask, Counts, SiteProfile
+from sottovoce.server.quantile.asking import Ask, SiteProfile
 from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.search import Found
 from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.populations import Population, blend, population
 
-Answer = Callable[[Ask], Counts]
-Conversation = Generator[Ask, Counts, Local | Fitted]
+Answer = Callable[[Ask], Ints]
+Conversation = Generator[Ask, Ints, Local | Fitted]
 CROWD = SiteProfile(np.array([0.5, 0.3, 0.2]), np.array([0.5, 0.8, 0.3]), np.array([50_001, 30_000, 20_017]))
 LAWS = {
     "normal": population("normal"),
@@ -43,13 +44,13 @@ def _letters(distribution: Population, crowd: SiteProfile, ask: Ask) -> Any:
     return (1 - crowd.rates[:, None]) / 2 + crowd.rates[:, None] * above
 
 
-def drive(conversation: Conversation, answer: Answer) -> tuple[Local, list[Ask], list[Counts]]:
+def drive(conversation: Conversation, answer: Answer) -> tuple[Local, list[Ask], list[Ints]]:
     local, asks, replies = end_of(conversation, answer)
     assert isinstance(local, Local)  # all crowds here have records enough for stages
     return local, asks, replies
 
 
-def end_of(conversation: Conversation, answer: Answer) -> tuple[Local | Fitted, list[Ask], list[Counts]]:
+def end_of(conversation: Conversation, answer: Answer) -> tuple[Local | Fitted, list[Ask], list[Ints]]:
     asks, replies = [], []
     try:
         ask = next(conversation)
@@ -148,7 +149,7 @@ def test_a_mistaken_pilot_is_recovered_from(robust: bool) -> None:
     distribution, liar = population("normal"), population("normal").moved(1.0)
     pilots = 0
 
-    def answer(ask: Ask) -> Counts:
+    def answer(ask: Ask) -> Ints:
         nonlocal pilots
         said = expected(liar if pilots == 0 else distribution)(ask)
         asked = ask.counts[0]

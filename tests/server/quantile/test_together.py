@@ -5,11 +5,12 @@ from collections.abc import Generator
 import numpy as np
 import pytest
 
-from sottovoce.server.quantile.asking import Ask, Counts
+from sottovoce.core.arrays import Ints
+from sottovoce.server.quantile.asking import Ask
 from sottovoce.server.quantile.together import together
 
 
-def counting(name: str, rounds: int, width: int) -> Generator[Ask, Counts, tuple[str, list[list[list[int]]]]]:
+def counting(name: str, rounds: int, width: int) -> Generator[Ask, Ints, tuple[str, list[list[list[int]]]]]:
     """Ask for some rounds, and return everything heard."""
     heard = []
     for i in range(rounds):
@@ -18,12 +19,12 @@ def counting(name: str, rounds: int, width: int) -> Generator[Ask, Counts, tuple
     return name, heard
 
 
-def letters(ask: Ask) -> Counts:
+def letters(ask: Ask) -> Ints:
     """Answer by the points alone, so that a mix-up shows."""
     return np.stack([ask.points, 2 * ask.points]).astype(np.int64)
 
 
-def run(talk: Generator[Ask, Counts, object]) -> tuple[object, list[Ask]]:
+def run(talk: Generator[Ask, Ints, object]) -> tuple[object, list[Ask]]:
     asks = []
     try:
         ask = next(talk)
@@ -50,7 +51,7 @@ def test_outcomes_keep_their_order_whoever_ends_first() -> None:
 
 
 def test_one_that_is_lost_is_heard() -> None:
-    def lost() -> Generator[Ask, Counts, None]:
+    def lost() -> Generator[Ask, Ints, None]:
         yield Ask(np.zeros(1), np.ones((2, 1), dtype=np.int64))
         raise RuntimeError("lost")
 

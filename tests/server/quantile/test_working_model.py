@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sottovoce.server.quantile.asking import Decoded, Floats
+from sottovoce.core.arrays import Floats
+from sottovoce.server.quantile.asking import Decoded
 from sottovoce.server.quantile.working_model import WorkingModel
 from sottovoce_papers.simulation.populations import Population, population
 

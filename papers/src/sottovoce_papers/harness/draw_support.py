@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce_papers.harness.cell import Row
 
 COLOURS = {"exact": ("#2b6cb0", "#c53030"), "Direct Laplace": "#8a8a8a", "Face-exponential": "#dd6b20"}
 AXES = ("$g_0$", "$g_1$", "$g_2$")
 SHOWN, NEAR = 2.2, 1.5  # how far the panels reach, in the plane and in space; releases beyond are not drawn
 BESIDE = 0.07
-Floats = npt.NDArray[np.float64]
 
 
 def support(figure: Any, rows: Sequence[Row]) -> None:

@@ -13,6 +13,7 @@ from multiprocessing import get_context
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import SearchFailed
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.inference.quantile.asymptotic import standard_error
@@ -22,7 +23,7 @@ from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.solutions import staged_solution
 from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol
 from sottovoce.sim.randomness import dice
-from sottovoce_papers.simulation.families import Floats, Generator
+from sottovoce_papers.simulation.families import Generator
 from sottovoce_papers.simulation.populations import Mixture
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-Floats = npt.NDArray[np.float64]
+from sottovoce.core.arrays import Floats
+
 Generator = np.random.Generator
 
 Law = tuple[

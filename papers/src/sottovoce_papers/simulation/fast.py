@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.inference.quantile.asymptotic import standard_error
 from sottovoce.local.quantile import compiled_walk as fused
 from sottovoce.local.quantile.participation import Coin
@@ -19,7 +20,7 @@ from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.randomised_response import binary, epsilon_of_rate
 from sottovoce.server.quantile.recursion.schedule import elapsed
 from sottovoce.server.quantile.recursion.step_size import StepSize, decay
-from sottovoce.server.quantile.recursion.study import Floats, WalkStudy, horizon
+from sottovoce.server.quantile.recursion.study import WalkStudy, horizon
 from sottovoce.server.quantile.recursion.walk import WalkState
 from sottovoce.sim.randomness import SeededSource, dice
 from sottovoce_papers.simulation.families import Generator

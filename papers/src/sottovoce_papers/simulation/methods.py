@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.local.quantile import compiled_walk as fused
 from sottovoce.local.quantile.participation import Coin
 from sottovoce.local.quantile.source import Source
@@ -19,7 +19,6 @@ from sottovoce.server.quantile.recursion.step_size import decay
 from sottovoce.server.quantile.recursion.study import WalkStudy, horizon
 from sottovoce.sim.randomness import dice
 
-Floats = npt.NDArray[np.float64]
 Sample = Sequence[Floats]
 
 

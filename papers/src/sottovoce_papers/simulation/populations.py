@@ -7,9 +7,10 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce_papers.simulation import families as f
-from sottovoce_papers.simulation.families import Floats, Generator
+from sottovoce_papers.simulation.families import Generator
 
 
 @dataclass(frozen=True, eq=False)

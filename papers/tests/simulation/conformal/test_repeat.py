@@ -8,6 +8,7 @@ from scipy.special import chdtri
 
 from sottovoce.client.conformal.site import CalibrationSite
 from sottovoce.client.record import Records
+from sottovoce.core.arrays import Floats
 from sottovoce.local.conformal.one_round import ask
 from sottovoce.protocol.calibration import CellQuery, OrderQuery
 from sottovoce.server.conformal.coverage.choose import survival
@@ -23,7 +24,6 @@ from sottovoce_papers.simulation.conformal.repeat import (
     weighted_ranks,
 )
 from sottovoce_papers.simulation.conformal.score_distributions import ScoreLaw, score_law
-from sottovoce_papers.simulation.families import Floats
 
 FALSE_ALARM, ERRORS = 1e-6, 4.9
 

@@ -9,9 +9,10 @@ import os
 import numpy as np
 import pytest
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce_papers.simulation.regression import block, single, walk
-from sottovoce_papers.simulation.regression.cell import Cell, Floats, printed
+from sottovoce_papers.simulation.regression.cell import Cell, printed
 from sottovoce_papers.simulation.regression.covariates import evenly_spread
 from sottovoce_papers.simulation.regression.dice import seeded
 from sottovoce_papers.simulation.regression.paper import HORIZONS, replicate

@@ -9,12 +9,11 @@ from sklearn.linear_model import LogisticRegression
 
 from sottovoce.api.conformal.estimator import ConformalEstimator, chosen, refuse_other, where_of
 from sottovoce.api.conformal.sites import checked_predictions
+from sottovoce.core.arrays import Bools, Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.server.conformal.scores import (
-    Floats,
     LabelScores,
-    Truths,
     aps_scores,
     before_scores,
     label_set,
@@ -127,7 +126,7 @@ class FederatedConformalClassifier(ClassifierMixin, ConformalEstimator):  # type
         """Return the model's probabilities, (n, classes)."""
         return self._probabilities(X, "predict_proba")
 
-    def predict_set(self, X: Any) -> Truths:  # noqa: N803
+    def predict_set(self, X: Any) -> Bools:  # noqa: N803
         """Tell for every row which of ``classes_`` are in its set, (n, classes)."""
         threshold = self._threshold("predict_set")
         probabilities = self._probabilities(X, "predict_set")

@@ -5,7 +5,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from sottovoce.api.quantile.panel import number
+from sottovoce.core.checks import number
 from sottovoce.core.errors import BadInput
 
 # How libraries call the level of a quantile loss, and the loss. scikit-learn's QuantileRegressor has no other loss, and

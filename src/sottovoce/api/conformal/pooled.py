@@ -4,10 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
 from sottovoce.client.reading.table import SiteTable
+from sottovoce.core.arrays import Floats
 from sottovoce.core.random_source import RandomSource
 from sottovoce.local.conformal.one_round import ask_sum, ask_tallies
 from sottovoce.protocol.selection.grid import upper_edge
@@ -18,8 +16,6 @@ from sottovoce.server.conformal.coverage.pooled_local import choose_local
 from sottovoce.server.conformal.settings import Settings
 from sottovoce.server.privacy_statement import promise
 from sottovoce.server.quantile.summary import WIDTH, wrapped
-
-Floats = npt.NDArray[np.float64]
 
 RARE = 0.001
 TRUST = (

@@ -14,9 +14,10 @@ from sottovoce.api.conformal.estimator import ConformalEstimator, chosen, refuse
 from sottovoce.api.conformal.pair import OTHERS, check_pair, quantile_pair
 from sottovoce.api.conformal.sites import checked_predictions
 from sottovoce.client.reading.response import open_response, read_response
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
-from sottovoce.server.conformal.scores import Floats, absolute_residuals, interval, middle, quantile_scores
+from sottovoce.server.conformal.scores import absolute_residuals, interval, middle, quantile_scores
 
 
 class FederatedConformalRegressor(RegressorMixin, ConformalEstimator):  # type: ignore[misc]

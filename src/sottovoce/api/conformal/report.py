@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sottovoce.api.conformal.report_measure import Said, judge, mix, predict, spread
-from sottovoce.api.quantile.federated import check_callers
-from sottovoce.api.quantile.panel import confidence, number, per_site
 from sottovoce.client.conformal.covered import count_covered, noisy_covered
 from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
+from sottovoce.core.checks import check_callers, confidence, number, per_site
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.selection.noisy_count import NoisyCount, noisy_count

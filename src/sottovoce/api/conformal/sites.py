@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from sottovoce.client.reading.complaint import bad_row, kind_of, sentence
 from sottovoce.client.reading.groups import arrow_labels, encode, refuse_missing
 from sottovoce.client.reading.objects import is_missing
-from sottovoce.client.reading.table import check_names, label_text
+from sottovoce.core.checks import check_names, label_text
 from sottovoce.core.errors import BadInput
 
 _FORMS = "give a mapping from site to (X, y), a list of such pairs, or X, y and site=, the label of every row"

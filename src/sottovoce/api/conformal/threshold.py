@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from sottovoce.api.quantile.federated import check_callers
-from sottovoce.api.quantile.panel import number, per_site
 from sottovoce.client.conformal.covered import count_covered
 from sottovoce.client.conformal.site import CalibrationSite
 from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
+from sottovoce.core.arrays import Floats
+from sottovoce.core.checks import check_callers, number, per_site
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.local.conformal.one_round import ask
@@ -23,8 +22,6 @@ from sottovoce.server.conformal.plan import Plan, plan
 from sottovoce.server.conformal.result import ConformalThreshold
 from sottovoce.server.conformal.settings import Settings, check_edges, check_settings
 from sottovoce.server.conformal.weighted_rank import weighted_rank
-
-Floats = npt.NDArray[np.float64]
 
 LARGEST = 100.0  # a budget beyond it protects nobody
 

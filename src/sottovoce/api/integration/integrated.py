@@ -6,7 +6,7 @@ from typing import Any
 
 from sottovoce.api.integration.measure import measure_sites
 from sottovoce.api.integration.sites import PlannedSites, plan_sites
-from sottovoce.api.quantile.federated import check_callers
+from sottovoce.core.checks import check_callers
 from sottovoce.core.random_source import RandomSource
 from sottovoce.server.integration.result import IntegratedResult
 from sottovoce.server.integration.settings import check_settings, check_sites, unneeded, with_bound

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sottovoce.api.quantile.panel import first_few
-from sottovoce.client.reading.table import SiteTable, label_text
+from sottovoce.client.reading.table import SiteTable
+from sottovoce.core.checks import first_few, label_text
 from sottovoce.core.errors import BadInput
 from sottovoce.server.integration.site_summary import SiteSummary
 

@@ -12,9 +12,10 @@ from typing import Any
 from sottovoce.api.integration.apart import check_apart, check_once
 from sottovoce.api.integration.names import TARGET, is_summary, named, part_of
 from sottovoce.api.quantile.federated import PlannedStudy, plan_study
-from sottovoce.api.quantile.panel import number, per_site, prepare
+from sottovoce.api.quantile.panel import prepare
 from sottovoce.client.integration.order_statistics import records_needed
-from sottovoce.client.reading.table import SiteTable, check_names, label_text, read_sites
+from sottovoce.client.reading.table import SiteTable, read_sites
+from sottovoce.core.checks import check_names, label_text, number, per_site
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.core.unit import NUMBER, Unit, common_unit
 from sottovoce.server.integration.site_summary import SiteSummary, summary_from

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sottovoce.api.quantile.federated import check_callers, plan_study, run_study
-from sottovoce.api.quantile.panel import confidence
-from sottovoce.client.reading.table import SiteTable, label_text, read_sites
+from sottovoce.api.quantile.federated import plan_study, run_study
+from sottovoce.client.reading.table import SiteTable, read_sites
+from sottovoce.core.checks import check_callers, confidence, label_text
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
 from sottovoce.inference.common import normal

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sottovoce.api.quantile.panel import QuantilePlan, confidence, prepare
+from sottovoce.api.quantile.panel import QuantilePlan, prepare
 from sottovoce.api.quantile.recursion import Recursion, prepare_recursion, run_recursion
 from sottovoce.client.quantile.site import Site
+from sottovoce.core.checks import check_callers, confidence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.local.quantile.conversation import converse
@@ -200,16 +201,6 @@ def run_study(
         private=all(door.private for door in doors) and not panel.table.seeded,
         warnings=warnings,
     )
-
-
-def check_callers(randomness: Any, progress: Any) -> None:
-    """Refuse dice that are no dice and a progress that cannot be called, before anything is spent."""
-    if randomness is not None and not (hasattr(randomness, "words") and hasattr(randomness, "split")):
-        raise BadInput(
-            f"randomness must be None or sim.dice(seed), not a {type(randomness).__name__}; leave it out in production."
-        )
-    if progress is not None and not callable(progress):
-        raise BadInput(f"progress must be a function of a number, not a {type(progress).__name__}; leave it out.")
 
 
 def open_sites(panel: QuantilePlan, randomness: RandomSource | None) -> list[Site]:

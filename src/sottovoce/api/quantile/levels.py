@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.api.quantile.federated import Progress, check_callers, open_sites, staged_warnings
-from sottovoce.api.quantile.panel import QuantilePlan, confidence, number, prepare
+from sottovoce.api.quantile.federated import Progress, open_sites, staged_warnings
+from sottovoce.api.quantile.panel import QuantilePlan, prepare
+from sottovoce.core.arrays import Ints
+from sottovoce.core.checks import check_callers, confidence, number
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.local.quantile.conversation import converse
-from sottovoce.server.quantile.asking import Ask, Counts, QueryAllocator, SiteProfile
+from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile
 from sottovoce.server.quantile.feasibility import PAIRS, STAGES, support
 from sottovoce.server.quantile.result import QuantileResult, finite
 from sottovoce.server.quantile.scarce import Fitted
@@ -181,7 +183,7 @@ def federated_quantiles(
     return QuantilesResult(results, level, tuple(parts))
 
 
-def _talk(panels: list[QuantilePlan], parts: list[float], robust: bool) -> Generator[Ask, Counts, list[Local | Fitted]]:
+def _talk(panels: list[QuantilePlan], parts: list[float], robust: bool) -> Generator[Ask, Ints, list[Local | Fitted]]:
     """Search once for all levels, then run one conversation a level on its own part of the records."""
     whole = panels[0].crowd
     talker = QueryAllocator(whole)

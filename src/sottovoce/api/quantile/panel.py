@@ -1,18 +1,20 @@
 """Everything a study needs, checked before any record answers: sites, budgets, levels, shares, public knowledge."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sottovoce.client.quantile.ties import look_rounded
-from sottovoce.client.reading.table import SiteTable, label_text, read_sites
+from sottovoce.client.reading.table import SiteTable, read_sites
+from sottovoce.core.arrays import Floats
+from sottovoce.core.checks import number, per_site
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.randomised_response import binary, rate_of
-from sottovoce.server.quantile.asking import Floats, SiteProfile
+from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.feasibility import STAGES, Limits, NoiseToTail, check
 
 
@@ -87,50 +89,10 @@ def prepare(
     )
 
 
-def per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, str]]:
-    """Pair one value for all sites, or one a site, with the words that say where it came from."""
-    if not isinstance(value, Mapping):
-        return [(value, what)] * len(names)
-    given = {label_text(name): item for name, item in value.items()}
-    unknown = [name for name in given if name not in names]
-    absent = [name for name in names if name not in given]
-    if unknown or absent:
-        problem = f"names {unknown[0]!r}, which is not a site" if unknown else f"says nothing of site {absent[0]!r}"
-        raise BadInput(f"{what} {problem}; give one value for each of {first_few(names)}.")
-    return [(given[name], f"{what} of site {name!r}") for name in names]
-
-
-def first_few(names: Iterable[str]) -> str:
-    """List the first few names."""
-    listed = list(names)
-    return ", ".join(map(repr, listed[:6])) + (f" and {len(listed) - 6} more" if len(listed) > 6 else "")
-
-
-def number(value: Any, where: str) -> float:
-    """Return a finite number or refuse."""
-    if isinstance(value, bool | str | bytes) or value is None or value is np.ma.masked:
-        raise BadInput(f"{where} must be a number, not {value!r}; correct it.")
-    try:
-        result = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise BadInput(f"{where} must be a number, not {type(value).__name__}; correct it.") from None
-    if math.isnan(result):
-        raise BadInput(f"{where} must be a number, not nan; correct it.")
-    return result
-
-
 def _level(value: Any, where: str) -> float:
     result = number(value, where)
     if not 0 < result < 1:
         raise BadInput(f"{where} must lie strictly between 0 and 1, not {value!r}; give 0.9 for nine out of ten.")
-    return result
-
-
-def confidence(value: Any) -> float:
-    """Return a confidence level or refuse."""
-    result = number(value, "level")
-    if not 0 < result < 1:
-        raise BadInput(f"level must lie strictly between 0 and 1, not {value!r}; give 0.95 for a 95 % interval.")
     return result
 
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.api.quantile.panel import QuantilePlan, number
+from sottovoce.api.quantile.panel import QuantilePlan
 from sottovoce.client.quantile.site import Site
+from sottovoce.core.arrays import Floats
+from sottovoce.core.checks import number
 from sottovoce.core.errors import BadInput, Infeasible, SearchFailed
 from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.self_normalised.path import CHECKPOINTS
@@ -17,7 +19,6 @@ from sottovoce.local.quantile.conversation import converse
 from sottovoce.local.quantile.participation import Coin
 from sottovoce.local.quantile.source import Source
 from sottovoce.local.quantile.trajectory import ROWS
-from sottovoce.server.quantile.asking import Floats
 from sottovoce.server.quantile.recursion import walk as sgd
 from sottovoce.server.quantile.recursion.graph import metropolis, ring
 from sottovoce.server.quantile.recursion.initialisation import Initialisation, find_initialisation

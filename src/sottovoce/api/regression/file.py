@@ -8,12 +8,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sottovoce.api.quantile.federated import check_callers
-from sottovoce.api.quantile.panel import confidence
 from sottovoce.api.regression.recursions import Progress
 from sottovoce.api.regression.stream import Stream, opened
 from sottovoce.client.reading.design_matrix import ReadRows
 from sottovoce.client.reading.regression_files import read_regression_file
+from sottovoce.core.arrays import Floats
+from sottovoce.core.checks import check_callers, confidence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.server.quantile.result import finite
@@ -22,7 +22,7 @@ from sottovoce.server.regression import plot as regression_plot
 from sottovoce.server.regression import summary as regression_summary
 from sottovoce.server.regression.design import Design
 from sottovoce.server.regression.design.by_user import design_of
-from sottovoce.server.regression.settings import Floats, Settings, read_settings
+from sottovoce.server.regression.settings import Settings, read_settings
 
 # The parameters of `PrivateQuantileRegressor`, without the second that importing scikit-learn takes.
 DEFAULTS = MappingProxyType(

@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from sottovoce.client.regression.rows import Rows
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import Infeasible
 from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.regression.region import Ellipsoid
@@ -18,7 +19,7 @@ from sottovoce.server.regression.design.omega import omega_at
 from sottovoce.server.regression.dithered.guess import Guess
 from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy, paper_scale
-from sottovoce.server.regression.settings import Floats, Settings
+from sottovoce.server.regression.settings import Settings
 
 Progress = Callable[[int], None]
 Found = TypeVar("Found")

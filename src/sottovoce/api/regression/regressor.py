@@ -10,13 +10,13 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import d2_pinball_score
 from sklearn.utils.validation import check_is_fitted
 
-from sottovoce.api.quantile.panel import confidence, number
 from sottovoce.api.regression.recursions import Progress
 from sottovoce.api.regression.stream import begin
+from sottovoce.core.arrays import Floats
+from sottovoce.core.checks import confidence, number
 from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.regression.region import Ellipsoid
 from sottovoce.server.quantile.result import Test
-from sottovoce.server.regression.settings import Floats
 from sottovoce.server.regression.summary import sentence_of_missing
 
 

@@ -11,12 +11,13 @@ import numpy.typing as npt
 
 from sottovoce.api.regression.recursions import Fit, OneLevel, Progress, Recursion, Waiting, recursions
 from sottovoce.client.regression.rows import Rows
+from sottovoce.core.arrays import Floats
 from sottovoce.core.random_source import RandomSource
 from sottovoce.local.regression.dithered import CHUNK, DitheredRun, Order, order_for, people
 from sottovoce.local.regression.pilot import Pilot
 from sottovoce.server.regression.design import Design
 from sottovoce.server.regression.dithered.guess import Guess
-from sottovoce.server.regression.settings import Floats, Settings
+from sottovoce.server.regression.settings import Settings
 
 WORD = 2.0**-53
 

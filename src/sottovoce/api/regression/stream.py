@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sottovoce.api.quantile.federated import check_callers
 from sottovoce.api.regression.recursions import Progress
 from sottovoce.api.regression.runs import Runs
 from sottovoce.client.reading.bounds import Bounds
 from sottovoce.client.reading.design_matrix import ReadRows, read, read_features
+from sottovoce.core.arrays import Floats
+from sottovoce.core.checks import check_callers
 from sottovoce.core.errors import BadInput, SearchFailed
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.randomised_response import binary
@@ -19,7 +20,7 @@ from sottovoce.server.regression.answers import Answers
 from sottovoce.server.regression.changes import check_unchanged
 from sottovoce.server.regression.design import Design
 from sottovoce.server.regression.design.by_user import design_of
-from sottovoce.server.regression.settings import Floats, Settings, read_settings
+from sottovoce.server.regression.settings import Settings, read_settings
 
 Warn = Callable[[str], None]
 

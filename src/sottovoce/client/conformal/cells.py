@@ -3,12 +3,12 @@
 import numpy as np
 
 from sottovoce.client.record import Records
-from sottovoce.protocol.selection.base import Counts, Floats
+from sottovoce.core.arrays import Floats, Ints
 
 PIECE = 1 << 16
 
 
-def cell_counts(scores: Records, edges: Floats) -> Counts:
+def cell_counts(scores: Records, edges: Floats) -> Ints:
     """Count the scores in each cell: up to the first edge, above each edge up to the next, above the last edge.
 
     Parameters

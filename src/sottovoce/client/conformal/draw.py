@@ -7,8 +7,9 @@ import numpy as np
 from sottovoce.client.conformal.cells import cell_counts
 from sottovoce.client.conformal.noise import geometric, uniform_below
 from sottovoce.client.record import Records
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.random_source import RandomSource
-from sottovoce.protocol.selection.base import Counts, Floats, Weighted
+from sottovoce.protocol.selection.base import Weighted
 from sottovoce.protocol.selection.sparse_vector import SparseVector
 
 
@@ -37,7 +38,7 @@ def select(scores: Records, edges: Floats, mechanism: SparseVector | Weighted, d
     return draw(mechanism, cell_counts(scores, edges), dice)
 
 
-def draw(mechanism: SparseVector | Weighted, counts: Counts, dice: RandomSource) -> int:
+def draw(mechanism: SparseVector | Weighted, counts: Ints, dice: RandomSource) -> int:
     """Draw a cell from the law of a mechanism at some counts, in integer arithmetic."""
     if isinstance(mechanism, SparseVector):
         return _scan(mechanism, counts, dice)
@@ -46,7 +47,7 @@ def draw(mechanism: SparseVector | Weighted, counts: Counts, dice: RandomSource)
     return sum(throw >= edge for edge in sums)
 
 
-def _scan(mechanism: SparseVector, counts: Counts, dice: RandomSource) -> int:
+def _scan(mechanism: SparseVector, counts: Ints, dice: RandomSource) -> int:
     """Return the highest cell that stops; noise is drawn for all of them, so the time does not tell which."""
     noise = geometric(mechanism.query, mechanism.cells - 1, dice)
     threshold = geometric(mechanism.threshold, 1, dice)[0]

@@ -2,14 +2,14 @@
 
 import numpy as np
 
+from sottovoce.core.arrays import Ints
 from sottovoce.core.random_source import RandomSource
-from sottovoce.protocol.selection.base import Counts
 from sottovoce.protocol.selection.geometric import WORD
 
 PIECE = 1 << 16
 
 
-def geometric(numerator: int, n: int, dice: RandomSource) -> Counts:
+def geometric(numerator: int, n: int, dice: RandomSource) -> Ints:
     """Draw noise with P(noise >= k) = (numerator / 2^64)^k: the lengths of runs of words below the numerator.
 
     Parameters

@@ -4,12 +4,9 @@ from collections.abc import Sequence
 from typing import NoReturn, SupportsIndex
 
 import numpy as np
-import numpy.typing as npt
 
 from sottovoce.client.record import Records
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from sottovoce.core.arrays import Floats, Ints
 
 
 class PooledScores:

@@ -14,10 +14,10 @@ from sottovoce.client.conformal.cells import cell_counts
 from sottovoce.client.conformal.noise import geometric
 from sottovoce.client.ledger import Ledger
 from sottovoce.client.record import Records
+from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.messages import Query
-from sottovoce.protocol.selection.base import Counts
 from sottovoce.protocol.selection.geometric import WORD
 from sottovoce.protocol.selection.grid import grid
 from sottovoce.protocol.selection.polya import Polya
@@ -72,7 +72,7 @@ class SharingSite:
         return np.frombuffer(kept, dtype="<u4").astype(np.uint32)
 
 
-def noisy_counts(counts: Counts, noise: Polya, dice: RandomSource) -> Vector:
+def noisy_counts(counts: Ints, noise: Polya, dice: RandomSource) -> Vector:
     """Return the counts of all cells but the lowest with a share of noise, modulo 2^32.
 
     Parameters
@@ -96,7 +96,7 @@ def noisy_counts(counts: Counts, noise: Polya, dice: RandomSource) -> Vector:
     return np.asarray(np.mod(counts[1:] + up - down, 1 << 32), dtype=np.uint32)
 
 
-def draw_polya(noise: Polya, n: int, dice: RandomSource) -> Counts:
+def draw_polya(noise: Polya, n: int, dice: RandomSource) -> Ints:
     """Draw Pólya variables without error: a geometric proposal k survives k throws of ``noise.odds``.
 
     Parameters
@@ -127,7 +127,7 @@ def draw_polya(noise: Polya, n: int, dice: RandomSource) -> Counts:
     return drawn
 
 
-def _survive(counts: Counts, noise: Polya, dice: RandomSource) -> npt.NDArray[np.bool_]:
+def _survive(counts: Ints, noise: Polya, dice: RandomSource) -> npt.NDArray[np.bool_]:
     """Tell which proposals are kept, each with probability weight(count) / ratio^count."""
     alive = np.ones(len(counts), dtype=np.bool_)
     for i in range(int(np.max(counts, initial=0))):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from numba import njit, uint64
 
 from sottovoce.client.order import Key, Places, places
-from sottovoce.core.random_source import Words
+from sottovoce.core.arrays import Words
 
 WORD = 2.0**-53
 

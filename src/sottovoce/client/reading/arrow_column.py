@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sottovoce.client.reading.column import Column, Floats, exact_floats
+from sottovoce.client.reading.column import Column, exact_floats
 from sottovoce.client.reading.complaint import KINDS, bad_row
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import NUMBER, Unit
 

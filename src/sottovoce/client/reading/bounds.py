@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.client.reading.complaint import kind_of
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
-
-Floats = npt.NDArray[np.float64]
 
 _HOW = "give one pair (low, high), one pair for each column, or a mapping from column to pair"
 

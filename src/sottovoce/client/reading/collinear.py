@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sottovoce.client.reading.bounds import Floats
 from sottovoce.client.reading.complaint import sentence
 from sottovoce.client.reading.matrix import STRETCH, Matrix
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 
 COLLINEAR = 1e-10  # the share of the variance, at most, in which rounding alone makes columns differ

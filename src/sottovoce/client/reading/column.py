@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.client.reading.complaint import KINDS, bad_row, sentence
+from sottovoce.core.arrays import Floats
 from sottovoce.core.unit import NUMBER, Unit
-
-Floats = npt.NDArray[np.float64]
 
 _DATES = ("Y", "M", "W", "D")
 _TIMES = ("h", "m", "s", "ms", "us", "ns")

@@ -4,13 +4,14 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sottovoce.client.reading.bounds import Bounds, Floats, read_bounds
+from sottovoce.client.reading.bounds import Bounds, read_bounds
 from sottovoce.client.reading.collinear import refuse_collinear
 from sottovoce.client.reading.feature_names import check_features
 from sottovoce.client.reading.matrix import Matrix, open_matrix
 from sottovoce.client.reading.response import RESPONSE, Warn, open_response, read_response
 from sottovoce.client.reading.scaling import refuse_not_finite, scaled
 from sottovoce.client.regression.rows import Rows
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 
 ESTIMATOR = "PrivateQuantileRegressor"
@@ -74,9 +75,8 @@ def read(
     Rows(4 records of 2 covariates, values hidden)
     >>> read(trips, [9, 20, 18, 31], bounds=(0, 10))
     Traceback (most recent call last):
-    sottovoce.core.errors.BadInput: Column 'distance' of X is outside its bounds (0, 10) in row 4: widen the bounds, or
-    \
-give clip=True to move such values to the nearest bound
+    sottovoce.core.errors.BadInput: Column 'distance' of X is outside its bounds (0, 10) in row 4: widen the bounds, \
+or give clip=True to move such values to the nearest bound
     """
     if y is None:
         raise BadInput(f"{estimator} requires y to be passed, but the target y is None")

@@ -10,10 +10,12 @@ import numpy as np
 from sottovoce.client.reading.complaint import check_missing, kind_of
 from sottovoce.client.reading.formats import read_table, stem, where
 from sottovoce.client.reading.frames import WHO, pick_columns
-from sottovoce.client.reading.groups import Codes, Labels, encode, group, join_labels, refuse_missing
+from sottovoce.client.reading.groups import Labels, encode, group, join_labels, refuse_missing
 from sottovoce.client.reading.persons import Roll, check_dice
-from sottovoce.client.reading.table import QUANTILE, Needs, SiteTable, check_names, checked_table
+from sottovoce.client.reading.table import QUANTILE, Needs, SiteTable, checked_table
 from sottovoce.client.reading.values import Checked, check_column, read_values
+from sottovoce.core.arrays import Ints
+from sottovoce.core.checks import check_names
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import common_unit
 
@@ -86,7 +88,7 @@ def read_files(
         sites = Labels(np.repeat(np.arange(len(stems), dtype=np.int64), sizes), list(stems))
     else:
         sites = encode(join_labels(site_columns), f"column {site!r}", name_them=True)
-    people: Codes | None = None
+    people: Ints | None = None
     if person is not None:
         people = encode(join_labels(person_columns), f"column {person!r}", name_them=False).codes
     return group(_joined(files, parts), sites, people, dice, needs)

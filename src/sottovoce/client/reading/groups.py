@@ -5,25 +5,24 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sottovoce.client.reading.complaint import DROP, bad_row, sentence
 from sottovoce.client.reading.objects import is_missing
 from sottovoce.client.reading.persons import Roll, one_row_a_person
-from sottovoce.client.reading.table import QUANTILE, Needs, SiteTable, check_names, checked_table, label_text
+from sottovoce.client.reading.table import QUANTILE, Needs, SiteTable, checked_table
 from sottovoce.client.reading.values import Checked
 from sottovoce.client.record import Records
+from sottovoce.core.arrays import Ints
+from sottovoce.core.checks import check_names, label_text
 from sottovoce.core.errors import BadInput
-
-Codes = npt.NDArray[np.int64]
 
 
 class Labels(NamedTuple):
     """For each row the number of its label, -1 where it is missing, and the labels in their order."""
 
-    codes: Codes
+    codes: Ints
     labels: list[Any]
 
 
@@ -79,7 +78,7 @@ def refuse_missing(column: Any, where: str, advice: str = DROP) -> Any:
 
 
 def group(
-    values: Checked, sites: Labels, persons: Codes | None, dice: Roll | None, needs: Needs = QUANTILE
+    values: Checked, sites: Labels, persons: Ints | None, dice: Roll | None, needs: Needs = QUANTILE
 ) -> SiteTable:
     """Part the values by site, leaving out what is missing and all but one row a person."""
     names = check_names(sites.labels)

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from narwhals.exceptions import NarwhalsError
 
-from sottovoce.client.reading.column import Column, Floats
+from sottovoce.client.reading.column import Column
 from sottovoce.client.reading.complaint import kind_of
 from sottovoce.client.reading.number_column import NotNumbers, complex_refused, open_numbers
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 
 STRETCH = 1 << 14

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.client.reading.column import Column, Floats, from_numpy
+from sottovoce.client.reading.column import Column, from_numpy
 from sottovoce.client.reading.complaint import KINDS, bad_row, kind_of
 from sottovoce.core import calendar_text, duration_text
+from sottovoce.core.arrays import Floats
 from sottovoce.core.unit import NUMBER, Kind, Unit
 
 _LONG = 2.0**53

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.core.arrays import Words
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import Words
 
 Roll = Callable[[int], Words]
 

@@ -6,11 +6,12 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from sottovoce.client.reading.column import Column, Floats
+from sottovoce.client.reading.column import Column
 from sottovoce.client.reading.complaint import kind_of, sentence
 from sottovoce.client.reading.matrix import STRETCH, refuse_sparse
 from sottovoce.client.reading.number_column import open_numbers
 from sottovoce.client.reading.scaling import how_often
+from sottovoce.core.arrays import Floats
 
 RESPONSE = "the response y"
 

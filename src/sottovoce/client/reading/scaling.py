@@ -5,9 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.client.reading.bounds import Bounds, Floats
+from sottovoce.client.reading.bounds import Bounds
 from sottovoce.client.reading.complaint import sentence
 from sottovoce.client.reading.matrix import STRETCH, Matrix
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 
 EDGE = 1e-9  # how far beyond a bound, in half-widths, rounding may have carried a value

@@ -12,6 +12,7 @@ import numpy as np
 from sottovoce.client.reading.complaint import check_missing, kind_of
 from sottovoce.client.reading.values import read_values
 from sottovoce.client.record import Records
+from sottovoce.core.checks import check_names
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit, common_unit
 
@@ -137,27 +138,6 @@ def _refuse_shared(names: Sequence[str], records: Sequence[Records]) -> None:
                 f"sites {names[first]!r} and {names[second]!r} share records, which would answer twice: "
                 "give every record to one site"
             )
-
-
-def check_names(names: Iterable[object]) -> list[str]:
-    """Turn the names of sites into text, refusing blank names and two sites of one name."""
-    texts: list[str] = []
-    for name in names:
-        text = label_text(name)
-        if not text.strip():
-            raise BadInput(f"site {len(texts) + 1} has a blank name: give every site a name")
-        texts.append(text)
-    seen: set[str] = set()
-    for text in texts:
-        if text in seen:
-            raise BadInput(f"two sites are called {text!r}: give every site a name of its own")
-        seen.add(text)
-    return texts
-
-
-def label_text(label: object) -> str:
-    """Write a label as text; a whole number stored as a float is written as a whole number."""
-    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
 def _named(sites: Any) -> Iterable[tuple[object, Any]]:

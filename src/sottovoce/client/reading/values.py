@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from sottovoce.client.reading.column import Column, Floats, from_numpy
+from sottovoce.client.reading.column import Column, from_numpy
 from sottovoce.client.reading.complaint import DROP, FINITE, bad_row, check_missing, kind_of, sentence
 from sottovoce.client.reading.objects import from_objects
 from sottovoce.client.record import Records
+from sottovoce.core.arrays import Floats
 from sottovoce.core.unit import Unit
 
 _STRETCH = 1 << 16
@@ -54,10 +55,9 @@ def read_values(column: Any, *, where: str, missing: str = "refuse") -> Reading:
     --------
     >>> read_values([3.0, None, 4.5], where="site 'north'", missing="drop")
     Reading(records=Records(2 records, values hidden), dropped=1)
-    >>> read_values([3.0, "four"], where="site 'north'")
+    >>> read_values([3.0, "four"], where="site 'a'")
     Traceback (most recent call last):
-    sottovoce.core.errors.BadInput: Site 'north' holds text in row 2: every record must be a number, a duration or a
-    date
+    sottovoce.core.errors.BadInput: Site 'a' holds text in row 2: every record must be a number, a duration or a date
     """
     check_missing(missing)
     if isinstance(column, Records):

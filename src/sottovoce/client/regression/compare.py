@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.core.random_source import Words
+from sottovoce.core.arrays import Words
 
 
 def count_above(

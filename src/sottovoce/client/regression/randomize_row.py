@@ -5,10 +5,9 @@ The lowest faces of the die name a letter whatever the record; on the faces abov
 """
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit, uint64
 
-from sottovoce.core.random_source import Words
+from sottovoce.core.arrays import Floats, Ints, Words
 from sottovoce.protocol.regression.block_tables import (
     BOX,
     CELLS,
@@ -22,11 +21,9 @@ from sottovoce.protocol.regression.block_tables import (
     SLOPES,
     WIDTH,
     Weights,
-    Whole,
 )
 
 WORD = 2.0**-53
-Floats = npt.NDArray[np.float64]
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
@@ -49,13 +46,13 @@ def face_of(features: Floats, who: int, response: float, points: Floats, at: int
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
 def randomize_row(
-    plan: Whole,
+    plan: Ints,
     faces: Weights,
     steps: Weights,
     score: Floats,
     radius: float,
     block: int,
-    chosen: Whole,
+    chosen: Ints,
     features: Floats,
     response: Floats,
     who: int,
@@ -132,7 +129,7 @@ def rounded(place: float, positions: int, word: np.uint64) -> int:
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
 def show(
-    score: Floats, features: Floats, response: Floats, who: int, points: Floats, at: int, index: Whole, values: Floats
+    score: Floats, features: Floats, response: Floats, who: int, points: Floats, at: int, index: Ints, values: Floats
 ) -> int:
     """Fill the exact score of all coordinates, as `server.regression.decode` would: no channel, no privacy."""
     p = features.shape[1]

@@ -3,9 +3,8 @@
 from typing import Any, NoReturn, SupportsIndex
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from sottovoce.core.arrays import Floats
 
 _STAYS = "Rows cannot be pickled or copied: they do not leave the site"
 

@@ -20,11 +20,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.inference.conformal import clopper_pearson, noisy_count
-
-Floats = npt.NDArray[np.float64]
 
 LEAST_LEVEL = 0.5  # the binomial comparison needs a tail of at most a quarter
 LARGEST = 300.0  # of l a, whose exponential must be a number

@@ -12,14 +12,12 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.inference.conformal import clopper_pearson
 
 REACH = 9.5  # standard deviations, and twice its square more of records: beyond lies less than 1e-15 of a binomial
 HALVINGS = 60
-
-Floats = npt.NDArray[np.float64]
 
 
 @functools.lru_cache(maxsize=4096)  # many sites may have few records each, and so few different counts

@@ -20,11 +20,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.inference.common.measured import SiteEstimate
-
-Floats = npt.NDArray[np.float64]
 
 # Huber's constant: a mean of sources that agree loses 5 % of its precision.
 REACH = 1.345

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from sottovoce.core.arrays import Floats
 from sottovoce.inference.quantile.tilt import through
 
-Floats = npt.NDArray[np.float64]
 FURTHEST = 24.0  # reaches from the estimate within which an edge is looked for
 
 

@@ -12,13 +12,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from sottovoce.core.arrays import Floats
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.quantile.tilt import through
 
-Floats = npt.NDArray[np.float64]
 STEPS = 80
 LIMIT = 2.0  # of one step, in logits
 NUDGE = 1e-4  # of the bend, for its derivative

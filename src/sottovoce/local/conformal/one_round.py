@@ -3,19 +3,17 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from sottovoce.client.conformal.questions import answer_above, questioned_site
 from sottovoce.client.conformal.shares import SharingSite
 from sottovoce.client.conformal.site import CalibrationSite
 from sottovoce.client.record import Records
+from sottovoce.core.arrays import Floats
 from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.calibration import CellQuery, OrderQuery, OrderReport
 from sottovoce.protocol.selection.grid import upper_edge
 from sottovoce.server.conformal.coverage.pooled import PooledChoice
 from sottovoce.server.conformal.tail_rule import add_messages, cell_of_sum, cell_of_tallies
-
-Floats = npt.NDArray[np.float64]
 
 
 def ask(sites: Sequence[CalibrationSite], queries: Sequence[OrderQuery | CellQuery]) -> list[tuple[float, ...]]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.client.quantile.site import Site
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, SearchFailed
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.self_normalised.memory import average
@@ -15,7 +16,7 @@ from sottovoce.local.quantile.conversation import converse
 from sottovoce.local.quantile.source import Faces, Feed, Source
 from sottovoce.server.integration.chains import ChainStudy, chain, measure
 from sottovoce.server.quantile.recursion.initialisation import find_initialisation
-from sottovoce.server.quantile.recursion.study import Floats, WalkStudy
+from sottovoce.server.quantile.recursion.study import WalkStudy
 
 PILOTS = 0.15  # of the records, at most: in a tail, pilots as precise as those of other walks would eat all of them
 

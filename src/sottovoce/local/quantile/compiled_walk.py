@@ -10,13 +10,14 @@ from dataclasses import replace
 import numpy as np
 from numba import njit
 
+from sottovoce.core.arrays import Bools, Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.self_normalised.memory import Memory, look
-from sottovoce.local.quantile.participation import Coin, Masks
+from sottovoce.local.quantile.participation import Coin
 from sottovoce.local.quantile.source import Faces, Feed
 from sottovoce.local.quantile.trajectory import ROWS, Watch, checkpoints
 from sottovoce.server.quantile.recursion.step_size import StepSize, refresh_due, step_length
-from sottovoce.server.quantile.recursion.study import Counts, Floats, Plan, WalkStudy
+from sottovoce.server.quantile.recursion.study import Plan, WalkStudy
 from sottovoce.server.quantile.recursion.walk import WalkState, init, learnt, merge, reached
 
 BLOCK = 4096  # rounds a call, so that a long schedule is never copied whole
@@ -98,7 +99,7 @@ class Walker:
         self._cursor = np.zeros(3, dtype=np.int64)
         self._memory = state.memory
 
-    def advance(self, block: Counts, masks: Masks, values: Floats, faces: Faces, used: Counts, have: Counts) -> bool:
+    def advance(self, block: Ints, masks: Bools, values: Floats, faces: Faces, used: Ints, have: Ints) -> bool:
         """Run rounds until the block ends (True) or a site needs records (False)."""
         study = self._study
         self._memory = advance(
@@ -127,16 +128,16 @@ class Walker:
 def advance(
     plan: Plan,
     pace: StepSize,
-    block: Counts,
-    masks: Masks,
+    block: Ints,
+    masks: Bools,
     before: int,
     burnt: int,
-    cursor: Counts,
+    cursor: Ints,
     values: Floats,
     faces: Faces,
-    used: Counts,
-    have: Counts,
-    clock: Counts,
+    used: Ints,
+    have: Ints,
+    clock: Ints,
     points: Floats,
     ends: Floats,
     sums: Floats,

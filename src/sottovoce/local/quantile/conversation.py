@@ -5,8 +5,9 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
+from sottovoce.core.arrays import Ints
 from sottovoce.protocol.messages import Query, Tally
-from sottovoce.server.quantile.asking import Ask, Counts
+from sottovoce.server.quantile.asking import Ask
 
 Outcome = TypeVar("Outcome")
 
@@ -19,7 +20,7 @@ class Door(Protocol):
 
 
 def converse(
-    procedure: Generator[Ask, Counts, Outcome], sites: Sequence[Door], progress: Callable[[int], None] | None = None
+    procedure: Generator[Ask, Ints, Outcome], sites: Sequence[Door], progress: Callable[[int], None] | None = None
 ) -> tuple[Outcome, int]:
     """Drive a procedure against sites; return its outcome and the number of rounds.
 

@@ -1,13 +1,11 @@
 """Which sites answer in a round when only a part of them does: a public coin, drawn by whoever runs the rounds."""
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit, uint64
 
-from sottovoce.core.random_source import RandomSource, SystemEntropy, Words
+from sottovoce.core.arrays import Bools, Words
+from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.server.quantile.recursion.study import WalkStudy
-
-Masks = npt.NDArray[np.bool_]
 
 
 class Coin:
@@ -17,7 +15,7 @@ class Coin:
         self._sites, self._chosen = len(study.channels), study.chosen
         self._dice = SystemEntropy() if dice is None else dice
 
-    def masks(self, rounds: int) -> Masks:
+    def masks(self, rounds: int) -> Bools:
         """Return who answers in the next rounds, (rounds, sites); no rows if everybody always does."""
         if self._chosen == self._sites:
             return np.empty((0, self._sites), dtype=np.bool_)
@@ -27,7 +25,7 @@ class Coin:
 
 
 @njit(cache=True)
-def draw(words: Words, chosen: int, masks: Masks) -> None:
+def draw(words: Words, chosen: int, masks: Bools) -> None:
     """Mark ``chosen`` sites in each row, every subset with the same chance (Floyd's sampling without replacement)."""
     rounds, sites = masks.shape
     for i in range(rounds):

@@ -12,10 +12,10 @@ from numba import njit, uint64
 
 from sottovoce.client.order import Key, bits_for, order_key, places
 from sottovoce.client.quantile.encode import WORD
-from sottovoce.core.random_source import RandomSource, SystemEntropy, Words
+from sottovoce.core.arrays import Floats, Words
+from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.randomised_response import flips_of
-from sottovoce.server.quantile.recursion.study import Floats
 
 Faces = npt.NDArray[np.uint8]  # 0: says zero, 1: the record speaks, 2: says one (`client.quantile.encode`)
 

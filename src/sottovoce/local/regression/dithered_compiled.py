@@ -5,15 +5,13 @@ import numpy.typing as npt
 from numba import njit
 
 from sottovoce.client.regression.randomize_row import randomize_product, randomize_row, show
-from sottovoce.core.random_source import Words
+from sottovoce.core.arrays import Floats, Words
 from sottovoce.local.regression.lent import lent
 from sottovoce.local.regression.room import Room
 from sottovoce.protocol.regression.block_tables import FORM, OPEN, Tables
 from sottovoce.server.regression.decode import choose, decode
 from sottovoce.server.regression.dithered.step import Orders, aim, learn, which_product
 from sottovoce.server.regression.dithered.sums import MOMENT, Sums
-
-Floats = npt.NDArray[np.float64]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.client.regression.rows import Rows
+from sottovoce.core.arrays import Words
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import RandomSource, Words
+from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.regression.vector_normalised import Memory, add_all
 from sottovoce.local.regression.dithered import walk
 from sottovoce.local.regression.liu_hu_compiled import stretch

@@ -5,15 +5,12 @@ import numpy.typing as npt
 from numba import njit
 
 from sottovoce.client.regression.randomize_row import randomize_row, show
-from sottovoce.core.random_source import Words
+from sottovoce.core.arrays import Floats, Ints, Words
 from sottovoce.local.regression.lent import lent
 from sottovoce.local.regression.room import Room
 from sottovoce.protocol.regression.block_tables import FORM, OPEN, Tables
 from sottovoce.server.regression.decode import choose, decode
 from sottovoce.server.regression.liu_hu.step import Query, move
-
-Floats = npt.NDArray[np.float64]
-Whole = npt.NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -23,7 +20,7 @@ def stretch(
     response: Floats,
     where: npt.NDArray[np.uint64],
     words: Words,
-    chains: Whole,
+    chains: Ints,
     steps: Floats,
     start: Floats,
     bounds: Floats,

@@ -7,10 +7,9 @@ import numpy.typing as npt
 
 from sottovoce.client.regression.compare import count_above
 from sottovoce.client.regression.rows import Rows
+from sottovoce.core.arrays import Ints, Words
 from sottovoce.core.errors import SearchFailed
-from sottovoce.core.random_source import Words
 from sottovoce.protocol.randomised_response import binary, flips_of, rate_of
-from sottovoce.server.quantile.asking import Counts
 from sottovoce.server.regression.dithered.guess import Guess, guess_of, search
 
 
@@ -20,7 +19,7 @@ class Pilot:
     def __init__(self, taus: tuple[float, ...], p: int, epsilon: float) -> None:
         self._setting = (taus, p, epsilon)
         self._flips = flips_of(binary(epsilon))
-        self._log: list[Counts] = []
+        self._log: list[Ints] = []
         self.guess: Guess | None = None
         self.people = 0
         self._search = search(rate_of(binary(epsilon)), float(np.mean(taus)))
@@ -43,7 +42,7 @@ class Pilot:
         self.people += done
         return done
 
-    def _hand_over(self, ones: Counts) -> None:
+    def _hand_over(self, ones: Ints) -> None:
         """Hand the answers to the search, which asks again or is done."""
         self._log.append(ones)
         try:

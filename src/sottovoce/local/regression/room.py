@@ -3,18 +3,15 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from sottovoce.protocol.regression.block_tables import Whole
-
-Floats = npt.NDArray[np.float64]
+from sottovoce.core.arrays import Floats, Ints
 
 
 class Room(NamedTuple):
     """Which slopes a person is asked about, which coordinates they told, the gradient, and a move of the point."""
 
-    chosen: Whole
-    coordinates: Whole
+    chosen: Ints
+    coordinates: Ints
     values: Floats  # (levels, d)
     move: Floats
 

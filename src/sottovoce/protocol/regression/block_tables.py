@@ -5,14 +5,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.protocol.channel import Channel
-from sottovoce.protocol.regression.blocks import Block, Floats, RegressionChannel
+from sottovoce.protocol.regression.blocks import Block, RegressionChannel
 from sottovoce.protocol.regression.box_channel import BoxChannel
 
 BOX, MATRIX, OPEN = 0, 1, 2
 FORM, KINDS, SLOPES, CELLS, WIDTH, POSITIONS, FIXED = range(7)  # columns of the plan
 LOW, COMMON, EXTRA, INSIDE = range(4)  # columns of the faces
-Whole = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.uint64]
 
 
@@ -20,7 +20,7 @@ class Tables(NamedTuple):
     """One row a block; `client.regression.randomize_row` makes a letter, `server.regression.decode` reads it."""
 
     upto: Floats  # (blocks,): cumulative probabilities
-    plan: Whole  # (blocks, 6 + slopes): form, kinds, slopes, cells, width, places of a box; fixed slopes, 0: drawn
+    plan: Ints  # (blocks, 6 + slopes): form, kinds, slopes, cells, width, places of a box; fixed slopes, 0: drawn
     faces: Weights  # (blocks + 1, 4): low, low x letters, extra, extra x letters inside; last the bit of a moment
     steps: Weights  # (blocks, 1 + symbols, letters): a matrix's faces, cumulative: any symbol's, then each one's own
     score: Floats  # (levels, kinds): the score at each face

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.regression.box_channel import BoxChannel, box_channel
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

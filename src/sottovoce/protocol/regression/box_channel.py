@@ -13,8 +13,8 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.exact import exponential, logarithm
@@ -23,8 +23,6 @@ FACES = 1 << 62  # of the die: a 64-bit word without its two low bits is one thr
 LETTERS = 1 << 32  # a letter is one 32-bit word
 FINEST = 10**8  # fewer faces a letter would lose more than 1e-8 of the budget
 DENSE = 1 << 14  # letters up to which the matrix may be written out
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

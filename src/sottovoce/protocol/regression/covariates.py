@@ -9,9 +9,8 @@ import functools
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from sottovoce.core.arrays import Floats
 
 UNIFORM = 1 / 3  # the second moment of the uniform law on [-1, 1]
 _TWO_POINTS = 1e-9  # closer than this to second moment 1, the law is taken to sit on -1 and 1

@@ -13,10 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.core.arrays import Bools, Floats
 from sottovoce.protocol.regression.covariates import chances
-
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 LARGEST = 10.0  # beyond it the smaller probabilities sink below the solver's tolerance: randomised response then
 _RARE = 1e-3  # every step of the slope counts at least this much, or a letter for it could decode to anything

@@ -8,14 +8,11 @@ likelihood ratio is next to one.
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Bools, Floats
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.exact import exponential
 from sottovoce.protocol.regression.box_channel import FACES, FINEST
-
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 _BLANK = 20  # the blank letter has one face in 2^20: above any rounding of a float, and no loss to speak of
 

@@ -12,11 +12,10 @@ from typing import Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.exact import within
 
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
 LARGEST = 1 << 53  # sizes and orders up to here, and noise on top of them, fit 64-bit integers
 
 
@@ -54,14 +53,14 @@ class Selection(Protocol):
     def failure(self, distance: npt.ArrayLike) -> Floats:
         """Bound the probability that the edge lies below a level with ``order + distance`` scores below it."""
 
-    def distribution(self, counts: Counts) -> Floats:
+    def distribution(self, counts: Ints) -> Floats:
         """Return the probability of every cell, given how many scores each cell holds."""
 
 
 class Weighted(Selection, Protocol):
     """A selection that draws each cell in proportion to an integer."""
 
-    def weights(self, counts: Counts) -> list[int]:
+    def weights(self, counts: Ints) -> list[int]:
         """Return the integer weight of every cell."""
 
 
@@ -87,14 +86,14 @@ def check_shape(size: int, order: int, cells: int) -> None:
         raise BadInput(f"a grid has at least 2 cells, not {cells}; give at least one edge.")
 
 
-def checked(mechanism: Selection, counts: Counts) -> Counts:
+def checked(mechanism: Selection, counts: Ints) -> Ints:
     """Return counts that belong to a mechanism; the message about others shows none of them."""
     if counts.shape != (mechanism.cells,) or counts.min() < 0 or int(counts.sum()) != mechanism.size:
         raise ValueError(f"counts must be {mechanism.cells} numbers from 0 on that add up to {mechanism.size}")
     return counts
 
 
-def scores_below(counts: Counts) -> Counts:
+def scores_below(counts: Ints) -> Ints:
     """Count the scores in lower cells than each.
 
     >>> scores_below(np.array([3, 0, 2])).tolist()
@@ -103,7 +102,7 @@ def scores_below(counts: Counts) -> Counts:
     return np.cumsum(counts) - counts
 
 
-def scores_above(counts: Counts) -> Counts:
+def scores_above(counts: Ints) -> Ints:
     """Count the scores in higher cells than each.
 
     >>> scores_above(np.array([3, 0, 2])).tolist()

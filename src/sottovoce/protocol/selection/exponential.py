@@ -28,18 +28,11 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.exact import exponential as exponential_of
 from sottovoce.protocol.exact import logarithm
-from sottovoce.protocol.selection.base import (
-    Counts,
-    Floats,
-    affordable,
-    check_shape,
-    checked,
-    scores_above,
-    scores_below,
-)
+from sottovoce.protocol.selection.base import affordable, check_shape, checked, scores_above, scores_below
 from sottovoce.protocol.selection.geometric import WORD, numerators
 from sottovoce.protocol.selection.tables import Table, table
 
@@ -96,14 +89,14 @@ class Exponential:
         weight = self.tables[1].at(self.size - self.order + 1)
         return weight / (weight + self.tables[0].at(0))
 
-    def weights(self, counts: Counts) -> list[int]:
+    def weights(self, counts: Ints) -> list[int]:
         """Return the integer weight of every cell."""
         low, high = self.tables
         too_low = np.maximum(scores_above(checked(self, counts)) - (self.size - self.order), 0)
         too_high = np.maximum(scores_below(counts) - (self.order - 1), 0)
         return [low.at(x) if x else high.at(y) for x, y in zip(too_low.tolist(), too_high.tolist(), strict=True)]
 
-    def distribution(self, counts: Counts) -> Floats:
+    def distribution(self, counts: Ints) -> Floats:
         """Return the probability of every cell."""
         return normalised(self.weights(counts))
 

@@ -12,9 +12,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.exact import exponential, logarithm
-from sottovoce.protocol.selection.base import Floats
 
 WORD = 1 << 64
 SMALLEST = 1e-6  # noise of a million needs a million words

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.selection.base import Floats
 
 
 def grid(edges: npt.ArrayLike) -> Floats:

@@ -20,17 +20,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.exact import logarithm
-from sottovoce.protocol.selection.base import (
-    Counts,
-    Floats,
-    affordable,
-    check_shape,
-    checked,
-    scores_above,
-    scores_below,
-)
+from sottovoce.protocol.selection.base import affordable, check_shape, checked, scores_above, scores_below
 from sottovoce.protocol.selection.exponential import normalised
 from sottovoce.protocol.selection.geometric import SMALLEST, WORD, cost
 from sottovoce.protocol.selection.tables import BITS, Table, table
@@ -95,13 +88,13 @@ class PaperExponential:
         asked, weight = min(above.at(self.size - self.order), below.at(self.order - 1)), below.at(self.size)
         return weight / (weight + asked)
 
-    def weights(self, counts: Counts) -> list[int]:
+    def weights(self, counts: Ints) -> list[int]:
         """Return the integer weight of every cell."""
         above, below = self.tables
         pairs = zip(scores_above(checked(self, counts)).tolist(), scores_below(counts).tolist(), strict=True)
         return [min(above.at(x), below.at(y)) for x, y in pairs]
 
-    def distribution(self, counts: Counts) -> Floats:
+    def distribution(self, counts: Ints) -> Floats:
         """Return the probability of every cell."""
         return normalised(self.weights(counts))
 

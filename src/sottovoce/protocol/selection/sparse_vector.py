@@ -32,8 +32,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.protocol.exact import logarithm
-from sottovoce.protocol.selection.base import Counts, Floats, affordable, check_shape, checked
+from sottovoce.protocol.selection.base import affordable, check_shape, checked
 from sottovoce.protocol.selection.geometric import WORD, cost, difference_cdf, numerators, ratio
 
 QUERIES = 0.7  # of the budget: their noise is drawn for each cell, so its largest draws carry the scan too far up
@@ -77,12 +78,12 @@ class SparseVector:
         """Return the chance to name the cell without an upper edge when it holds no score."""
         return float(1 - self.failure(self.size - self.order))
 
-    def needs(self, counts: Counts) -> Counts:
+    def needs(self, counts: Ints) -> Ints:
         """Return ``T + 1 - tail`` of cells B, ..., 1: a cell stops if its noise, less the threshold's, is as much."""
         tails = np.cumsum(checked(self, counts)[:0:-1])
         return self.size - self.order + 1 - tails
 
-    def distribution(self, counts: Counts) -> Floats:
+    def distribution(self, counts: Ints) -> Floats:
         """Return the probability of every cell: a sum over the threshold's noise of products over the cells."""
         needs, query, threshold = self.needs(counts), cost(self.query), cost(self.threshold)
         # past `busy` a step of zeta gains the cells less than half of what it costs

@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.selection.base import Floats
 
 BITS = 100  # a weight reaches 2^-100 of the largest before the table is flat
 MOST = 1 << 29  # bits in one table: 64 MB

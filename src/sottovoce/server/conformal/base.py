@@ -7,16 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.server.conformal.settings import Settings
 
 if TYPE_CHECKING:
     from sottovoce.server.conformal.report_result import CoverageReport
 
-Floats = npt.NDArray[np.float64]
 
 NOT_PROTECTED = (
     "Not protected: which sites took part, how many scores and missing values each holds; and where one individual "

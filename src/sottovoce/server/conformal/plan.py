@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.protocol.selection.named import Mechanism, selection
@@ -16,8 +15,6 @@ from sottovoce.server.conformal.coverage.equal import ROUNDING
 from sottovoce.server.conformal.coverage.paper_private import paper_private
 from sottovoce.server.conformal.coverage.voters import Kind
 from sottovoce.server.conformal.settings import Settings
-
-Floats = npt.NDArray[np.float64]
 
 LEAP, HALVINGS, MOST = 8.0, 2, 10_000_000  # of the search for a sufficient number of scores
 OFTEN = 0.5  # of infinite sets by noise alone: beyond it a private answer is not worth its budget

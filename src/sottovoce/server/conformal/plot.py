@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.server.quantile.plot import BAND, INK, SOFT, WARM, check_path, clear, save, short
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ ROWS = 100  # more sites than a page has room for share the last row
 GREY = "#333333"
 TAIL = 1e-4  # of a law, beyond which it is not drawn
 FINE = 400
-
-Floats = npt.NDArray[np.float64]
 
 
 def plot(report: "CoverageReport", path: str | os.PathLike[str]) -> Path:

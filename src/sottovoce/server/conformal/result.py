@@ -7,14 +7,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from sottovoce.api.quantile.panel import first_few, number
+from sottovoce.core.arrays import Floats
+from sottovoce.core.checks import first_few, number
 from sottovoce.server.conformal.base import CoverageLaw, Threshold
 from sottovoce.server.conformal.coverage.choose import Choice, choose, infinite, law_grid, survival
 from sottovoce.server.conformal.plan import Plan, aim_of
-
-Floats = npt.NDArray[np.float64]
 
 RARE = 0.001  # of infinite sets by noise alone, below which nothing is said
 

@@ -14,8 +14,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Truths = npt.NDArray[np.bool_]
+from sottovoce.core.arrays import Bools, Floats
+
 LabelScores = Callable[[Floats], Floats]
 
 # Sums of probabilities are equal up to rounding only. A label whose score exceeds the threshold by less than this is
@@ -123,7 +123,7 @@ def _in_place(sums: Floats, order: npt.NDArray[np.int64]) -> Floats:
     return scores
 
 
-def label_set(scores: Floats, threshold: float) -> Truths:
+def label_set(scores: Floats, threshold: float) -> Bools:
     """Tell which labels score at most the threshold, (n, classes).
 
     Examples
@@ -134,7 +134,7 @@ def label_set(scores: Floats, threshold: float) -> Truths:
     return scores <= threshold + ROUNDING
 
 
-def with_likeliest(sets: Truths, probabilities: Floats) -> Truths:
+def with_likeliest(sets: Bools, probabilities: Floats) -> Bools:
     """Add the most probable labels of a row to its set.
 
     Examples
@@ -142,5 +142,5 @@ def with_likeliest(sets: Truths, probabilities: Floats) -> Truths:
     >>> with_likeliest(np.array([[False, False]]), np.array([[0.75, 0.25]])).tolist()
     [[True, False]]
     """
-    likeliest: Truths = probabilities == probabilities.max(axis=1, keepdims=True)
+    likeliest: Bools = probabilities == probabilities.max(axis=1, keepdims=True)
     return sets | likeliest

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from sottovoce.api.quantile.panel import number
+from sottovoce.core.arrays import Floats
+from sottovoce.core.checks import number
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.selection.grid import grid as checked_grid
 from sottovoce.protocol.selection.named import SELECTIONS
-
-Floats = npt.NDArray[np.float64]
 
 GUARANTEES = ("marginal", "training-conditional")
 RULES = ("closest", "paper")

@@ -1,10 +1,8 @@
 """The server's part of one round: one value of those that the sites sent, each counted with its votes."""
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from sottovoce.core.arrays import Floats, Ints
 
 
 def weighted_rank(values: Floats, votes: Ints, rank: int) -> float:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.integration.sensitivity import BEFOREHAND, Curve, curve
 from sottovoce.server.integration.combine import common, effective
@@ -21,8 +21,6 @@ from sottovoce.server.quantile.summary import WIDTH
 
 if TYPE_CHECKING:
     from sottovoce.server.integration.result import IntegratedResult
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from typing import Any
 
 from sottovoce.api.integration.measure import Chains
 from sottovoce.api.integration.sites import PlannedSites
-from sottovoce.api.quantile.panel import confidence, number
-from sottovoce.client.reading.table import label_text
+from sottovoce.core.checks import confidence, label_text, number
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
 from sottovoce.inference.integration import kabaila_giri, paper_weights

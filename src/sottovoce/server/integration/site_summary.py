@@ -5,7 +5,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from sottovoce.api.quantile.panel import number
+from sottovoce.core.checks import number
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.measured import SiteEstimate, t_value
 
@@ -41,7 +41,7 @@ class SiteSummary:
     Examples
     --------
     >>> SiteSummary(5.1, 0.2, n=400).measured()
-    Measured(estimate=5.1, error=0.2, df=399.0)
+    SiteEstimate(estimate=5.1, error=0.2, df=399.0)
     >>> told = SiteSummary(5.0, interval=(4.804, 5.392)).measured()
     >>> round(told.error, 3), told.df
     (0.2, 30.0)

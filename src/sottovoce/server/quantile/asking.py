@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
+from sottovoce.core.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class SiteProfile:
 
     shares: Floats
     rates: Floats
-    sizes: Counts
+    sizes: Ints
 
     @property
     def unit_variance(self) -> float:
@@ -33,7 +32,7 @@ class Ask(NamedTuple):
     """A query to all sites: points, and how many records of each site answer at each, (sites, points)."""
 
     points: Floats
-    counts: Counts
+    counts: Ints
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,8 @@ class Decoded:
     points: Floats
     below: Floats
     variances: Floats
-    ones: Counts = field(repr=False)
-    counts: Counts = field(repr=False)
+    ones: Ints = field(repr=False)
+    counts: Ints = field(repr=False)
 
 
 def spread_offsets(sites: int) -> Floats:
@@ -56,7 +55,7 @@ def spread_offsets(sites: int) -> Floats:
     return np.asarray((np.arange(sites) + 0.5) * 0.6180339887498949 % 1.0, dtype=np.float64)
 
 
-def allot(crowd: SiteProfile, spent: float, fractions: Floats) -> Counts:
+def allot(crowd: SiteProfile, spent: float, fractions: Floats) -> Ints:
     """Return how many records of each site answer at each point, (sites, points).
 
     Cumulative rounding with a different offset a site: no coin, no record twice, and all records used when the
@@ -69,13 +68,13 @@ def allot(crowd: SiteProfile, spent: float, fractions: Floats) -> Counts:
     return np.diff(np.minimum(reached, crowd.sizes[:, None]), axis=1)
 
 
-def present_shares(crowd: SiteProfile, counts: Counts) -> Floats:
+def present_shares(crowd: SiteProfile, counts: Ints) -> Floats:
     """Return the shares at each point, (sites, points): a site without answers leaves its share to the others."""
     present = crowd.shares[:, None] * (counts > 0)
     return np.asarray(present / np.maximum(present.sum(axis=0), 1e-300))
 
 
-def decode(crowd: SiteProfile, points: Floats, counts: Counts, ones: Counts) -> Decoded:
+def decode(crowd: SiteProfile, points: Floats, counts: Ints, ones: Ints) -> Decoded:
     """Decode letters into the pooled distribution function; a site without answers leaves its share to the others."""
     asked = np.maximum(counts, 1)
     weights = present_shares(crowd, counts)
@@ -93,7 +92,7 @@ class QueryAllocator:
     spent: float = 0.0
     heard: list[Decoded] = field(default_factory=list)
 
-    def ask(self, points: npt.ArrayLike, fractions: npt.ArrayLike) -> Generator[Ask, Counts, Decoded]:
+    def ask(self, points: npt.ArrayLike, fractions: npt.ArrayLike) -> Generator[Ask, Ints, Decoded]:
         """Ask a fraction of every site at each point."""
         at, parts = np.asarray(points, dtype=np.float64), np.asarray(fractions, dtype=np.float64)
         counts = allot(self.crowd, self.spent, parts)

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce.server.quantile.asking import Decoded, Floats
+from sottovoce.core.arrays import Floats
+from sottovoce.server.quantile.asking import Decoded
 
 PILOT_BEND = 0.25  # relative variance of what a wide pilot says of the density's slope at the quantile
 SURE, LARGER = 3.0, 1.25  # standard errors and ratio from which a dip of the density is worth a warning

@@ -10,12 +10,13 @@ from typing import TypeVar
 
 import numpy as np
 
+from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import BadInput
-from sottovoce.server.quantile.asking import Ask, Counts
+from sottovoce.server.quantile.asking import Ask
 
 Outcome = TypeVar("Outcome")
-Start = Callable[[], Generator[Ask, Counts, Outcome]]
-History = tuple[Counts, ...]
+Start = Callable[[], Generator[Ask, Ints, Outcome]]
+History = tuple[Ints, ...]
 
 
 def init() -> History:
@@ -29,7 +30,7 @@ def query(start: Start[Outcome], history: History) -> Ask | None:
     return asked
 
 
-def step(start: Start[Outcome], history: History, ones: Counts) -> History:
+def step(start: Start[Outcome], history: History, ones: Ints) -> History:
     """Return the state after one more answer, refusing an answer that does not fit the question."""
     asked = query(start, history)
     if asked is None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce.server.quantile.asking import Floats
+from sottovoce.core.arrays import Floats
 
 WIDEST = 0.4  # of the tail: the largest mass offset
 FALL = 1.5  # offset = FALL * tail * (noise / tail)^(1/3)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sottovoce.server.quantile.asking import Decoded, Floats
+from sottovoce.core.arrays import Floats
+from sottovoce.server.quantile.asking import Decoded
 
 
 def read_quantiles(heard: Sequence[Decoded], taus: Floats) -> Floats:

@@ -9,7 +9,8 @@ from collections.abc import Generator
 
 import numpy as np
 
-from sottovoce.server.quantile.asking import Ask, Counts, Decoded, Floats, QueryAllocator
+from sottovoce.core.arrays import Floats, Ints
+from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator
 from sottovoce.server.quantile.monotone import read_quantiles
 from sottovoce.server.quantile.working_model import WorkingModel
 
@@ -21,7 +22,7 @@ TRIES = 10
 LIMIT = 0.6  # of all records, beyond which the search gives up
 
 
-def find_pilot(talker: QueryAllocator, tau: float, guide: WorkingModel) -> Generator[Ask, Counts, Decoded | None]:
+def find_pilot(talker: QueryAllocator, tau: float, guide: WorkingModel) -> Generator[Ask, Ints, Decoded | None]:
     """Return three answered points that bracket the level, or None."""
     tail, unit = min(tau, 1 - tau), talker.crowd.unit_variance
     levels = np.array([tau - MASS * tail, tau, tau + MASS * tail])

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.api.quantile.panel import QuantilePlan, confidence
+from sottovoce.api.quantile.panel import QuantilePlan
+from sottovoce.core.checks import confidence
 from sottovoce.core.errors import BadInput
 from sottovoce.server.privacy_statement import promise
 from sottovoce.server.quantile.solutions import Interval, Solution

@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.quantile.logit_curve import Curve, Prior, expected, fit, measure
-from sottovoce.server.quantile.asking import Ask, Counts, Decoded, Floats, QueryAllocator, SiteProfile, present_shares
+from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile, present_shares
 from sottovoce.server.quantile.working_model import WorkingModel
 
 TRIES = 18
@@ -48,7 +49,7 @@ class Fitted:
     pairs: int
 
 
-def pairs_protocol(talker: QueryAllocator, tau: float, guide: WorkingModel) -> Generator[Ask, Counts, Fitted | None]:
+def pairs_protocol(talker: QueryAllocator, tau: float, guide: WorkingModel) -> Generator[Ask, Ints, Fitted | None]:
     """Ask all records in pairs; None where no pair agrees with what the others said."""
     crowd, logit = talker.crowd, math.log(tau / (1 - tau))
     noise = math.sqrt(crowd.unit_variance - (tau - 0.5) ** 2 * float(np.sum(crowd.shares**2 / crowd.sizes)))

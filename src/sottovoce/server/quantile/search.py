@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sottovoce.server.quantile.asking import Ask, Counts, Decoded, Floats, QueryAllocator
+from sottovoce.core.arrays import Floats, Ints
+from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator
 from sottovoce.server.quantile.sections import Cutter
 
 TINY, HUGE = 1e-6, 1e12  # the finest unit and the farthest location that are looked for without public knowledge
@@ -65,7 +66,7 @@ def find(
     care: float = 1.0,
     rough: bool = True,
     tau: float = 0.5,
-) -> Generator[Ask, Counts, Found]:
+) -> Generator[Ask, Ints, Found]:
     """Search for location and scale; ``care`` below one asks more records a cut.
 
     ``tau`` only says on which side of an atom at the median to look.
@@ -79,7 +80,7 @@ def find(
     start = len(talker.heard)
     coordinate = Coordinate(bounds, TINY, HUGE) if scale is None else Coordinate(bounds, scale, HUGE * scale)
 
-    def at(places: Floats) -> Generator[Ask, Counts, Floats]:
+    def at(places: Floats) -> Generator[Ask, Ints, Floats]:
         heard = yield from talker.ask(coordinate.back(places), np.full(len(places), part))
         return heard.below - 0.5
 
@@ -94,7 +95,7 @@ def find(
     if rough and near and _clear(talker.heard[start:], left) and _clear(talker.heard[start:], right):
         return Found(centre, min(sides), tuple(talker.heard[start:]))
 
-    def around(places: Floats) -> Generator[Ask, Counts, Floats]:
+    def around(places: Floats) -> Generator[Ask, Ints, Floats]:
         widths, n = np.exp(np.minimum(places, WIDEST)), len(places)
         points = np.concatenate((centre - widths, centre + widths))
         heard = yield from talker.ask(points, np.full(2 * n, PAIR * part))
@@ -112,7 +113,7 @@ def find(
     # the median sits in an atom: how far does the data go on the side of the quantile?
     side = 1.0 if tau >= 0.5 else -1.0
 
-    def beside(places: Floats) -> Generator[Ask, Counts, Floats]:
+    def beside(places: Floats) -> Generator[Ask, Ints, Floats]:
         points = centre + side * np.exp(np.minimum(places, WIDEST))
         heard = yield from talker.ask(points, np.full(len(places), BESIDE * part))
         within = heard.below if side > 0 else 1 - heard.below

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce.server.quantile.asking import Ask, Counts, Floats
+from sottovoce.core.arrays import Floats, Ints
+from sottovoce.server.quantile.asking import Ask
 
 
 class Crossing(NamedTuple):
@@ -26,12 +27,12 @@ class Crossing(NamedTuple):
 class Cutter:
     """How to cut: ask some places (deviations come back), how many at once, and when a place counts as decided."""
 
-    measure: Callable[[Floats], Generator[Ask, Counts, Floats]]
+    measure: Callable[[Floats], Generator[Ask, Ints, Floats]]
     arity: int
     decisive: float
     patience: int
 
-    def cut(self, places: Floats) -> Generator[Ask, Counts, tuple[int, int, int | None]]:
+    def cut(self, places: Floats) -> Generator[Ask, Ints, tuple[int, int, int | None]]:
         """Return the last place below the crossing, the first above it, and an undecided one between them if any."""
         totals, seen = np.zeros(len(places)), np.zeros(len(places))
         left, right = -1, len(places)
@@ -49,7 +50,7 @@ class Cutter:
         between = np.arange(left + 1, right)
         return left, right, int(between[np.argmin(np.abs(totals[between] / seen[between]))])
 
-    def section(self, low: float, high: float, width: float) -> Generator[Ask, Counts, Crossing]:
+    def section(self, low: float, high: float, width: float) -> Generator[Ask, Ints, Crossing]:
         """Shrink a bracket until a cut stays undecided or the bracket is narrower than ``width``."""
         while high - low > width:
             places = np.linspace(low, high, self.arity + 2).astype(np.float64)
@@ -59,7 +60,7 @@ class Cutter:
                 return Crossing(float(places[near + 1]), low, high)
         return Crossing((low + high) / 2, low, high)
 
-    def gallop(self, start: float, step_length: float, width: float) -> Generator[Ask, Counts, Crossing]:
+    def gallop(self, start: float, step_length: float, width: float) -> Generator[Ask, Ints, Crossing]:
         """Bracket the crossing from a guess, doubling the stride, then section."""
         low, high = -np.inf, np.inf
         flock = step_length * (np.arange(self.arity, dtype=np.float64) - (self.arity - 1) / 2)

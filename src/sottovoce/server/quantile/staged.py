@@ -17,10 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import SearchFailed
 from sottovoce.inference.quantile.inversion import Stage, root
 from sottovoce.inference.quantile.tilt import back, through
-from sottovoce.server.quantile.asking import Ask, Counts, Decoded, Floats, QueryAllocator, SiteProfile, present_shares
+from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile, present_shares
 from sottovoce.server.quantile.curvature import Bends, dips_between_shoulders, steeper_pilot, steeper_shoulders
 from sottovoce.server.quantile.feasibility import SCARCE, support
 from sottovoce.server.quantile.layout import BENT, five, three
@@ -83,7 +84,7 @@ class Kept(NamedTuple):
     bend: float
 
 
-def staged_protocol(study: StagedStudy, found: Found | None = None) -> Generator[Ask, Counts, Local | Fitted]:
+def staged_protocol(study: StagedStudy, found: Found | None = None) -> Generator[Ask, Ints, Local | Fitted]:
     """Run the whole conversation: search, pilot, stages; start again, with more care, where it got lost.
 
     ``found`` is a location and scale that another conversation has found already.
@@ -118,7 +119,7 @@ def staged_protocol(study: StagedStudy, found: Found | None = None) -> Generator
 
 def _stages(
     talker: QueryAllocator, study: StagedStudy, pilot: Decoded, guide: WorkingModel
-) -> Generator[Ask, Counts, Local | None]:
+) -> Generator[Ask, Ints, Local | None]:
     """Double the records stage by stage around the current root; None where the pilot turns out to be mistaken."""
     tau, tail = study.tau, min(study.tau, 1 - study.tau)
     noise = math.sqrt(study.crowd.unit_variance)

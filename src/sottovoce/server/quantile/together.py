@@ -9,12 +9,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from sottovoce.server.quantile.asking import Ask, Counts
+from sottovoce.core.arrays import Ints
+from sottovoce.server.quantile.asking import Ask
 
 Outcome = TypeVar("Outcome")
 
 
-def together(talks: Sequence[Generator[Ask, Counts, Outcome]]) -> Generator[Ask, Counts, list[Outcome]]:
+def together(talks: Sequence[Generator[Ask, Ints, Outcome]]) -> Generator[Ask, Ints, list[Outcome]]:
     """Join conversations into one whose outcome is the list of theirs."""
     outcomes: dict[int, Outcome] = {}
     asks = {i: next(talk) for i, talk in enumerate(talks)}

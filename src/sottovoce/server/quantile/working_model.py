@@ -8,7 +8,8 @@ from functools import cache
 
 import numpy as np
 
-from sottovoce.server.quantile.asking import Decoded, Floats
+from sottovoce.core.arrays import Floats
+from sottovoce.server.quantile.asking import Decoded
 
 FAR = 50.0  # scales from the centre beyond which an answer tells nothing about the shape
 MISFIT = 0.02  # no picture is exact: keeps a few precise answers from ruling out all of them

@@ -12,9 +12,9 @@ import numpy as np
 
 from sottovoce.api.regression.recursions import Fit
 from sottovoce.client.reading.bounds import Bounds
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.region import Ellipsoid, vector
-from sottovoce.server.regression.settings import Floats
 
 ONE_SIGMA = math.erf(math.sqrt(0.5))  # the level of an interval of one standard error to each side
 INTERCEPT = "intercept"

@@ -1,13 +1,12 @@
 """From a letter to the decoded gradient, and the public draw of what a person is asked."""
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit, uint64
 
-from sottovoce.protocol.regression.block_tables import CELLS, FIXED, FORM, KINDS, MATRIX, SLOPES, Whole
+from sottovoce.core.arrays import Floats, Ints
+from sottovoce.protocol.regression.block_tables import CELLS, FIXED, FORM, KINDS, MATRIX, SLOPES
 
 WORD = 2.0**-53
-Floats = npt.NDArray[np.float64]
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
@@ -26,7 +25,7 @@ def uniform(word: np.uint64, k: int) -> float:
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def choose(upto: Floats, plan: Whole, p: int, word: np.uint64, chosen: Whole) -> int:
+def choose(upto: Floats, plan: Ints, p: int, word: np.uint64, chosen: Ints) -> int:
     """Draw the block that a person is asked, and fill ``chosen`` with its slopes (from 1)."""
     block = 0
     if len(upto) > 1:
@@ -57,15 +56,15 @@ def choose(upto: Floats, plan: Whole, p: int, word: np.uint64, chosen: Whole) ->
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
 def decode(
-    plan: Whole,
+    plan: Ints,
     score: Floats,
     read: Floats,
     matrix: Floats,
     radius: float,
     block: int,
-    chosen: Whole,
+    chosen: Ints,
     letter: int,
-    index: Whole,
+    index: Ints,
     values: Floats,
 ) -> int:
     """Decode a letter: fill which coordinates it speaks of and their gradient at each level; return how many."""

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.tree import Tree
 from sottovoce.protocol.randomised_response import binary, rate_of
@@ -16,7 +17,7 @@ from sottovoce.protocol.regression.open import open_channel
 from sottovoce.server.regression.design import Design
 from sottovoce.server.regression.design.omega import omega_at
 from sottovoce.server.regression.dithered.guess import searchers
-from sottovoce.server.regression.settings import Floats, Settings
+from sottovoce.server.regression.settings import Settings
 
 SPARE = 2.0  # people for each that the search for location and scale is expected to ask
 SURE = 6.0  # standard deviations that a level's part of the people may fall short of its mean

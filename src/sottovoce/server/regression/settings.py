@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.api.quantile.panel import number
+from sottovoce.core.arrays import Floats
+from sottovoce.core.checks import number
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.regression.blocks import RegressionChannel
-
-Floats = npt.NDArray[np.float64]
 
 SMALLEST, LARGEST = 1e-15, 1e15  # of guesses; fourth powers of them are computed with
 FLATTEST = 1e-12  # of size times density, which is about 1: a step of less moves no point any more

@@ -1,9 +1,9 @@
 """Shrinking noisy entries towards a guess by as much as they themselves suggest (empirical Bayes, Morris 1983)."""
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from sottovoce.core.arrays import Floats
+
 LEAST = 0.01  # of the prior variance: no group of entries is believed to agree with its guess better
 
 

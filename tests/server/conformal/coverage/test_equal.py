@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.server.conformal.coverage import equal
 from sottovoce.server.conformal.coverage.table import conformal_coverage
 from sottovoce.sim.randomness import dice
@@ -23,7 +24,7 @@ RANDOM = [
 EVERY = [(m, n, alpha) for m in (1, 2, 3, 5, 9) for n in (1, 2, 8, 19) for alpha in (0.02, 0.1, 0.25, 0.5, 0.9)]
 
 
-def distributions(m: int, n: int) -> tuple[equal.Ints, equal.Ints, equal.Floats, equal.Floats]:
+def distributions(m: int, n: int) -> tuple[Ints, Ints, Floats, Floats]:
     orders, ranks = (part.ravel() for part in np.meshgrid(np.arange(1, n + 1), np.arange(1, m + 1)))
     return orders, ranks, *equal.moments(m, n, orders, ranks)
 

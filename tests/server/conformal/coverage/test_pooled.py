@@ -6,10 +6,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.server.conformal.coverage import pooled
 from sottovoce.server.conformal.coverage.pooled import Promise, promised, refuse_infinite, thresholds_at
-from sottovoce.server.conformal.coverage.pooled_distribution import Floats, PooledCount, RecordGroup, failures
+from sottovoce.server.conformal.coverage.pooled_distribution import PooledCount, RecordGroup, failures
 from sottovoce.server.conformal.coverage.pooled_worst import worst_of_any, worst_of_independent
 
 ANSWERS = PooledCount((RecordGroup(300, 1, 0.27, 0.46),), 0.0, (0,))

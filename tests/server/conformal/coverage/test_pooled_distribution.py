@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from sottovoce.server.conformal.coverage.pooled_distribution import (
-    Floats,
-    PooledCount,
-    RecordGroup,
-    failures,
-    noise_reach,
-)
+from sottovoce.core.arrays import Floats
+from sottovoce.server.conformal.coverage.pooled_distribution import PooledCount, RecordGroup, failures, noise_reach
 
 
 def binomial(n: int, chance: float) -> Floats:

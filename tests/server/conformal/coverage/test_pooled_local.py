@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import special
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.protocol.randomised_response import binary, rate_of
 from sottovoce.server.conformal.coverage import pooled
 from sottovoce.server.conformal.coverage.pooled import PooledChoice
-from sottovoce.server.conformal.coverage.pooled_distribution import Floats
 from sottovoce.server.conformal.coverage.pooled_local import choose_local
 from sottovoce.sim.randomness import dice
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from sottovoce.server.conformal.coverage.pooled_distribution import Floats
+from sottovoce.core.arrays import Floats
 from sottovoce.server.conformal.coverage.pooled_worst import worst_of_any, worst_of_independent
 
 

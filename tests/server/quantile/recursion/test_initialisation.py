@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from scipy import special
 
-from sottovoce.server.quantile.asking import Ask, Counts, SiteProfile
+from sottovoce.core.arrays import Ints
+from sottovoce.server.quantile.asking import Ask, SiteProfile
 from sottovoce.server.quantile.recursion.initialisation import Initialisation, find_initialisation
 
 CROWD = SiteProfile(np.ones(1), np.array([0.5]), np.array([60_000]))
 
 
-def answered(talk: Generator[Ask, Counts, Initialisation], location: float, scale: float) -> Initialisation:
+def answered(talk: Generator[Ask, Ints, Initialisation], location: float, scale: float) -> Initialisation:
     """Answer as many normal records would, without noise."""
     ask = next(talk)
     while True:
@@ -41,7 +42,7 @@ def asked(tau: float, **knowledge: Any) -> list[int]:
     """Return how many records each ask of a search takes."""
     counts = []
 
-    def counted() -> Generator[Ask, Counts, Initialisation]:
+    def counted() -> Generator[Ask, Ints, Initialisation]:
         talk = find_initialisation(CROWD, tau, **knowledge)
         ask = next(talk)
         while True:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.harness.cell import Row, Setting, Value
 from sottovoce_papers.harness.measure import mean
@@ -12,7 +13,7 @@ from sottovoce_papers.simulation.conformal.paper_predictors import ALPHA, SEEDS
 from sottovoce_papers.simulation.conformal.paper_splits import measured, thresholds
 from sottovoce_papers.simulation.conformal.poisson_outliers import ENDS, drawn
 from sottovoce_papers.simulation.conformal.real_scores import Scored
-from sottovoce_papers.simulation.families import Floats, Generator
+from sottovoce_papers.simulation.families import Generator
 
 VERSION = 1
 TRAINED, TESTED, SHOWN = 1000, 5000, 500

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.api.quantile.federated import federated_quantile
+from sottovoce.core.arrays import Floats
 from sottovoce.sim.randomness import SeededSource, dice
 from sottovoce_papers.harness.cell import Row, Setting
 from sottovoce_papers.harness.measure import Measure, exact, mean, share
-from sottovoce_papers.simulation.families import Floats
 from sottovoce_papers.simulation.integration.gov_census import equal_quantile, merged, oversampled, read_regions
 from sottovoce_papers.simulation.methods import SelfNormalised
 

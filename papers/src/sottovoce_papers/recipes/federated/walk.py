@@ -10,9 +10,10 @@ replication), ``levels`` (common, where sites that do not talk would have their 
 from dataclasses import replace
 from pathlib import Path
 
+from sottovoce.core.arrays import Ints
 from sottovoce_papers.harness.cell import Row, Setting
 from sottovoce_papers.harness.measure import Measure, mean, share
-from sottovoce_papers.simulation.federated.abreast import ALONE, RING, TALK, Counts
+from sottovoce_papers.simulation.federated.abreast import ALONE, RING, TALK
 from sottovoce_papers.simulation.federated.replicate import Ends, Plan, divided, federated, noisy, single
 from sottovoce_papers.simulation.federated.rounds import rounds_given, rounds_within, steps
 from sottovoce_papers.simulation.federated.scene import SEED, SITES, Scene, read
@@ -45,7 +46,7 @@ def scene_of(setting: Setting) -> Scene:
     return Scene(str(setting["family"]), str(setting["scenario"]), *read(setting["tau"], setting["rate"]))
 
 
-def rounds_of(setting: Setting) -> Counts:
+def rounds_of(setting: Setting) -> Ints:
     """Return the iterations of each round; what is not C5 or Log talks after every one."""
     method = str(setting["method"]) if setting["method"] in ("C5", "Log") else "C1"
     if "rounds" in setting:

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from sottovoce.api.integration.integrated import integrated_quantile
+from sottovoce.core.arrays import Floats
 from sottovoce.sim.randomness import SeededSource, dice
 from sottovoce_papers.harness.cell import Row, Setting
 from sottovoce_papers.harness.measure import Measure, mean, share
-from sottovoce_papers.simulation.families import Floats
 from sottovoce_papers.simulation.integration.gov_census import read_regions
 from sottovoce_papers.simulation.integration.salary_table import NAMES, RATES, TARGET, Answers, chains_of_salaries
 

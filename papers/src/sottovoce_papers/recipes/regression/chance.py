@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.harness.cell import Row, plain
 from sottovoce_papers.harness.measure import exact
 from sottovoce_papers.recipes.regression.ratios import REPLICATIONS
 from sottovoce_papers.recipes.regression.trajectory import HORIZONS, KEPT
-from sottovoce_papers.simulation.regression.cell import Floats
 
 Made = dict[tuple[frozenset[tuple[str, str]], str], float]
 

@@ -5,14 +5,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.harness.cell import Row, Value, plain
 from sottovoce_papers.harness.measure import Measure
 from sottovoce_papers.recipes.regression.coverage_rows import FINAL, PRINTED
 
-Floats = npt.NDArray[np.float64]
 SIZES = ("length_coordinate_0", "length_dense", "volume_ellipsoid", "error")
 TARGETS = ("coordinate", "dense", "ellipsoid")
 DRAWS = 400  # of the printed extreme, for its standard error

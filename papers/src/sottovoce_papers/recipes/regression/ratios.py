@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce_papers.harness.cell import Row, Value
 from sottovoce_papers.harness.measure import exact
 from sottovoce_papers.recipes.regression.closed_form import READING
-from sottovoce_papers.simulation.regression.cell import Floats
 
 METHODS = ("Direct Laplace", "Face-exponential", "default")
 REPLICATIONS = {"CQ": 500, "nonprivate": 500, "Direct Laplace": 200, "Face-exponential": 200, "default": 500}

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce_papers.harness.cell import Row, Setting
 from sottovoce_papers.harness.measure import mean
 from sottovoce_papers.recipes.regression.trajectory import looks
-from sottovoce_papers.simulation.regression.cell import Floats
 from sottovoce_papers.simulation.regression.default import Setting as Study
 from sottovoce_papers.simulation.regression.default import replicate
 from sottovoce_papers.simulation.regression.designs import paper

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.harness.cell import Row, Setting
 from sottovoce_papers.harness.measure import exact, share
 from sottovoce_papers.simulation.regression import face_exponential, laplace
-from sottovoce_papers.simulation.regression.cell import Floats
 from sottovoce_papers.simulation.regression.designs import paper
 from sottovoce_papers.simulation.regression.geometry import diameter
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.api.regression.regressor import PrivateQuantileRegressor
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.harness.cell import Row, Setting
@@ -23,7 +24,6 @@ from sottovoce_papers.simulation.regression.taxi import BOUNDS, SPLIT, Trips, re
 from sottovoce_papers.simulation.regression.taxi_runs import by_release, through_channel
 
 VERSION = 1
-Floats = npt.NDArray[np.float64]
 TRAINING = 2_062_859  # trips of the paper's stream
 RELEASES = {"DirectLaplace": "laplace", "FaceExponential": "faces", "FaceExponential even": "even faces"}
 READINGS = {1: "one pass", 8: "eight passes"}

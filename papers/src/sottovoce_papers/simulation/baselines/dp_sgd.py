@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from sottovoce.core.arrays import Floats
 from sottovoce.inference.self_normalised.memory import Memory, average, init, interval, look
 from sottovoce.protocol.randomised_response import epsilon_of_rate
 from sottovoce.server.quantile.estimate import Estimate
 from sottovoce.server.quantile.recursion.step_size import StepSize, decay, step_length
 from sottovoce.sim.randomness import dice
-from sottovoce_papers.simulation.methods import Floats, Sample
+from sottovoce_papers.simulation.methods import Sample
 
 
 @dataclass(frozen=True)

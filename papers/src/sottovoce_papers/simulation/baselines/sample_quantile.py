@@ -6,8 +6,9 @@ from statistics import NormalDist
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.server.quantile.estimate import Estimate
-from sottovoce_papers.simulation.methods import Floats, Sample
+from sottovoce_papers.simulation.methods import Sample
 
 
 @dataclass(frozen=True)

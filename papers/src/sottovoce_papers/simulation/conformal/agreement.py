@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from sottovoce_papers.simulation.conformal.selections import Ints
-from sottovoce_papers.simulation.families import Floats
+from sottovoce.core.arrays import Floats, Ints
 
 LEAST = 8.0  # expected in a group of cells: rare cells are taken together
 

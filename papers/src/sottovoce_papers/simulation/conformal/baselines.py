@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.server.conformal.coverage.equal import ROUNDING
-from sottovoce_papers.simulation.families import Floats
 
 
 def split_order(n: int, alpha: float) -> int:

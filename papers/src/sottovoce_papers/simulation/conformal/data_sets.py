@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
-from sottovoce_papers.simulation.families import Floats
 
 VARIABLE = "SOTTOVOCE_DATA"
 SHAPES = {"bio": (100, 10), "bike": (100, 10), "community": (80, 10), "star": (80, 10), "concrete": (40, 10)}

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.server.conformal.scores import absolute_residuals, quantile_scores
 from sottovoce_papers.simulation.conformal import quantile_forest, quantile_network
 from sottovoce_papers.simulation.conformal.data_sets import DataSet
 from sottovoce_papers.simulation.conformal.real_scores import Scored
-from sottovoce_papers.simulation.families import Floats, Generator
+from sottovoce_papers.simulation.families import Generator
 
 ALPHA = 0.1
 NETWORK_LEVELS = (0.1, 0.9)

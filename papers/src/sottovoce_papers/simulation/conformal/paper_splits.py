@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce_papers.simulation.conformal.baselines import averaged, centralised, split_order
 from sottovoce_papers.simulation.conformal.real_scores import Scored
 from sottovoce_papers.simulation.conformal.repeat import Setting, federated
-from sottovoce_papers.simulation.families import Floats, Generator
+from sottovoce_papers.simulation.families import Generator
 
 ALPHA, TEST = 0.1, 0.2
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce_papers.simulation.families import Floats
+from sottovoce.core.arrays import Floats
 
 BLOCK = 1 << 21  # weights held at once
 ROUNDING = 1e-9

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce_papers.simulation.families import Floats, Generator
+from sottovoce.core.arrays import Floats
+from sottovoce_papers.simulation.families import Generator
 
 HIDDEN, BATCH, DROPPED, RATE = 64, 64, 0.1, 5e-4
 EPOCHS, STEPS, PATIENCE = 1000, 20_000, 200

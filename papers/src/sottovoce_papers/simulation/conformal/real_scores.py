@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.server.conformal.scores import absolute_residuals, quantile_scores
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.conformal.data_sets import DataSet
 from sottovoce_papers.simulation.conformal.score_distributions import ScoreLaw, empirical
-from sottovoce_papers.simulation.families import Floats
 
 ROUNDS = 100  # of boosting
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.protocol.selection.named import Mechanism, selection
 from sottovoce.server.conformal.base import SiteFacts
 from sottovoce.server.conformal.coverage.choose import lower_neighbour
@@ -20,8 +21,8 @@ from sottovoce.server.conformal.plan import Plan, plan
 from sottovoce.server.conformal.settings import Settings
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.conformal.score_distributions import ScoreLaw, score_law
-from sottovoce_papers.simulation.conformal.selections import Ints, draw_cells
-from sottovoce_papers.simulation.families import Floats, Generator
+from sottovoce_papers.simulation.conformal.selections import draw_cells
+from sottovoce_papers.simulation.families import Generator
 
 BLOCK = 1 << 22  # numbers held at once
 

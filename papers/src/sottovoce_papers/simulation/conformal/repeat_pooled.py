@@ -7,13 +7,13 @@ add up to one two-sided geometric variable a cell (`protocol.selection.polya`).
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.protocol.randomised_response import binary, rate_of
 from sottovoce.server.conformal.coverage.pooled import PooledChoice
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.conformal.repeat import Repeated, covered
 from sottovoce_papers.simulation.conformal.score_distributions import ScoreLaw
-from sottovoce_papers.simulation.conformal.selections import Ints, geometric
-from sottovoce_papers.simulation.families import Floats
+from sottovoce_papers.simulation.conformal.selections import geometric
 
 
 def repeat_local(choice: PooledChoice, distribution: ScoreLaw, edges: Floats, replications: int, seed: int) -> Repeated:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
-from sottovoce_papers.simulation.families import FAMILIES, Floats, inverted
+from sottovoce_papers.simulation.families import FAMILIES, inverted
 
 PUBLIC = 1 - 1 / 5000  # the level of the score that the public grid ends at, where nothing else is said
 NEARLY = 1e-9  # 0.3 / 0.1 is not 3 in floating point: what is this close counts as a multiple

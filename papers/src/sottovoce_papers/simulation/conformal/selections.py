@@ -3,16 +3,14 @@
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.protocol.selection.exponential import Exponential
 from sottovoce.protocol.selection.geometric import cost
 from sottovoce.protocol.selection.named import Mechanism
 from sottovoce.protocol.selection.sparse_vector import SparseVector
 from sottovoce.protocol.selection.tables import Table
-from sottovoce_papers.simulation.families import Floats, Generator
-
-Ints = npt.NDArray[np.int64]
+from sottovoce_papers.simulation.families import Generator
 
 
 def draw_cells(mechanism: Mechanism, counts: Ints, generator: Generator) -> Ints:

@@ -12,13 +12,10 @@ lanes.
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-from sottovoce_papers.simulation.regression.dice import UNIT, Words
-
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
+from sottovoce.core.arrays import Floats, Ints, Words
+from sottovoce_papers.simulation.regression.dice import UNIT
 
 _11, _17, _19, _23, _41, _45 = (np.uint64(k) for k in (11, 17, 19, 23, 41, 45))
 TALK, ALONE, RING = 0, 1, 2
@@ -107,7 +104,7 @@ def ask_fixed(points: Floats, faces: Floats, record: float, rate: float, down: f
 
 @njit(cache=True)
 def ask_own(
-    points: Floats, faces: Floats, data: Floats, turns: Counts, chosen: Floats, rate: float, down: float, up: float
+    points: Floats, faces: Floats, data: Floats, turns: Ints, chosen: Floats, rate: float, down: float, up: float
 ) -> None:
     """Move each lane's point at one site, where it is chosen, by the letter of the site's next record."""
     often, seldom = 0.5 * (1.0 + rate), 0.5 * (1.0 - rate)
@@ -180,7 +177,7 @@ def merge(points: Floats, before: Floats, chosen: Floats, few: int, talk: int, m
 
 
 @njit(cache=True)
-def walk(lanes: Lanes, letters: Letters, elapsed: Counts, steps: Floats, talk: int, few: int) -> None:
+def walk(lanes: Lanes, letters: Letters, elapsed: Ints, steps: Floats, talk: int, few: int) -> None:
     """Take some rounds: ``elapsed`` iterations of ``steps`` each; ``few`` sites answer, who then talk (or do not).
 
     Sites that have not been chosen for a round spend no records and go on from the average. (Where records are fresh

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sottovoce_papers.simulation.federated.abreast import Floats, Letters, ask_fixed, ask_fresh, toss
-from sottovoce_papers.simulation.regression.dice import Words
+from sottovoce.core.arrays import Floats, Words
+from sottovoce_papers.simulation.federated.abreast import Letters, ask_fixed, ask_fresh, toss
 
 
 class Apart(NamedTuple):

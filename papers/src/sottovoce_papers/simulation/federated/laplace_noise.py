@@ -10,8 +10,8 @@ import math
 import numpy as np
 from numba import njit
 
-from sottovoce_papers.simulation.federated.abreast import Floats, Lanes, Letters, note, toss
-from sottovoce_papers.simulation.regression.dice import Words
+from sottovoce.core.arrays import Floats, Words
+from sottovoce_papers.simulation.federated.abreast import Lanes, Letters, note, toss
 
 TINY = 2.0**-54  # a uniform number is a multiple of 2^-53; this keeps its logarithm finite
 

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.inference.self_normalised.critical_values import critical_value
 from sottovoce.protocol.randomised_response import epsilon_of_rate
 from sottovoce.sim.randomness import dice
-from sottovoce_papers.simulation.federated.abreast import TALK, Counts, Floats, Lanes, Letters, begin, spread, walk
+from sottovoce_papers.simulation.federated.abreast import TALK, Lanes, Letters, begin, spread, walk
 from sottovoce_papers.simulation.federated.apart import begin_apart, read_apart, walk_apart
 from sottovoce_papers.simulation.federated.laplace_noise import descend
 from sottovoce_papers.simulation.federated.scene import SITES, Scene
@@ -49,7 +50,7 @@ class Plan:
     ``data`` is the one data set (None: fresh records); ``redrawn`` sites have new locations in every replication.
     """
 
-    rounds: Counts
+    rounds: Ints
     steps: Floats
     talk: int = TALK
     few: int = SITES

@@ -6,11 +6,11 @@ of rounds for 5 % of the rounds: that is how the printed errors come out.
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.server.quantile.recursion.schedule import elapsed
-from sottovoce_papers.simulation.federated.abreast import Counts, Floats
 
 
-def steps(rounds: Counts, scale: float, power: float = 0.51, offset: float = 100.0) -> Floats:
+def steps(rounds: Ints, scale: float, power: float = 0.51, offset: float = 100.0) -> Floats:
     """Return the step of an iteration in each round m: a round moves by ``scale / (m^power + offset)``.
 
     Examples
@@ -22,7 +22,7 @@ def steps(rounds: Counts, scale: float, power: float = 0.51, offset: float = 100
     return np.asarray(scale / falls / rounds)
 
 
-def rounds_within(method: str, records: int, warmup: float = 0.05) -> Counts:
+def rounds_within(method: str, records: int, warmup: float = 0.05) -> Ints:
     """Return the iterations of each round of C1, C5 or Log with so many records a site.
 
     Examples
@@ -34,7 +34,7 @@ def rounds_within(method: str, records: int, warmup: float = 0.05) -> Counts:
     return np.array(elapsed(schedule, records, warmup))
 
 
-def rounds_given(method: str, total: int) -> Counts:
+def rounds_given(method: str, total: int) -> Ints:
     """Return the iterations of each of so many rounds; the warm-up is 5 % of them.
 
     Examples

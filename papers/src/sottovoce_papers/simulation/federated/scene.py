@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.quantile.asymptotic import standard_error
 from sottovoce_papers.simulation.populations import Mixture, evenly, hete_d, homogeneous, population
-
-Floats = npt.NDArray[np.float64]
 
 SITES = 10
 SEED = 42

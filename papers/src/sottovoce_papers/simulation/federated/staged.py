@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import SearchFailed
 from sottovoce.server.quantile.solutions import staged_solution
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.experiment import StagedCell, converse_fresh
-from sottovoce_papers.simulation.federated.abreast import Floats
 from sottovoce_papers.simulation.federated.scene import SITES, Scene
 
 

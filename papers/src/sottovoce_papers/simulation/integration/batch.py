@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.inference.integration import conservative, kabaila_giri
 from sottovoce.inference.integration.limited_translation import MOST, REACH
-from sottovoce_papers.simulation.families import Floats
 
 HALVINGS = 60
 

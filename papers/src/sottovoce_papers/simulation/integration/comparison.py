@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce_papers.simulation.families import Floats
+from sottovoce.core.arrays import Floats
 from sottovoce_papers.simulation.integration.helped import helped, measured
 from sottovoce_papers.simulation.integration.laplace_chains import replicate_laplace
 from sottovoce_papers.simulation.integration.paper_chains import PaperSite, Replicated, replicate

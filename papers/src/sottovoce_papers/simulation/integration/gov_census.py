@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
-from sottovoce_papers.simulation.families import Floats, Generator
+from sottovoce_papers.simulation.families import Generator
 
 NAME = "gov_census"
 MERGED = 3

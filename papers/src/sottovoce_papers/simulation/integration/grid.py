@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sottovoce.api.integration.measure import LEAST_DF
+from sottovoce.core.arrays import Floats
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.integration import known_bound
-from sottovoce_papers.simulation.families import Floats
 from sottovoce_papers.simulation.integration.batch import Sites, cautious_intervals, limited_moves, valid_intervals
 from sottovoce_papers.simulation.integration.pools import Pool
 

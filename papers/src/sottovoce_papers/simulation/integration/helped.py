@@ -9,8 +9,8 @@ import numpy as np
 from sottovoce.api.integration.measure import LEAST_DF
 from sottovoce.client.integration.order_statistics import rank_interval, rank_summary
 from sottovoce.client.record import Records
+from sottovoce.core.arrays import Floats
 from sottovoce.sim.randomness import dice
-from sottovoce_papers.simulation.families import Floats
 from sottovoce_papers.simulation.integration.batch import Sites, limited_moves, valid_intervals
 from sottovoce_papers.simulation.integration.pools import Pool, SiteCell, fill
 

@@ -9,17 +9,10 @@ import math
 import numpy as np
 from numba import njit
 
+from sottovoce.core.arrays import Floats, Words
 from sottovoce.protocol.randomised_response import epsilon_of_rate
-from sottovoce_papers.simulation.integration.paper_chains import (
-    FINE,
-    LANES,
-    REACH,
-    Floats,
-    PaperSite,
-    Replicated,
-    below_table,
-)
-from sottovoce_papers.simulation.regression.dice import Words, halves, roll
+from sottovoce_papers.simulation.integration.paper_chains import FINE, LANES, REACH, PaperSite, Replicated, below_table
+from sottovoce_papers.simulation.regression.dice import halves, roll
 
 LEAST = 2.0**-33  # keeps the two halves of a word off the ends of the unit interval
 

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from sottovoce.core.arrays import Floats, Words
 from sottovoce.core.errors import BadInput
 from sottovoce_papers.simulation.families import FAMILIES
-from sottovoce_papers.simulation.regression.dice import Words, roll, unit
+from sottovoce_papers.simulation.regression.dice import roll, unit
 
-Floats = npt.NDArray[np.float64]
 REACH, FINE = 64, 512  # the table goes from -REACH to REACH; beyond it the law is as at its end
 LANES = 320
 

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from sottovoce.core.arrays import Floats
 from sottovoce.inference.self_normalised.critical_values import critical_value
-from sottovoce_papers.simulation.families import Floats, Generator
+from sottovoce_papers.simulation.families import Generator
 
 
 class Asking(NamedTuple):

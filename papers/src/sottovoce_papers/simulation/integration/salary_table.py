@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce_papers.simulation.families import Floats, Generator
+from sottovoce.core.arrays import Floats
+from sottovoce_papers.simulation.families import Generator
 from sottovoce_papers.simulation.integration.paper_chains import Replicated
 from sottovoce_papers.simulation.integration.record_chains import Asking, alone, chain_averages
 from sottovoce_papers.simulation.integration.weighing import weigh

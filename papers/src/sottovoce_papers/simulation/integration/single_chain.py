@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from sottovoce.core.arrays import Floats, Words
 from sottovoce.inference.self_normalised.critical_values import critical_value
-from sottovoce_papers.simulation.integration.paper_chains import FINE, LANES, REACH, Floats, PaperSite, below_table
-from sottovoce_papers.simulation.regression.dice import Words, roll, unit
+from sottovoce_papers.simulation.integration.paper_chains import FINE, LANES, REACH, PaperSite, below_table
+from sottovoce_papers.simulation.regression.dice import roll, unit
 
 
 class Alone(NamedTuple):

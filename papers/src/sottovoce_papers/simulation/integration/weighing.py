@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.inference.common.normal import two_sided
-from sottovoce_papers.simulation.families import Floats
 from sottovoce_papers.simulation.integration.paper_chains import Replicated
 
 METHODS = ("ADP(1)", "ADP(decay)", "ADP(cons)", "IVW")

@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.blocks import RegressionChannel
 from sottovoce.server.regression.design import omega
 from sottovoce.server.regression.design.auto import choose
 from sottovoce.server.regression.design.named import parse
-from sottovoce_papers.simulation.regression.cell import Floats, printed
+from sottovoce_papers.simulation.regression.cell import printed
 from sottovoce_papers.simulation.regression.geometry import diameter
 
 NODES = 4001  # of the integral, evenly over log t; relative error below 1e-9

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
-
-Floats = npt.NDArray[np.float64]
 
 TABLE_2 = {
     (0.5, 1): ((4, 1), (2, 1), (4, 1), (4, 2), (16, 2), (8, 2)),

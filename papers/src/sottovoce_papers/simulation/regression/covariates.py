@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 
-Floats = npt.NDArray[np.float64]
 Generator = np.random.Generator
 
 NODES = 1 << 14  # of a tabulated Beta law, which is what is drawn and what is integrated,

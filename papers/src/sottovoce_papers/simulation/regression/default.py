@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from sottovoce.client.regression.rows import Rows
+from sottovoce.core.arrays import Floats
 from sottovoce.local.regression.dithered import DitheredRun
 from sottovoce.server.regression.design import choose, omega, parse
 from sottovoce.server.regression.dithered.fit import DitheredFit
@@ -15,7 +15,6 @@ from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.sim.randomness import SeededSource, dice
 from sottovoce_papers.simulation.regression.designs import Design
 
-Floats = npt.NDArray[np.float64]
 T = TypeVar("T")
 
 

@@ -4,13 +4,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import Infeasible
 from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce_papers.simulation.regression.default import Setting, replicate
 
-Floats = npt.NDArray[np.float64]
 LEVEL = 0.95
 
 

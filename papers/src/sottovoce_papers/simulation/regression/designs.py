@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce_papers.simulation.populations import Population, population
 from sottovoce_papers.simulation.regression.cell import alternating
-from sottovoce_papers.simulation.regression.covariates import Covariates, Floats, Generator, Margin
+from sottovoce_papers.simulation.regression.covariates import Covariates, Generator, Margin
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,11 +4,11 @@ A kernel reads the state once, passes it along as a tuple, and writes it back: n
 """
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from sottovoce.core.arrays import Words
+
 State = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
-Words = npt.NDArray[np.uint64]
 
 _1, _11, _17, _19, _23, _41, _45 = (np.uint64(k) for k in (1, 11, 17, 19, 23, 41, 45))
 UNIT = 2.0**-53

@@ -1,10 +1,10 @@
 """Quantile regression of all rows at once: Newton's method on check losses that are smoothed less and less."""
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
-Floats = npt.NDArray[np.float64]
+from sottovoce.core.arrays import Floats
+
 WIDTHS = 10.0 ** -np.arange(0.5, 3.1, 0.5)  # of the smoothing, in standard deviations of the residuals
 ROUNDS = 30
 

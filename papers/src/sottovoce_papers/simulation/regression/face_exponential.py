@@ -12,13 +12,14 @@ import numpy as np
 from numba import njit
 from scipy import special
 
+from sottovoce.core.arrays import Floats
 from sottovoce_papers.simulation.regression.covariates import evenly_spread
 from sottovoce_papers.simulation.regression.designs import Design
 from sottovoce_papers.simulation.regression.dice import UNIT, roll, unit
 from sottovoce_papers.simulation.regression.geometry import default_scale, diameter, move_all
 from sottovoce_papers.simulation.regression.geometry import replicate as run
 from sottovoce_papers.simulation.regression.paper import Paths
-from sottovoce_papers.simulation.regression.walk import OFFSET, Floats, Walk, segment
+from sottovoce_papers.simulation.regression.walk import OFFSET, Walk, segment
 
 TINY = 1e-300  # where rounding has left nothing beyond
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numba import njit
 
+from sottovoce.core.arrays import Floats
 from sottovoce_papers.simulation.regression import walk as w
 from sottovoce_papers.simulation.regression.designs import Design
 from sottovoce_papers.simulation.regression.dice import seeded
 from sottovoce_papers.simulation.regression.paper import Paths
-from sottovoce_papers.simulation.regression.walk import Floats, Walk
+from sottovoce_papers.simulation.regression.walk import Walk
 
 PIECE = 1 << 14  # people drawn at a time
 

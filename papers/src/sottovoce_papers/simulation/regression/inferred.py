@@ -6,8 +6,8 @@ dice, which makes them independent.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.inference.regression.tree import Tree
 from sottovoce_papers.simulation.regression import block, single, studentised, walk
 from sottovoce_papers.simulation.regression.cell import Cell
@@ -15,8 +15,6 @@ from sottovoce_papers.simulation.regression.dice import seeded
 from sottovoce_papers.simulation.regression.paper import replicate
 from sottovoce_papers.simulation.regression.studentised import TREES, Covered
 from sottovoce_papers.simulation.regression.walk import Walk
-
-Floats = npt.NDArray[np.float64]
 
 
 def simulate(

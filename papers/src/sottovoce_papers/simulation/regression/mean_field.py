@@ -11,12 +11,10 @@ import math
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
+from sottovoce.core.arrays import Floats
 from sottovoce_papers.simulation.regression.covariates import evenly_spread
-
-Floats = npt.NDArray[np.float64]
 
 POINTS = 1 << 8  # before they are mirrored
 NODES = ((0.0, 2.0 / 3.0), (math.sqrt(3.0), 1.0 / 6.0), (-math.sqrt(3.0), 1.0 / 6.0))

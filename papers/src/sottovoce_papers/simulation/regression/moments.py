@@ -16,16 +16,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.cq import cq
 from sottovoce.protocol.regression.open import open_channel
 from sottovoce.server.regression.design.omega import omega
 from sottovoce_papers.simulation.regression.cell import Cell
 from sottovoce_papers.simulation.regression.mean_field import covariate_points, field
 from sottovoce_papers.simulation.regression.walk import EXPONENT, OFFSET
-
-Floats = npt.NDArray[np.float64]
 
 GROWTH = 0.03  # of time, a block
 

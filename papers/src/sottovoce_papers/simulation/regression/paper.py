@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce_papers.simulation.regression import block, single, walk
-from sottovoce_papers.simulation.regression.cell import Cell, Floats
+from sottovoce_papers.simulation.regression.cell import Cell
 from sottovoce_papers.simulation.regression.dice import seeded
 
 HORIZONS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)

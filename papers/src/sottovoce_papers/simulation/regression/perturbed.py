@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from sottovoce.core.arrays import Floats
 from sottovoce_papers.simulation.regression.asymptotic import Length, length
-from sottovoce_papers.simulation.regression.cell import REACH, Floats, alternating
+from sottovoce_papers.simulation.regression.cell import REACH, alternating
 from sottovoce_papers.simulation.regression.covariates import evenly_spread
 from sottovoce_papers.simulation.regression.geometry import diameter
 from sottovoce_papers.simulation.regression.walk import EXPONENT, OFFSET

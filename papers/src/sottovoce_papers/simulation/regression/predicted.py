@@ -7,8 +7,8 @@ average, a segment's average with the point at which its children continue.
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.inference.regression.tree import Tree
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.regression import studentised
@@ -16,7 +16,6 @@ from sottovoce_papers.simulation.regression.cell import Cell
 from sottovoce_papers.simulation.regression.moments import Stretch, stretches
 from sottovoce_papers.simulation.regression.studentised import TREES, Covered
 
-Floats = npt.NDArray[np.float64]
 Generator = np.random.Generator
 
 LOOKS = 240  # at the path; with 100 the scalar critical value is off by 4e-4 of itself, and the error falls as 1 / n^2

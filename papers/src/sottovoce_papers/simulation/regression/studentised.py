@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.inference.regression.groups import hotelling_value, student_value
 from sottovoce.inference.regression.tree import Tree
 
-Floats = npt.NDArray[np.float64]
 Hits = npt.NDArray[np.bool_]
 
 LEVEL = 0.95

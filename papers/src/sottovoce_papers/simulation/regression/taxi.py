@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.sim.randomness import dice
-
-Floats = npt.NDArray[np.float64]
 
 FILE = "taxi/yellow_sample_2018_2020.parquet"
 AIRPORTS = (132, 138)  # JFK and LaGuardia

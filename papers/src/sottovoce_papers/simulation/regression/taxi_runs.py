@@ -11,6 +11,7 @@ import numpy.typing as npt
 from numba import njit
 
 from sottovoce.client.regression.rows import Rows
+from sottovoce.core.arrays import Floats, Words
 from sottovoce.local.regression.liu_hu import LiuHuRun
 from sottovoce.protocol.regression.cq import cq
 from sottovoce.protocol.regression.open import open_channel
@@ -18,10 +19,9 @@ from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.regression import face_exponential, laplace
 from sottovoce_papers.simulation.regression.cell import printed
-from sottovoce_papers.simulation.regression.dice import UNIT, Words, roll, seeded, unit
+from sottovoce_papers.simulation.regression.dice import UNIT, roll, seeded, unit
 from sottovoce_papers.simulation.regression.geometry import diameter
 
-Floats = npt.NDArray[np.float64]
 Order = npt.NDArray[np.int64]
 
 STEP, POWER, LIMIT = 0.08, 0.75, 8.0

@@ -18,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from sottovoce.core.arrays import Floats, Words
 from sottovoce_papers.simulation.regression.cell import REACH
-from sottovoce_papers.simulation.regression.dice import Words
 
-Floats = npt.NDArray[np.float64]
 Order = npt.NDArray[np.int64]
 EXPONENT = 0.65
 OFFSET = 300.0

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.server.conformal.coverage import equal
 from sottovoce.server.conformal.coverage.level_grid import EXPONENTIAL, NORMAL, LevelGrid, level_grid
 from sottovoce.server.conformal.coverage.voters import Kind, below, corners, information, orders_for
@@ -27,8 +28,6 @@ from sottovoce.server.conformal.coverage.voters import Kind, below, corners, inf
 if TYPE_CHECKING:
     from sottovoce.server.conformal.coverage.voting import Voters
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 VOTES = (24, 96, 384, 1536)  # of the site that tells most: the first that is fine enough
 ALMOST = 0.99

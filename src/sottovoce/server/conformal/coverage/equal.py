@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from sottovoce.core.arrays import Floats, Ints
 
 ROUNDING = 1e-12  # 0.9 * 100 is not 90 in floating point: what is this close counts as reached
 FEW = 500

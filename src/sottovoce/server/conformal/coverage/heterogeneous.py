@@ -15,12 +15,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.server.conformal.coverage.voting import Voters, vote_distribution
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 STEP = 1 / 50
 AREA = 1e-5

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from sottovoce.core.arrays import Floats
 
 SPACING, NARROW = 0.25, 0.6  # between nodes: absolute, and in standard deviations of logit C
 FINE = 1e-3  # spacing below which a sum of thousands of nodes is its integral and two corrections

@@ -14,15 +14,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.protocol.selection.polya import Polya
-from sottovoce.server.conformal.coverage.pooled_distribution import (
-    Floats,
-    PooledCount,
-    binomial_reach,
-    failures,
-    noise_reach,
-)
+from sottovoce.server.conformal.coverage.pooled_distribution import PooledCount, binomial_reach, failures, noise_reach
 
 Guarantee = Literal["marginal", "training-conditional"]
 

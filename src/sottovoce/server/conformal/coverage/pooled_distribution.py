@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from sottovoce.core.arrays import Floats
 
 OUTSIDE = 38.0  # minus the logarithm of the mass outside the window
 NOTHING = -40.0  # logarithm of a characteristic function that adds nothing

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.protocol.randomised_response import binary, rate_of
 from sottovoce.server.conformal.coverage.pooled import Guarantee, PooledChoice, grown, promised, refuse_infinite
-from sottovoce.server.conformal.coverage.pooled_distribution import Floats, PooledCount, RecordGroup
+from sottovoce.server.conformal.coverage.pooled_distribution import PooledCount, RecordGroup
 from sottovoce.server.conformal.coverage.pooled_worst import worst_of_independent
 
 MOST_VOTES = 32

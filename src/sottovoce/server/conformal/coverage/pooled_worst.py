@@ -20,10 +20,9 @@ and, for each cell, the success at its upper end.
 """
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-Floats = npt.NDArray[np.float64]
+from sottovoce.core.arrays import Floats
 
 
 def worst_of_independent(failure: Floats, levels: Floats, cells: int) -> float:

@@ -8,9 +8,8 @@ a factor 3 + sqrt(8) a point, to less than 1e-15.
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from sottovoce.core.arrays import Floats
 
 THEMSELVES, DEGREE = 64, 20
 

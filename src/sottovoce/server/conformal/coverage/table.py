@@ -17,12 +17,10 @@ the others follow (`stretches`).
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.server.conformal.coverage.stretches import stretches
-
-Floats = npt.NDArray[np.float64]
 
 FAR, NEAR = 0.27, 0.65  # spacing in y: absolute, and in standard deviations of the narrowest law
 TAIL = 38.0  # exp(-38) is nothing beside 1

@@ -13,12 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.server.conformal.coverage.level_grid import Corner
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Failure = Callable[[Ints], Floats]
 
 MARGIN = 1 << 30  # scores that noise may reach

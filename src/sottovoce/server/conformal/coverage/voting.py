@@ -10,11 +10,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from sottovoce.core.arrays import Floats, Ints
 
 NOTHING = 1e-40  # of the square of a product
 REACH, JUMPS = 9.0, 25.0  # of the window: in standard deviations, and in votes of the largest voter (Bernstein)

@@ -11,9 +11,8 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
-
-Floats = npt.NDArray[np.float64]
 
 
 def ring(n: int) -> npt.NDArray[np.bool_]:

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce.server.quantile.asking import Ask, Counts, QueryAllocator, SiteProfile
+from sottovoce.core.arrays import Ints
+from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile
 from sottovoce.server.quantile.pilot import MASS, ROUGH
 from sottovoce.server.quantile.search import find
 from sottovoce.server.quantile.working_model import WorkingModel
@@ -32,7 +33,7 @@ def find_initialisation(
     bounds: tuple[float, float] | None = None,
     scale: float | None = None,
     most: float = math.inf,
-) -> Generator[Ask, Counts, Initialisation]:
+) -> Generator[Ask, Ints, Initialisation]:
     """Search for location and scale, then ask five rough pilots, together at ``most`` this part of the records."""
     talker, tail = QueryAllocator(crowd), min(tau, 1 - tau)
     found = yield from find(talker, bounds, scale, tau=tau)

@@ -8,16 +8,14 @@ clipped to end at the horizon.
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import BadInput
-
-Counts = npt.NDArray[np.int64]
 
 WARMUP = 0.05
 
 
-def elapsed(schedule: str | Sequence[int], iterations: int, warmup: float = WARMUP) -> Counts:
+def elapsed(schedule: str | Sequence[int], iterations: int, warmup: float = WARMUP) -> Ints:
     """Return the number of iterations of each round.
 
     Parameters
@@ -56,9 +54,9 @@ def elapsed(schedule: str | Sequence[int], iterations: int, warmup: float = WARM
     return _clipped(alone, np.full(-(-left // each), each, dtype=np.int64), left)
 
 
-def _logarithmic(iterations: int) -> Counts:
+def _logarithmic(iterations: int) -> Ints:
     """Return intervals ceil(log2(m + 1)) that together cover the iterations."""
-    pieces: list[Counts] = []
+    pieces: list[Ints] = []
     covered, width = 0, 1
     while covered < iterations:  # the integers m of `width` bits all have ceil(log2(m + 1)) == width
         pieces.append(np.full(min(1 << (width - 1), -(-(iterations - covered) // width)), width, dtype=np.int64))
@@ -67,14 +65,14 @@ def _logarithmic(iterations: int) -> Counts:
     return np.concatenate(pieces)
 
 
-def _clipped(alone: int, intervals: Counts, left: int) -> Counts:
+def _clipped(alone: int, intervals: Ints, left: int) -> Ints:
     """Put the warm-up in front and shorten the last interval so that the horizon is met."""
     if len(intervals):
         intervals[-1] -= int(intervals.sum()) - left
     return np.concatenate((np.ones(alone, dtype=np.int64), intervals))
 
 
-def _given(schedule: Sequence[int], iterations: int) -> Counts:
+def _given(schedule: Sequence[int], iterations: int) -> Ints:
     """Check the lengths that somebody wrote down."""
     lengths = np.asarray(schedule)
     whole = lengths.ndim == 1 and len(lengths) > 0 and lengths.dtype.kind in "iu"

@@ -5,23 +5,21 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.walk import moves
 from sottovoce.server.quantile.asking import spread_offsets
 from sottovoce.server.quantile.recursion.step_size import StepSize
 
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
 RUN_OUT = 4.0  # standard deviations between the expected and the possible number of turns of a site
 
 
 class Plan(NamedTuple):
     """The study as the arrays that a kernel reads, one entry a site."""
 
-    sizes: Counts
+    sizes: Ints
     ratios: Floats
     offsets: Floats
     shares: Floats
@@ -44,8 +42,8 @@ class WalkStudy:
     taus: Floats
     shares: Floats
     channels: tuple[Channel, ...]
-    sizes: Counts
-    elapsed: Counts
+    sizes: Ints
+    elapsed: Ints
     start: float
     pace: StepSize
     mixing: Floats | None = None

@@ -15,15 +15,16 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from sottovoce.core.arrays import Bools as Present
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.self_normalised import memory as self_normalised
 from sottovoce.protocol.messages import Query
 from sottovoce.protocol.walk import walk
 from sottovoce.server.quantile.estimate import Estimate
 from sottovoce.server.quantile.recursion.step_size import refresh_due, step_length
-from sottovoce.server.quantile.recursion.study import Counts, Floats, WalkStudy
+from sottovoce.server.quantile.recursion.study import WalkStudy
 
-Present = npt.NDArray[np.bool_]
 Letters = npt.NDArray[np.uint8]
 COLUMNS = 5  # of a site's sums: reports, queries, squared queries, queries of the ones, ones
 
@@ -34,7 +35,7 @@ class WalkState(NamedTuple):
     round: int
     iteration: int
     points: Floats
-    clock: Counts
+    clock: Ints
     memory: self_normalised.Memory
     sums: Floats
     origin: float

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.blocks import RegressionChannel
 from sottovoce.server.regression.design.covariates import Covariates
 from sottovoce.server.regression.design.omega import covariance
-
-Floats = npt.NDArray[np.float64]
 
 _LINE = 100  # characters of an explanation's lines
 

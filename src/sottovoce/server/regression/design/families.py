@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.regression.blocks import RegressionChannel
@@ -15,8 +14,6 @@ from sottovoce.server.regression.design.covariates import Covariates
 from sottovoce.server.regression.design.mixing import Pair, Part, best_pair, mixture
 from sottovoce.server.regression.design.moments import block_moments
 from sottovoce.server.regression.design.subsets import inclusions, systematic
-
-Floats = npt.NDArray[np.float64]
 
 _SMALLER = 5e-4  # a smaller alphabet is worth this much of the information
 _SOLVES = 3  # of the linear program, each for the weight that the last mixture asks for

@@ -10,13 +10,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.regression.blocks import Block, RegressionChannel
 from sottovoce.protocol.regression.box_channel import BoxChannel
 from sottovoce.server.regression.design.covariates import Covariates
 from sottovoce.server.regression.design.moments import block_moments
-
-Floats = npt.NDArray[np.float64]
 
 _ROUNDS = 4000
 _SELDOM = 1e-4  # a block asked less often than this is left out where the others tell as much

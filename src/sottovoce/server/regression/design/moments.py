@@ -8,15 +8,13 @@ for the spare faces; so E D_j D_k is a sum of three products (notes, section 4: 
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.regression.blocks import Open
 from sottovoce.protocol.regression.box_channel import FACES, BoxChannel
 from sottovoce.protocol.regression.covariates import chances, rounded
 from sottovoce.server.regression.design.covariates import Covariates
-
-Floats = npt.NDArray[np.float64]
 
 
 def face_chances(taus: tuple[float, ...]) -> Floats:

@@ -7,13 +7,11 @@ then has asymptotic covariance H^-1 Omega H^-1 / n with H = f E x x'.
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.blocks import Block, RegressionChannel
 from sottovoce.server.regression.design.covariates import Covariates, covariates
 from sottovoce.server.regression.design.moments import block_moments
-
-Floats = npt.NDArray[np.float64]
 
 
 def omega(

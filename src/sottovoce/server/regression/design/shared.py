@@ -5,14 +5,11 @@ in variance. Sharing costs less at large budgets and more at small ones (notes, 
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from sottovoce.protocol.regression.blocks import RegressionChannel
 from sottovoce.server.regression.design.boxes import boxes
 from sottovoce.server.regression.design.covariates import Covariates
 from sottovoce.server.regression.design.mixing import Part, mixture
-
-Floats = npt.NDArray[np.float64]
 
 _GRID = np.linspace(0.0, 0.6, 31)  # how often the face alone may be asked
 

@@ -7,9 +7,8 @@ take the slopes that a comb with teeth one apart touches. As the comb moves thro
 import itertools
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from sottovoce.core.arrays import Floats
 
 
 def inclusions(importance: Floats, size: int) -> Floats:

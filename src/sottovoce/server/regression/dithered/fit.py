@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.region import Ellipsoid, normal_ellipsoid
 from sottovoce.server.regression.dithered.gain import gain
@@ -23,7 +23,6 @@ from sottovoce.server.regression.dithered.state import State, know
 from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.dithered.sums import FAR, GRADIENT, NEAR, POINT, TIGHT
 
-Floats = npt.NDArray[np.float64]
 LEAST_ROOM = 0.1  # of 1 - z^2 doubt: an interval three times as long as with a known slope
 PLENTY = 20  # times the people who are worth the guess: from then on the first ones may be left out
 SETTLED, TYPICAL = 10, 130  # times the people who are worth the guess: an interval's need shows, and is, typically

@@ -7,12 +7,11 @@ guess. The gain W diag(1 / (need + i / pace)) W' H Omega^-1 is the Kalman gain a
 """
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import eigh
 
+from sottovoce.core.arrays import Floats
 from sottovoce.server.regression.dithered.moments import Moments, whitened, whitener
 
-Floats = npt.NDArray[np.float64]
 PACE, GROWTH = 4.0, 0.2  # while the slope is not known well, larger steps, growing against a far start
 STEADY = 2.0  # pace once it is
 SURE = 0.3  # relative standard deviation of a standard error from which on the slope counts as known

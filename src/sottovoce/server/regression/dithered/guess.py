@@ -10,13 +10,12 @@ from collections.abc import Generator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
-from sottovoce.server.quantile.asking import Ask, Counts, QueryAllocator, SiteProfile
+from sottovoce.core.arrays import Floats, Ints
+from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile
 from sottovoce.server.quantile.search import Found, find
 
-Floats = npt.NDArray[np.float64]
 SEARCH = 6000  # answers without noise that the search may use; it takes about 400 of them
 TYPICAL = 400
 CARE = 0.8  # a search that loses its way costs all people after it
@@ -33,7 +32,7 @@ class Guess(NamedTuple):
     start: Floats  # (levels, d)
 
 
-def search(rate: float, tau: float = 0.5) -> Generator[Ask, Counts, Found]:
+def search(rate: float, tau: float = 0.5) -> Generator[Ask, Ints, Found]:
     """Return the search; ``rate`` is the response rate of one bit, ``tau`` says on which side of an atom to look."""
     people = np.array([math.ceil(SEARCH / rate**2)])
     talker = QueryAllocator(SiteProfile(np.array([1.0]), np.array([rate]), people))

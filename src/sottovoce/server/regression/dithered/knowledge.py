@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.server.regression.dithered.gain import bend_guess
 from sottovoce.server.regression.dithered.moments import Moments, certain, learn_moments, whitened, whitener
 from sottovoce.server.regression.dithered.slope import Dithers, Slope, learn_slope
@@ -13,7 +13,6 @@ from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.dithered.sums import FAR, PRODUCT, TIGHT, Sums, no_sums
 from sottovoce.server.regression.shrinkage import spread_about
 
-Floats = npt.NDArray[np.float64]
 DROPPED = 0.03  # of the people: the first, whose points were far off, are left out of the root
 CAUTION = 2.4  # times: the guessed square of the size over the one believed in
 TRUST = 0.4  # noiseless coefficients that the guessed size weighs

@@ -8,11 +8,10 @@ twice: towards a confident guess for the point estimate, and with an open mind f
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.server.regression.shrinkage import pull, spread_about
 
-Floats = npt.NDArray[np.float64]
 SQUARES, CROSSES = (0.03, 0.1), (0.05, 0.2)  # how far moments lie from the guess: believed, and thought possible
 SMALLEST_SQUARE, SMALLEST_ROOT = 0.005, 0.01  # of a square moment, and of an eigenvalue of the correlations
 LARGEST_ROOT = 0.5  # what noise may lift that eigenvalue to

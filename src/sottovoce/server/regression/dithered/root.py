@@ -8,13 +8,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.server.regression.dithered.knowledge import Knowledge
 from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.dithered.sums import GRADIENT, LOOKED, POINT, SPREAD, TIGHT, Sums
 
-Floats = npt.NDArray[np.float64]
 FAR_OFF = 0.3  # of the dithers' square: the points' own, up to which the curvature they see is the dithers'
 STEEPNESS = 1.5  # the density's slope, in units of density^2 / min(tau, 1 - tau), thought possible
 

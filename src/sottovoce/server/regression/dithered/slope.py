@@ -9,12 +9,11 @@ H / f is close to the identity, and its entries are shrunk towards it.
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.server.regression.dithered.moments import Moments, whitened, whitener
 from sottovoce.server.regression.shrinkage import pull, spread_about
 
-Floats = npt.NDArray[np.float64]
 FEW = 5  # people of one size of dither without whom it says nothing
 DIAGONAL, CROSSES = (0.15, 0.3), (0.06, 0.15)  # spread of the whitened entries: believed, and thought possible
 DOUBT = 0.5  # relative standard deviation of the guessed density

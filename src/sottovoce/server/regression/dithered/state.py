@@ -7,8 +7,8 @@ Looks come at fixed numbers of people, so that it does not matter in which batch
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.server.regression.dithered.gain import gain, pace, reach, shares
 from sottovoce.server.regression.dithered.knowledge import Knowledge, Stretch, coefficients_size, learn_all
 from sottovoce.server.regression.dithered.moments import whitener
@@ -16,7 +16,6 @@ from sottovoce.server.regression.dithered.step import Orders
 from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.dithered.sums import Sums, no_sums
 
-Floats = npt.NDArray[np.float64]
 FIRST, RATIO = 64, 1.3  # people before the first look, and the growth from one look to the next
 
 

@@ -7,9 +7,9 @@ move the point. The rest move it by ``left diag(1 / (need + i / pace)) right``: 
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit, uint64
 
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.server.regression.decode import public, uniform
 from sottovoce.server.regression.dithered.sums import (
     FAR,
@@ -25,8 +25,6 @@ from sottovoce.server.regression.dithered.sums import (
 )
 
 KIND, PRODUCT_OF, SIGNS = 1 << 20, 1 << 21, 1 << 22  # public draws beyond those that choose a block
-Floats = npt.NDArray[np.float64]
-Whole = npt.NDArray[np.int64]
 
 
 class Orders(NamedTuple):
@@ -85,7 +83,7 @@ def learn(
     word: np.uint64,
     person: int,
     found: int,
-    index: Whole,
+    index: Ints,
     values: Floats,
     reference: Floats,
     points: Floats,

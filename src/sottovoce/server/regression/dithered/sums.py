@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from sottovoce.core.arrays import Floats
+
 TIGHT, NEAR, FAR, MOMENT, LOOKED = range(5)  # asked at the point, a little or twice as far off it, or about moments
 POINT, GRADIENT = 0, 1
 PRODUCT, SPREAD = 2, 3  # of the squares; the first two are the slopes of the near and the far

@@ -7,13 +7,12 @@ out one level of the tree after another; point and step time continue from the p
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.regression.tree import Tree
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 
-Whole = npt.NDArray[np.int64]
 ENDLESS = 1 << 62
 
 
@@ -31,15 +30,15 @@ class Chains(NamedTuple):
     """All stretches; for each chain, its parent (-1: none) and its step time before its first person."""
 
     stretches: tuple[Stretch, ...]
-    parents: Whole
-    born: Whole
+    parents: Ints
+    born: Ints
     tree: Tree | None = None
 
     def at(self, person: int) -> Stretch:
         """Return the stretch of a person, counted from 0."""
         return next(stretch for stretch in self.stretches if person < stretch.stop)
 
-    def deal(self, person: int, n: int) -> tuple[Whole, Whole]:
+    def deal(self, person: int, n: int) -> tuple[Ints, Ints]:
         """Return the chains and step times of ``n`` people of one stretch, from ``person`` on."""
         stretch = self.at(person)
         dealt = np.arange(person - stretch.first, person - stretch.first + n)
@@ -49,7 +48,7 @@ class Chains(NamedTuple):
         chains = stretch.chain + (turns + stretch.turn) % stretch.width
         return chains, self.born[chains] + rounds + 1
 
-    def counts(self, people: int) -> Whole:
+    def counts(self, people: int) -> Ints:
         """Return how many of the first ``people`` each chain had."""
         found = np.zeros(len(self.parents), dtype=np.int64)
         for stretch in self.stretches:

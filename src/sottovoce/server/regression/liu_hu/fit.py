@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression import groups, higrad, vector_normalised
 from sottovoce.inference.regression.region import Ellipsoid, confident, vector
@@ -16,7 +16,6 @@ from sottovoce.server.regression.liu_hu.step import State
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 from sottovoce.server.regression.liu_hu.warnings import warnings
 
-Floats = npt.NDArray[np.float64]
 Found = TypeVar("Found")
 
 

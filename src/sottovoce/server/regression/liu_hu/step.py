@@ -3,17 +3,14 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.inference.regression import vector_normalised
 from sottovoce.inference.regression.vector_normalised import Memory
 from sottovoce.server.regression.decode import choose, decode
 from sottovoce.server.regression.liu_hu.chains import Chains
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy
-
-Floats = npt.NDArray[np.float64]
-Whole = npt.NDArray[np.int64]
 
 
 class State(NamedTuple):
@@ -31,7 +28,7 @@ class Query(NamedTuple):
     chain: int
     points: Floats
     block: int
-    chosen: Whole
+    chosen: Ints
     step: float
 
 
@@ -87,7 +84,7 @@ def inherited(chains: Chains, people: int, points: Floats) -> Floats:
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
 def move(
-    points: Floats, at: int, step: float, found: int, index: Whole, values: Floats, low: Floats, high: Floats
+    points: Floats, at: int, step: float, found: int, index: Ints, values: Floats, low: Floats, high: Floats
 ) -> None:
     """Take one step of a chain against the decoded gradient, and project it, in place."""
     for level in range(points.shape[1]):

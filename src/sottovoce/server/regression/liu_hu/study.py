@@ -8,12 +8,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.regression.block_tables import Tables, tables_of
 from sottovoce.protocol.regression.blocks import RegressionChannel
 from sottovoce.protocol.regression.box_channel import BoxChannel
 
-Floats = npt.NDArray[np.float64]
 METHODS = ("self-normalised", "groups", "higrad")
 
 

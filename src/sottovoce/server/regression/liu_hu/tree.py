@@ -12,12 +12,11 @@ million people this is most of what the slopes' intervals lack: simulated covera
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.inference.regression.tree import Tree
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 
-Floats = npt.NDArray[np.float64]
 CELLS = 300  # of a segment
 
 

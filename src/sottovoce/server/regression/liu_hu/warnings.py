@@ -11,8 +11,8 @@ as in the paper. A tree's leaves moreover share more than its template says (`pl
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.core.arrays import Floats
 from sottovoce.inference.regression.groups import student_value
 from sottovoce.inference.regression.undercoverage import (
     TOLERANCE,
@@ -25,7 +25,6 @@ from sottovoce.server.regression.liu_hu.chains import Chains
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 from sottovoce.server.regression.liu_hu.tree import inflation
 
-Floats = npt.NDArray[np.float64]
 LEVEL = 0.95
 NEAR, FAR = 0.3, 5.0  # standard errors: up to the one every method covers 93.9 %, beyond the other none covers
 

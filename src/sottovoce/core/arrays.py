@@ -1,0 +1,10 @@
+"""The array types of the package, named once."""
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.uint64]
+Bytes = npt.NDArray[np.uint8]

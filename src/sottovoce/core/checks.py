@@ -1,0 +1,80 @@
+"""Checks of what a caller gave: numbers, levels, names, one value a site; each refusal is one sentence."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from sottovoce.core.errors import BadInput
+
+
+def number(value: Any, where: str) -> float:
+    """Return a finite number or refuse."""
+    if isinstance(value, bool | str | bytes) or value is None or value is np.ma.masked:
+        raise BadInput(f"{where} must be a number, not {value!r}; correct it.")
+    try:
+        result = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise BadInput(f"{where} must be a number, not {type(value).__name__}; correct it.") from None
+    if math.isnan(result):
+        raise BadInput(f"{where} must be a number, not nan; correct it.")
+    return result
+
+
+def confidence(value: Any) -> float:
+    """Return a confidence level or refuse."""
+    result = number(value, "level")
+    if not 0 < result < 1:
+        raise BadInput(f"level must lie strictly between 0 and 1, not {value!r}; give 0.95 for a 95 % interval.")
+    return result
+
+
+def label_text(label: object) -> str:
+    """Write a label as text; a whole number stored as a float is written as a whole number."""
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
+
+
+def check_names(names: Iterable[object]) -> list[str]:
+    """Turn the names of sites into text, refusing blank names and two sites of one name."""
+    texts: list[str] = []
+    for name in names:
+        text = label_text(name)
+        if not text.strip():
+            raise BadInput(f"site {len(texts) + 1} has a blank name: give every site a name")
+        texts.append(text)
+    seen: set[str] = set()
+    for text in texts:
+        if text in seen:
+            raise BadInput(f"two sites are called {text!r}: give every site a name of its own")
+        seen.add(text)
+    return texts
+
+
+def first_few(names: Iterable[str]) -> str:
+    """List the first few names."""
+    listed = list(names)
+    return ", ".join(map(repr, listed[:6])) + (f" and {len(listed) - 6} more" if len(listed) > 6 else "")
+
+
+def per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, str]]:
+    """Pair one value for all sites, or one a site, with the words that say where it came from."""
+    if not isinstance(value, Mapping):
+        return [(value, what)] * len(names)
+    given = {label_text(name): item for name, item in value.items()}
+    unknown = [name for name in given if name not in names]
+    absent = [name for name in names if name not in given]
+    if unknown or absent:
+        problem = f"names {unknown[0]!r}, which is not a site" if unknown else f"says nothing of site {absent[0]!r}"
+        raise BadInput(f"{what} {problem}; give one value for each of {first_few(names)}.")
+    return [(given[name], f"{what} of site {name!r}") for name in names]
+
+
+def check_callers(randomness: Any, progress: Any) -> None:
+    """Refuse dice that are no dice and a progress that cannot be called, before anything is spent."""
+    if randomness is not None and not (hasattr(randomness, "words") and hasattr(randomness, "split")):
+        raise BadInput(
+            f"randomness must be None or sim.dice(seed), not a {type(randomness).__name__}; leave it out in production."
+        )
+    if progress is not None and not callable(progress):
+        raise BadInput(f"progress must be a function of a number, not a {type(progress).__name__}; leave it out.")
