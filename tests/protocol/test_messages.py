@@ -15,6 +15,7 @@ from sottovoce.protocol.messages import (
     Reports,
     Study,
     Tally,
+    WalkQuery,
     from_bytes,
     to_bytes,
 )
@@ -28,6 +29,10 @@ GOLDEN: dict[str, tuple[Message, str]] = {
         Query(3, (1.5, -2.0), (10, 300), 0.25),
         "84a5726f756e6403a6706f696e747392cb3ff8000000000000cbc000000000000000"
         "a6636f756e7473920acd012ca473746570cb3fd0000000000000",
+    ),
+    "walk's query": (
+        WalkQuery(3, (1.5,), (10,), 0.25),
+        "84a5726f756e6403a6706f696e747391cb3ff8000000000000a6636f756e7473910aa473746570cb3fd0000000000000",
     ),
     "reports": (Reports(3, b"\x00\x01\x01"), "82a5726f756e6403a76c657474657273c403000101"),
     "tally": (Tally(3, (10, 12)), "82a5726f756e6403a46f6e6573920a0c"),

@@ -1,52 +1,174 @@
 """What a site remembers having spent and sent: one record, one report a study.
 
-Spend first, then answer, then remember the bytes; a retry of the same query gets the same bytes, anything else about a
-finished round is refused.
+Spending records, drawing the noise and remembering the reply are one transaction: until its entry is kept nothing has
+been said, so an interrupted answer costs nothing, and once it is kept the same query gets the same reply for ever. A
+ledger belongs to one process; threads take turns. Where entries are kept is a storage: in memory here, on disk in a
+service.
 """
 
+import os
+import threading
+from collections.abc import Callable
+from typing import NamedTuple, NoReturn, Protocol, SupportsIndex, TypeVar
+
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.messages import Query
+from sottovoce.protocol.messages import Message
+
+Reply = TypeVar("Reply", bound=Message)
+
+
+class Entry(NamedTuple):
+    """One answered query: its round (or person), the records it took from which place on, and what was said."""
+
+    key: int
+    query: Message
+    first: int
+    records: int
+    reply: Message
+
+
+class Storage(Protocol):
+    """Where a ledger keeps its entries."""
+
+    def find(self, key: int) -> Entry | None:
+        """Return the entry of a round or person, if it is still known."""
+
+    def last(self) -> Entry | None:
+        """Return the entry that was kept last."""
+
+    def keep(self, entry: Entry) -> None:
+        """Keep an entry for good, or raise; whatever it says leaves the site only after this has returned."""
+
+
+class Memory:
+    """Entries in memory: the last one, or all of them."""
+
+    def __init__(self, every: bool = False) -> None:
+        self._every = every
+        self._entries: dict[int, Entry] = {}
+        self._last: Entry | None = None
+
+    def find(self, key: int) -> Entry | None:
+        """Return the entry of a round or person, if it is still known."""
+        return self._entries.get(key)
+
+    def last(self) -> Entry | None:
+        """Return the entry that was kept last."""
+        return self._last
+
+    def keep(self, entry: Entry) -> None:
+        """Keep an entry."""
+        if not self._every:
+            self._entries.clear()
+        self._entries[entry.key] = entry
+        self._last = entry
+
+
+class Turns:
+    """Lets one transaction run at a time, in the process that opened the site and in no copy of it."""
+
+    __slots__ = ("_lock", "_process")
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+
+    def __enter__(self) -> None:
+        if os.getpid() != self._process:  # before the lock: a fork may have copied it while it was held
+            raise BadInput("this site was opened by another process; open it again where it is to answer.")
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise TypeError("a ledger cannot be pickled or copied: what was spent cannot be spent again")
 
 
 class Ledger:
-    """Counts the records that have answered, and keeps the last reply for retries."""
+    """Counts the records that have answered, round by round, and knows what was said.
 
-    __slots__ = ("_last", "_reply", "_size", "_spent")
+    Examples
+    --------
+    >>> from sottovoce.protocol.messages import Query, Tally
+    >>> ledger = Ledger(10)
+    >>> ledger.transaction(1, Query(1, (0.5,), (4,)), 4, Tally, lambda first: Tally(1, (2,)))
+    Tally(round=1, ones=(2,))
+    >>> ledger.spent, ledger.left
+    (4, 6)
+    """
 
-    def __init__(self, size: int) -> None:
+    __slots__ = ("_size", "_storage", "_turns")
+
+    def __init__(self, size: int, storage: Storage | None = None) -> None:
         self._size = size
-        self._spent = 0
-        self._last: Query | None = None
-        self._reply: bytes | None = None
+        self._storage: Storage = Memory() if storage is None else storage
+        self._turns = Turns()
 
     @property
     def spent(self) -> int:
         """Return how many records have answered."""
-        return self._spent
+        last = self._storage.last()
+        return 0 if last is None else last.first + last.records
 
-    def replay(self, query: Query) -> bytes | None:
-        """Return the remembered reply if this very query was answered last; refuse any other query of a past round."""
-        if self._last is None or query.round > self._last.round:
-            return None
-        if query != self._last or self._reply is None:
-            raise BadInput(
-                f"round {query.round} was already answered, up to round {self._last.round}; ask a later round."
-            )
-        return self._reply
+    @property
+    def left(self) -> int:
+        """Return how many records have not answered."""
+        return self._size - self.spent
 
-    def spend(self, query: Query) -> int:
-        """Spend the records a query needs; return the position of the first."""
-        wanted = sum(query.counts)
-        if wanted > self._size - self._spent:
-            raise BadInput(
-                f"round {query.round} asks {wanted} records, but only {self._size - self._spent} have not answered "
-                "yet; ask fewer."
-            )
-        first = self._spent
-        self._spent += wanted
-        self._last, self._reply = query, None
-        return first
+    def transaction(
+        self, round: int, query: Message, count: int, kind: type[Reply], draw: Callable[[int], Reply]
+    ) -> Reply:
+        """Spend records, draw their reply and keep both, or return what this very query was told before.
 
-    def remember(self, reply: bytes) -> None:
-        """Keep the bytes that were sent."""
-        self._reply = reply
+        Parameters
+        ----------
+        round
+            The round of the query; rounds go up.
+        query
+            What is asked, checked.
+        count
+            How many records answer it.
+        kind
+            The kind of reply that is wanted: what was said in one form is not said in another as well.
+        draw
+            Makes the reply, given how many records have answered before; if it fails, nothing is spent.
+        """
+        with self._turns:
+            last = self._storage.last()
+            if last is not None and round <= last.key:
+                known = self._storage.find(round)
+                if known is None or known.query != query or not isinstance(known.reply, kind):
+                    raise BadInput(f"round {round} was already answered, up to round {last.key}; ask a later round.")
+                return known.reply
+            first = self.spent
+            if count > self._size - first:
+                raise BadInput(
+                    f"round {round} asks {count} records, but only {self._size - first} have not answered yet; "
+                    "ask fewer."
+                )
+            reply = draw(first)
+            self._storage.keep(Entry(round, query, first, count, reply))
+            return reply
+
+
+class PersonLedger:
+    """Remembers what each person was asked and said: once each, in any order."""
+
+    __slots__ = ("_storage", "_turns")
+
+    def __init__(self, storage: Storage | None = None) -> None:
+        self._storage: Storage = Memory(every=True) if storage is None else storage
+        self._turns = Turns()
+
+    def transaction(self, person: int, query: Message, kind: type[Reply], draw: Callable[[int], Reply]) -> Reply:
+        """Draw a person's reply and keep it, or return what this very query was told before."""
+        with self._turns:
+            known = self._storage.find(person)
+            if known is not None:
+                if known.query != query or not isinstance(known.reply, kind):
+                    raise BadInput(f"person {person} has already answered another query; ask someone else.")
+                return known.reply
+            reply = draw(person)
+            self._storage.keep(Entry(person, query, person, 1, reply))
+            return reply

@@ -31,6 +31,10 @@ class Query(Message, frozen=True):
     step: float = 0.0
 
 
+class WalkQuery(Query, frozen=True):
+    """A query that is answered by the letters themselves, because the point moves with each of them."""
+
+
 class Reports(Message, frozen=True):
     """The letters of a round, in the order of the query's points: all that leaves the records of a site."""
 

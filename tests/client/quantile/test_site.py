@@ -54,7 +54,7 @@ def test_a_retry_gets_the_same_and_costs_nothing() -> None:
 def test_reports_are_not_given_as_a_tally_as_well() -> None:
     site, query = site_of(), Query(1, (50.0,), (40,))
     site.answer(query)
-    with pytest.raises(BadInput, match="not a Tally"):
+    with pytest.raises(BadInput, match="round 1 was already answered"):
         site.tally(query)
     assert site.spent == 40
 
@@ -105,7 +105,15 @@ def test_the_channel_follows_the_study_unless_given() -> None:
 
 
 def test_there_is_no_seed_to_give() -> None:
-    assert list(inspect.signature(Site).parameters) == ["records", "study", "dice", "channel"]
+    assert list(inspect.signature(Site).parameters) == [
+        "records",
+        "study",
+        "dice",
+        "channel",
+        "storage",
+        "key",
+        "limits",
+    ]
 
 
 def test_it_shows_counts_only() -> None:
@@ -118,4 +126,4 @@ def test_it_shows_counts_only() -> None:
 def test_a_channel_that_the_sampler_would_not_sample_is_refused() -> None:
     other = Channel("other", np.array([[0.0], [1.0]]), ((3, 1), (1, 3)), np.array([[-0.5], [1.5]]))
     with pytest.raises(BadInput, match="channel 'other' is not a binary one"):
-        Site(Records(np.arange(5.0)), Study(0.5, 1.0), channel=other)
+        Site(Records(np.arange(5.0)), Study(0.5, 2.0), channel=other)

@@ -10,14 +10,16 @@ from typing import NamedTuple, NoReturn, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.client.ledger import Ledger
+from sottovoce.client.door import Limits
+from sottovoce.client.ledger import Ledger, Storage
 from sottovoce.client.order import Key, bits_for, order_key
 from sottovoce.client.quantile.encode import answer
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.channel import Channel
-from sottovoce.protocol.messages import Query, Reports, Study, Tally, from_bytes, to_bytes
+from sottovoce.protocol.exact import within
+from sottovoce.protocol.messages import Message, Query, Reports, Study, Tally, WalkQuery
 from sottovoce.protocol.randomised_response import binary, flips_of
 from sottovoce.protocol.walk import moves
 
@@ -42,7 +44,25 @@ class Rest(NamedTuple):
 
 
 class Site:
-    """A place that holds records and answers queries about them."""
+    """A place that holds records and answers queries about them.
+
+    Parameters
+    ----------
+    records
+        The records.
+    study
+        What the site takes part in.
+    dice
+        None for the operating system's entropy.
+    channel
+        The channel of the study's budget, if it is at hand.
+    storage
+        Where the ledger keeps its entries; in memory if None.
+    key
+        The key of the random order, where an earlier process has drawn it.
+    limits
+        What the site is ready to take part in.
+    """
 
     __slots__ = (
         "_bits",
@@ -51,6 +71,7 @@ class Site:
         "_key",
         "_ledger",
         "_letters",
+        "_limits",
         "_moves",
         "_records",
         "_study",
@@ -58,17 +79,31 @@ class Site:
         "channel",
     )
 
+    kinds: tuple[type[Message], ...] = (Query, WalkQuery)
+
     def __init__(
-        self, records: Records, study: Study, dice: RandomSource | None = None, channel: Channel | None = None
+        self,
+        records: Records,
+        study: Study,
+        dice: RandomSource | None = None,
+        channel: Channel | None = None,
+        *,
+        storage: Storage | None = None,
+        key: Key | None = None,
+        limits: Limits | None = None,
     ) -> None:
+        self._limits = Limits() if limits is None else limits
+        _check_study(study, self._limits)
         self.channel = binary(study.epsilon) if channel is None else channel
+        if not within(self.channel.ratio, study.epsilon):
+            raise BadInput("the channel costs a record more than the study says; make it of the study's epsilon.")
         self._flips = flips_of(self.channel)
         self._study = study
         self._records = records
         self._dice = SystemEntropy() if dice is None else dice
-        self._key = order_key(self._dice)
+        self._key = order_key(self._dice) if key is None else key
         self._bits = bits_for(records.size)
-        self._ledger = Ledger(records.size)
+        self._ledger = Ledger(records.size, storage)
         self._moves = moves(self.channel, study.tau)
         self._letters = np.empty(min(CHUNK, max(records.size, 1)), dtype=np.uint8)
         self._where = np.empty(len(self._letters), dtype=np.uint64)
@@ -91,37 +126,43 @@ class Site:
         """Tell whether nobody can reproduce the noise and the channel has a finite epsilon."""
         return self._dice.private and math.isfinite(self.channel.epsilon)
 
+    def reply(self, round: int, query: Message) -> Message:
+        """Answer a query of either kind; a retry gets the same."""
+        if not isinstance(query, Query) or query.round != round:
+            raise BadInput(f"round {round} asks nothing that this site understands; correct the query.")
+        return self.answer(query) if isinstance(query, WalkQuery) else self.tally(query)
+
     def answer(self, query: Query) -> Reports:
         """Answer a query with one letter a record; a retry gets the same letters."""
-        _check(query)
-        kept = self._ledger.replay(query)
-        if kept is None:
-            letters = b"".join(piece.tobytes() for _, piece in self._pieces(query))
-            kept = to_bytes(Reports(query.round, letters))
-            self._ledger.remember(kept)
-        return from_bytes(kept, Reports)
+        self._check(query)
+
+        def draw(first: int) -> Reports:
+            return Reports(query.round, b"".join(piece.tobytes() for _, piece in self._pieces(query, first)))
+
+        return self._ledger.transaction(query.round, query, sum(query.counts), Reports, draw)
 
     def tally(self, query: Query) -> Tally:
         """Answer a frozen query with the sums of the letters alone, in constant memory; a retry gets the same sums."""
-        _check(query)
-        kept = self._ledger.replay(query)
-        if kept is None:
+        self._check(query)
+
+        def draw(first: int) -> Tally:
             ones = [0] * len(query.points)
-            for place, piece in self._pieces(query):
+            for place, piece in self._pieces(query, first):
                 ones[place] += int(np.count_nonzero(piece))
-            kept = to_bytes(Tally(query.round, tuple(ones)))
-            self._ledger.remember(kept)
-        return from_bytes(kept, Tally)
+            return Tally(query.round, tuple(ones))
+
+        return self._ledger.transaction(query.round, query, sum(query.counts), Tally, draw)
 
     def hand_over(self, round: int) -> Rest:
         """Spend all records that have not answered on a kernel of this process, which goes on with the same dice."""
-        taken = self._ledger.spent
-        self._ledger.spend(Query(round, (0.0,), (self.size - taken,)))
+        left = self._ledger.left
+        rest = Query(round, (0.0,), (left,))
+        self._ledger.transaction(round, rest, left, Tally, lambda _: Tally(round, ()))
+        taken = self.size - left
         return Rest(self._records.values(), self.channel, self._dice, self._study.resolution, self._key, taken)
 
-    def _pieces(self, query: Query) -> Iterator[tuple[int, npt.NDArray[np.uint8]]]:
-        """Spend the records of a query, then yield their letters piece by piece with the index of their point."""
-        position = self._ledger.spend(query)
+    def _pieces(self, query: Query, position: int) -> Iterator[tuple[int, npt.NDArray[np.uint8]]]:
+        """Yield the letters of a query's records piece by piece, with the index of their point."""
         flips = self._flips
         throws = 2 if self._study.resolution > 0 else 1
         for place, (start, count) in enumerate(zip(query.points, query.counts, strict=True)):
@@ -147,10 +188,20 @@ class Site:
                 done += len(piece)
                 yield place, piece
 
+    def _check(self, query: Query) -> None:
+        """Refuse a query that cannot be answered, before anything is spent."""
+        self._limits.check_round(query.round)
+        self._limits.check_points(max(len(query.points), len(query.counts)))
+        if len(query.points) != len(query.counts) or min(query.counts) < 0:
+            raise BadInput(f"round {query.round} needs one count of at least zero for each point; correct the query.")
+        if not all(map(math.isfinite, (*query.points, query.step))):
+            raise BadInput(f"round {query.round} asks at a point that is not a finite number; correct the query.")
 
-def _check(query: Query) -> None:
-    """Refuse a query that cannot be answered, before anything is spent."""
-    if len(query.points) != len(query.counts) or min(query.counts, default=0) < 0:
-        raise BadInput(f"round {query.round} needs one count of at least zero for each point; correct the query.")
-    if not all(map(math.isfinite, (*query.points, query.step))):
-        raise BadInput(f"round {query.round} asks at a point that is not a finite number; correct the query.")
+
+def _check_study(study: Study, limits: Limits) -> None:
+    """Refuse a study that no site can take part in, or that this one does not want to."""
+    limits.check_budget(study.epsilon)
+    if not 0 < study.tau < 1:
+        raise BadInput("the study's tau must lie strictly between 0 and 1; correct the study.")
+    if not 0 <= study.resolution < math.inf:
+        raise BadInput("the study's resolution must be zero, or positive and finite; correct the study.")
