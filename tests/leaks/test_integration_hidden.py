@@ -248,8 +248,9 @@ def test_a_study_says_nothing_at_epsilon_zero(method: str, monkeypatch: pytest.M
     spoken = transcript(LOW, method)
     assert spoken == transcript(LOW, method)
     assert len({spoken, *(transcript(other, method) for other in OTHERS.values())}) == 1 + len(OTHERS)
-    monkeypatch.setattr("sottovoce.api.quantile.panel.binary", lambda epsilon: SILENT)
-    monkeypatch.setattr("sottovoce.api.quantile.panel.rate_of", lambda channel: 0.9)
+    for name in ("binary", "with_flips"):
+        monkeypatch.setattr(f"sottovoce.server.quantile.plan.{name}", lambda _: SILENT)
+    monkeypatch.setattr("sottovoce.server.quantile.plan.rate_of", lambda channel: 0.9)
     assert SILENT.epsilon == 0.0
     silent = transcript(LOW, method)
     assert all(transcript(other, method) == silent != spoken for other in OTHERS.values())

@@ -132,7 +132,7 @@ def conformal(
         from sottovoce.api.conformal.reading import read_scores
         from sottovoce.api.conformal.report import check_report
         from sottovoce.api.conformal.threshold import conformal_threshold
-        from sottovoce.server.quantile import plot as drawing
+        from sottovoce.server import picture as drawing
 
         settings = _settings(asked)
         if plot is not None:

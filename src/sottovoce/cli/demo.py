@@ -31,7 +31,7 @@ def demo(
         from sottovoce.api.quantile.tables import read_frame
         from sottovoce.api.quantile.without_privacy import pooled_quantile
         from sottovoce.cli.flights import arrival_delays
-        from sottovoce.server.quantile.plot import check_path
+        from sottovoce.server.picture import check_path
         from sottovoce.server.quantile.plot import plot as draw
 
         flights = arrival_delays()

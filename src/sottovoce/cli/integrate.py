@@ -125,8 +125,8 @@ def integrate(
         from sottovoce.api.integration.integrated import integrated_quantile
         from sottovoce.api.integration.names import by_name
         from sottovoce.api.quantile import tables
+        from sottovoce.server import picture as drawing
         from sottovoce.server.integration.settings import check_settings
-        from sottovoce.server.quantile import plot as drawing
 
         check_settings(method, level, asked, variance, quantile, caution, sites, chains)
         if plot is not None:

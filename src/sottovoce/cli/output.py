@@ -65,7 +65,7 @@ def print_json(payload: Mapping[str, Any]) -> None:
 def _plain(value: Any) -> Any:
     """Turn numpy numbers, tuples and what is not finite into what JSON knows."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _plain(item) for key, item in value.items() if key != "stored"}  # what `sv.load` reads
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if hasattr(value, "item"):

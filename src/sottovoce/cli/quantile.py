@@ -96,7 +96,7 @@ def quantile(
 
         from sottovoce.api.quantile import levels, tables
         from sottovoce.api.quantile.federated import federated_quantile
-        from sottovoce.server.quantile import plot as drawing
+        from sottovoce.server import picture as drawing
         from sottovoce.server.quantile.result import ALTERNATIVES
 
         if plot is not None:

@@ -73,7 +73,7 @@ def regress(
             raise BadInput("--plot draws what people told, and --explain asks nobody; leave one of them out.")
 
         from sottovoce.api.regression.file import regression_study
-        from sottovoce.server.quantile import plot as drawing
+        from sottovoce.server import picture as drawing
 
         if plot is not None:
             drawing.check_path(plot)

@@ -31,7 +31,15 @@ def binary(epsilon: float) -> Channel:
     >>> channel.epsilon <= 1.0 < channel.epsilon + 1e-8
     True
     """
-    flips = _flips(epsilon)
+    return with_flips(_flips(epsilon))
+
+
+def with_flips(flips: int) -> Channel:
+    """Return the binary channel of a flip weight: it says the opposite on so many of the 2^62 faces.
+
+    >>> with_flips(binary(1.0).weights[0][1]).epsilon == binary(1.0).epsilon
+    True
+    """
     weights = ((FACES - flips, flips), (flips, FACES - flips))
     rate = Fraction(FACES - 2 * flips, FACES)
     flip = Fraction(flips, FACES)

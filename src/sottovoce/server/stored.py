@@ -17,6 +17,8 @@ from sottovoce.server.description import Description
 FORMAT = 1
 KINDS = {  # what is stored, by name, and who reads it back
     "quantile": "sottovoce.server.quantile.result:QuantileResult",
+    "quantiles": "sottovoce.server.quantile.levels:QuantilesResult",
+    "difference": "sottovoce.server.quantile.difference:Difference",
 }
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import special
 
+from sottovoce.client.door import Door
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats
@@ -17,14 +18,15 @@ from sottovoce.inference.self_normalised.memory import average
 from sottovoce.local.integration import chains as module
 from sottovoce.local.integration.chains import Chained, run_chains, walk_chains
 from sottovoce.local.quantile import compiled_walk as fused
-from sottovoce.local.quantile import walk_messages as walks
-from sottovoce.local.quantile.conversation import converse
 from sottovoce.local.quantile.source import Faces, Source
+from sottovoce.local.runner import run, run_to_end
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.messages import Study
 from sottovoce.protocol.randomised_response import FACES, binary, epsilon_of_rate
 from sottovoce.server.integration.chains import ChainStudy, chain, measure
+from sottovoce.server.quantile.conversation import Conversation
 from sottovoce.server.quantile.recursion.initialisation import find_initialisation
+from sottovoce.server.quantile.recursion.method import WalkMethod
 from sottovoce.sim.randomness import dice
 
 compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="too long uncompiled")
@@ -49,15 +51,16 @@ def by_messages(site: Site, study: ChainStudy) -> tuple[Floats, int]:
     """Run the same chains query by query, one chain after the other."""
     start, unit, searched = study.start, study.unit, 0
     if start is None or unit is None:
-        initialisation, searched = converse(
-            find_initialisation(study.crowd(site.size), study.tau, most=module.PILOTS), [site]
-        )
+        search = find_initialisation(study.crowd(site.size), study.tau, most=module.PILOTS)
+        talk = Conversation(lambda: search)
+        log = run_to_end(talk, [Door(site, b"study")])
+        initialisation, searched = talk.outcome(log), log.rounds
         start, unit = initialisation.point, initialisation.unit
     one = chain(study, start, unit, study.length(site.size - site.spent))
     found = []
     for m in range(study.chains):
         numbered = replace(one, first=searched + m * len(one.elapsed))
-        found.append(average(walks.run(numbered, [site]).memory))
+        found.append(average(run(WalkMethod(numbered), [Door(site, b"study")]).memory))
     return np.array(found), searched
 
 

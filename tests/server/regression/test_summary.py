@@ -9,7 +9,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.api.regression.regressor import PrivateQuantileRegressor
-from sottovoce.server.quantile.summary import WIDTH
+from sottovoce.server.description import WIDTH
 
 
 def fitted(n: int = 24_000, **options: Any) -> PrivateQuantileRegressor:

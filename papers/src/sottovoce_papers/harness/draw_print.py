@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.server.quantile.plot import clear
+from sottovoce.server.picture import clear
 from sottovoce_papers.harness import panels
 from sottovoce_papers.harness.compare import ALONE, PART, Number
 from sottovoce_papers.harness.palette import COLOURS, NOMINAL, OURS

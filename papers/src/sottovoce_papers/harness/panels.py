@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.server.quantile.plot import clear, short
+from sottovoce.server.picture import clear, short
 from sottovoce_papers.harness.cell import Row, Value, plain
 from sottovoce_papers.harness.compare import place
 from sottovoce_papers.harness.item import Item

@@ -14,8 +14,8 @@ from sottovoce.server.conformal.coverage.pooled import Guarantee, PooledChoice
 from sottovoce.server.conformal.coverage.pooled_aggregate import choose_aggregate
 from sottovoce.server.conformal.coverage.pooled_local import choose_local
 from sottovoce.server.conformal.settings import Settings
+from sottovoce.server.description import WIDTH, wrapped
 from sottovoce.server.privacy_statement import promise
-from sottovoce.server.quantile.summary import WIDTH, wrapped
 
 RARE = 0.001
 TRUST = (

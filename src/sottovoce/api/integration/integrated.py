@@ -113,4 +113,4 @@ def integrated_quantile(
 
 def _resolution(plan: PlannedSites) -> float:
     """Return the public step to which the answer is rounded: that of the target's own dithered records, if any."""
-    return plan.target.study.panel.resolution if plan.target.study is not None else 0.0
+    return plan.target.study.plan.resolution if plan.target.study is not None else 0.0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sottovoce.api.integration.sites import PlannedSite, PlannedSites
-from sottovoce.api.quantile.federated import open_sites, run_study
+from sottovoce.api.quantile.federated import run_study
 from sottovoce.client.integration.order_statistics import dithered, rank_interval, rank_summary, shared
 from sottovoce.core.errors import BadInput, SearchFailed
 from sottovoce.core.random_source import RandomSource, SystemEntropy
@@ -85,7 +85,7 @@ def measure_sites(
         except SearchFailed as error:
             if i == 0 or site.study is None:
                 raise
-            lost.append(LostSite(site.name, site.study.panel.channels[0].epsilon, answered[0], own.private))
+            lost.append(LostSite(site.name, site.study.plan.channels[0].epsilon, answered[0], own.private))
             warnings.append(f"source {site.name!r} is left out: {str(error).rstrip('.')}")
     ordered = [known[site.name] for site in plan.sites if site.name in known]
     return ordered, tuple(lost), (*_warnings(ordered), *_some(warnings))
@@ -165,8 +165,8 @@ def _open(
 ) -> KnownSite:
     """Read off order statistics, of dithered records where the study has a resolution."""
     assert site.study is not None
-    panel = site.study.panel
-    records = dithered(panel.table.records[0], panel.resolution, dice)
+    panel = site.study.plan
+    records = dithered(site.study.prepared.table.records[0], panel.resolution, dice)
     summary = rank_summary(records, panel.tau)
     who = "the target" if is_target else f"source {site.name!r}"
     if not summary.error > 0:
@@ -181,7 +181,7 @@ def _open(
             "the target's records are tied at the ends of its own interval, which is exact, and would miss a value "
             "that it covers if sources moved it: give resolution=, the step they are rounded to",
         )
-    size = panel.table.records[0].size
+    size = site.study.prepared.table.records[0].size
     if progress is not None:
         progress(size)
     return KnownSite(
@@ -205,8 +205,8 @@ def _chained(
 ) -> KnownSite:
     """Run the paper's parallel chains at a private site."""
     assert site.study is not None
-    panel = site.study.panel
-    [door] = open_sites(panel, dice)
+    panel = site.study.plan
+    [door] = site.study.prepared.open(dice)
     study = ChainStudy(panel.tau, panel.channels[0], chains.number, chains.constant, chains.power)
     found = run_chains(door, study, bounds=panel.bounds, scale=panel.scale, progress=progress)
     low, high = found.measured.interval(level)
@@ -220,5 +220,5 @@ def _chained(
         site.size,
         found.reports,
         found.rounds,
-        door.private and not panel.table.seeded,
+        door.private and not panel.roster.seeded,
     )

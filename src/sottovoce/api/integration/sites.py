@@ -11,8 +11,7 @@ from typing import Any
 
 from sottovoce.api.integration.apart import check_apart, check_once
 from sottovoce.api.integration.names import TARGET, is_summary, named, part_of
-from sottovoce.api.quantile.federated import PlannedStudy, plan_study
-from sottovoce.api.quantile.panel import prepare
+from sottovoce.api.quantile.planning import PlannedStudy, plan_study, prepare
 from sottovoce.client.integration.order_statistics import records_needed
 from sottovoce.client.reading.table import SiteTable, read_sites
 from sottovoce.core.checks import check_names, label_text, number, per_site
@@ -46,13 +45,13 @@ class PlannedSite:
         """Return "private", "open" (records without a budget), or "summary"."""
         if self.study is None:
             return "summary"
-        return "private" if math.isfinite(self.study.panel.channels[0].epsilon) else "open"
+        return "private" if math.isfinite(self.study.plan.channels[0].epsilon) else "open"
 
     @property
     def size(self) -> int | None:
         """Return the number of records, where it is known."""
         if self.study is not None:
-            return int(self.study.panel.crowd.sizes[0])
+            return int(self.study.plan.crowd.sizes[0])
         return self.summary.n if self.summary is not None else None
 
 
@@ -78,12 +77,12 @@ class PlannedSites:
     @property
     def step(self) -> float:
         """Return the public step by which records are dithered, zero if none."""
-        return max((site.study.panel.resolution for site in self.sites if site.study is not None), default=0.0)
+        return max((site.study.plan.resolution for site in self.sites if site.study is not None), default=0.0)
 
     @property
     def hints(self) -> tuple[str, ...]:
         """Return what whoever holds the records should know of them, and nobody else."""
-        held = [(site.name, hint) for site in self.sites if site.study is not None for hint in site.study.panel.hints]
+        held = [(site.name, hint) for site in self.sites if site.study is not None for hint in site.study.plan.hints]
         return tuple(f"site {name!r}: {hint}" if len(self.sites) > 1 else hint for name, hint in held)
 
 
@@ -164,8 +163,8 @@ def _studies(
                 study = plan_study(part_of(table, i), tau, {name: budget}, level=level, **known)
         except Infeasible as error:
             raise Infeasible(f"{_where(name, target)} has too few records: {error}") from None
-        if math.isinf(study.panel.channels[0].epsilon):
-            level_of, size = study.panel.tau, table.records[i].size
+        if math.isinf(study.plan.channels[0].epsilon):
+            level_of, size = study.plan.tau, table.records[i].size
             needed = max(records_needed(level_of, level), records_needed(level_of))
             if size < needed:
                 raise BadInput(

@@ -16,7 +16,7 @@ from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import check_callers, confidence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
-from sottovoce.server.quantile.result import finite
+from sottovoce.server.description import finite
 from sottovoce.server.regression import gate as regression_gate
 from sottovoce.server.regression import plot as regression_plot
 from sottovoce.server.regression import summary as regression_summary

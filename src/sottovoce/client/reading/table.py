@@ -14,6 +14,7 @@ from sottovoce.client.reading.values import read_values
 from sottovoce.client.record import Records
 from sottovoce.core.checks import check_names
 from sottovoce.core.errors import BadInput
+from sottovoce.core.roster import Roster
 from sottovoce.core.unit import Unit, common_unit
 
 
@@ -60,6 +61,13 @@ class SiteTable:
     left_out: int = 0
     per_person: bool = False
     seeded: bool = False
+
+    @property
+    def roster(self) -> Roster:
+        """Return what is public of the sites."""
+        sizes = tuple(records.size for records in self.records)
+        public = (self.unit, dict(self.dropped), self.unplaced, self.left_out, self.per_person, self.seeded)
+        return Roster(self.names, sizes, *public)
 
 
 def read_sites(sites: Any, *, missing: str = "refuse", needs: Needs = QUANTILE) -> SiteTable:

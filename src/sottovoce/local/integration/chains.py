@@ -6,15 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sottovoce.client.door import Door
 from sottovoce.client.quantile.site import Site
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, SearchFailed
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.self_normalised.memory import average
 from sottovoce.local.quantile import compiled_walk as fused
-from sottovoce.local.quantile.conversation import converse
 from sottovoce.local.quantile.source import Faces, Feed, Source
+from sottovoce.local.runner import run_to_end
 from sottovoce.server.integration.chains import ChainStudy, chain, measure
+from sottovoce.server.quantile.conversation import Conversation
 from sottovoce.server.quantile.recursion.initialisation import find_initialisation
 from sottovoce.server.quantile.recursion.study import WalkStudy
 
@@ -91,7 +93,9 @@ def run_chains(
     start, unit, searched = study.start, study.unit, 0
     if start is None or unit is None:
         search = find_initialisation(study.crowd(site.size), study.tau, bounds, scale, PILOTS)
-        initialisation, searched = converse(search, [site], progress)
+        conversation = Conversation(lambda: search)
+        log = run_to_end(conversation, [Door(site, b"")], progress)
+        initialisation, searched = conversation.outcome(log), log.rounds
         start = initialisation.point if start is None else start
         unit = initialisation.unit if unit is None else unit
         if not (math.isfinite(start) and 0 < unit < math.inf):

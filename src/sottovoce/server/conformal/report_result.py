@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sottovoce.server.quantile.result import finite
+from sottovoce.server.description import finite
 
 FLATTERED = "Scores that made the threshold flatter it; fresh ones judge it fairly."
 OPEN = "This report is not private: it shows how many scores of each site are covered, and a quantile of each site."

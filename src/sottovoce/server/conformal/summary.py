@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING
 
 from sottovoce.server.conformal.base import NOT_PROTECTED
-from sottovoce.server.quantile.summary import WIDTH, wrapped
+from sottovoce.server.description import WIDTH, wrapped
 
 if TYPE_CHECKING:
     from sottovoce.server.conformal.result import ConformalThreshold

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sottovoce.core.errors import BadInput
 from sottovoce.server.integration.sensitivity_plot import draw_curve, draw_lengths, value_axis
 from sottovoce.server.integration.summary import against_own
-from sottovoce.server.quantile.plot import BAND, INK, SOFT, WARM, check_path, clear, save, short
+from sottovoce.server.picture import BAND, INK, SOFT, WARM, check_path, clear, save, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,12 +12,11 @@ import numpy as np
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.integration.sensitivity import BEFOREHAND, Curve, curve
+from sottovoce.server.description import WIDTH, finite
 from sottovoce.server.integration.combine import common, effective
 from sottovoce.server.integration.settings import width_of
 from sottovoce.server.integration.summary import width_text
-from sottovoce.server.quantile.result import finite
 from sottovoce.server.quantile.solutions import Interval
-from sottovoce.server.quantile.summary import WIDTH
 
 if TYPE_CHECKING:
     from sottovoce.server.integration.result import IntegratedResult

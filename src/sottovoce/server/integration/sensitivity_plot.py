@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sottovoce.server.integration.summary import width_text
-from sottovoce.server.quantile.plot import INK, SOFT, WARM, clear
+from sottovoce.server.picture import INK, SOFT, WARM, clear
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sottovoce.core.unit import Unit
 from sottovoce.inference.integration.paper_weights import METHODS as PAPER
-from sottovoce.server.quantile.summary import WIDTH, wrapped
+from sottovoce.server.description import WIDTH, wrapped
 
 if TYPE_CHECKING:
     from sottovoce.api.integration.measure import KnownSite

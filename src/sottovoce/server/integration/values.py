@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.api.integration.measure import KnownSite
-from sottovoce.server.quantile.result import finite
+from sottovoce.server.description import finite
 
 if TYPE_CHECKING:
     from sottovoce.server.integration.result import IntegratedResult

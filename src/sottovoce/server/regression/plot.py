@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sottovoce.server.quantile.plot import INK, SOFT, check_path, clear, save, short
+from sottovoce.server.picture import INK, SOFT, check_path, clear, save, short
 from sottovoce.server.regression.answers import INTERCEPT
 from sottovoce.server.regression.summary import tables
 

@@ -3,8 +3,7 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.server.quantile.result import finite
-from sottovoce.server.quantile.summary import WIDTH, wrapped
+from sottovoce.server.description import WIDTH, finite, wrapped
 from sottovoce.server.regression.answers import Row
 
 if TYPE_CHECKING:

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from sottovoce.client.door import Door
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
-from sottovoce.local.quantile import walk_messages as walks
+from sottovoce.local.runner import run_to_end
 from sottovoce.protocol.messages import Study
 from sottovoce.protocol.randomised_response import binary
+from sottovoce.server.quantile.recursion.method import WalkMethod
 from sottovoce.server.quantile.recursion.schedule import elapsed
 from sottovoce.server.quantile.recursion.step_size import decay
 from sottovoce.server.quantile.recursion.study import WalkStudy
@@ -25,8 +27,9 @@ def test_every_record_answers_once(schedule: str) -> None:
             Site(Records(np.linspace(-1, 1, n)), Study(0.5, 1.0), die)
             for n, die in zip(sizes.tolist(), dice(1).split(3), strict=True)
         ]
-        seen: list[int] = []
-        state = walks.run(study, sites, watch=lambda state: seen.append(state.round))
+        method = WalkMethod(study)
+        end = run_to_end(method, [Door(site, b"study") for site in sites])
+        state, seen = method.outcome(end), [state.round for state in end.seen.states]
     assert [site.spent for site in sites] == sizes.tolist()
     assert state.round == len(study.elapsed) == seen[-1]
     assert state.iteration == 40

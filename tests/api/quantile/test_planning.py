@@ -7,10 +7,16 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.api.quantile.panel import prepare
+from sottovoce.api.quantile.planning import prepare
 from sottovoce.client.quantile.site import Site
 from sottovoce.server.quantile.feasibility import PAIRS, STAGES, Limits
+from sottovoce.server.quantile.plan import QuantilePlan
 from sottovoce.sim.randomness import dice
+
+
+def planned(*given: Any, **public: Any) -> QuantilePlan:
+    return prepare(*given, **public).plan
+
 
 NORTH, SOUTH = np.linspace(-1.0, 1.0, 30_000), np.linspace(0.0, 2.0, 20_000)
 SITES = {"north": NORTH, "south": SOUTH}
@@ -104,45 +110,45 @@ def test_bad_input_is_refused_with_its_sentence_and_nothing_is_spent(change: dic
 
 
 def test_pooled_shares_go_by_size_and_equal_shares_do_not() -> None:
-    assert prepare(SITES, 0.5, 1.0).crowd.shares == pytest.approx([0.6, 0.4])
-    assert prepare(SITES, 0.5, 1.0, shares="equal").crowd.shares == pytest.approx([0.5, 0.5])
-    own = prepare(SITES, 0.5, 1.0, shares={"south": 0.3, "north": 0.7})
+    assert planned(SITES, 0.5, 1.0).crowd.shares == pytest.approx([0.6, 0.4])
+    assert planned(SITES, 0.5, 1.0, shares="equal").crowd.shares == pytest.approx([0.5, 0.5])
+    own = planned(SITES, 0.5, 1.0, shares={"south": 0.3, "north": 0.7})
     assert own.crowd.shares == pytest.approx([0.7, 0.3])
     assert own.shares_name == "custom"
 
 
 def test_one_value_a_site_is_matched_by_name() -> None:
-    panel = prepare(SITES, {"south": 0.4, "north": 0.6}, {"south": 2.0, "north": math.inf})
-    assert panel.taus.tolist() == [0.6, 0.4]
-    assert panel.tau == pytest.approx(0.6 * 0.6 + 0.4 * 0.4)
-    assert panel.epsilons == {"north": math.inf, "south": pytest.approx(2.0, abs=1e-8)}
-    assert panel.epsilons["south"] <= 2.0
-    assert panel.crowd.rates == pytest.approx([1.0, math.tanh(1.0)])
+    plan = planned(SITES, {"south": 0.4, "north": 0.6}, {"south": 2.0, "north": math.inf})
+    assert plan.taus.tolist() == [0.6, 0.4]
+    assert plan.tau == pytest.approx(0.6 * 0.6 + 0.4 * 0.4)
+    assert plan.epsilons == {"north": math.inf, "south": pytest.approx(2.0, abs=1e-8)}
+    assert plan.epsilons["south"] <= 2.0
+    assert plan.crowd.rates == pytest.approx([1.0, math.tanh(1.0)])
 
 
 def test_names_that_are_numbers_match_too() -> None:
-    assert prepare({1.0: NORTH, 2: SOUTH}, 0.5, {1.0: 1.0, 2: 2.0}).names == ("1", "2")
+    assert planned({1.0: NORTH, 2: SOUTH}, 0.5, {1.0: 1.0, 2: 2.0}).names == ("1", "2")
 
 
 def test_text_and_objects_of_time_become_the_unit_of_the_records() -> None:
     waits = (3600 + 1800 * NORTH).astype(np.int64).astype("timedelta64[s]")
-    panel = prepare([waits], 0.5, 2.0, bounds=("10min", np.timedelta64(3, "h")), scale="30min", resolution="1s")
-    assert (panel.bounds, panel.scale, panel.resolution) == ((600.0, 10_800.0), 1800.0, 1.0)
+    plan = planned([waits], 0.5, 2.0, bounds=("10min", np.timedelta64(3, "h")), scale="30min", resolution="1s")
+    assert (plan.bounds, plan.scale, plan.resolution) == ((600.0, 10_800.0), 1800.0, 1.0)
     days = np.datetime64("2020-01-01", "D") + (100 * NORTH).astype(np.int64).astype("timedelta64[D]")
-    panel = prepare([days], 0.5, 2.0, bounds=("2019-01-01", "2021-01-01"), scale="2d")
-    assert panel.bounds == (17_897.0, 18_628.0)
-    assert panel.scale == 2.0
-    assert panel.resolution == 1.0  # dates are whole days, so the resolution is known
+    plan = planned([days], 0.5, 2.0, bounds=("2019-01-01", "2021-01-01"), scale="2d")
+    assert plan.bounds == (17_897.0, 18_628.0)
+    assert plan.scale == 2.0
+    assert plan.resolution == 1.0  # dates are whole days, so the resolution is known
 
 
 def test_ties_are_hinted_at_unless_the_resolution_is_given() -> None:
     rounded = np.round(NORTH, 2)
     for sites in ([rounded], [NORTH, rounded]):
-        (hint,) = prepare(sites, 0.5, 1.0).hints
+        (hint,) = planned(sites, 0.5, 1.0).hints
         assert "tied" in hint
-        assert prepare(sites, 0.5, 1.0).warnings == ()
-    assert prepare([rounded], 0.5, 1.0, resolution=0.01).hints == ()
-    assert prepare([NORTH], 0.5, 1.0).hints == ()
+        assert planned(sites, 0.5, 1.0).warnings == ()
+    assert planned([rounded], 0.5, 1.0, resolution=0.01).hints == ()
+    assert planned([NORTH], 0.5, 1.0).hints == ()
 
 
 @pytest.mark.parametrize(
@@ -158,20 +164,20 @@ def test_a_barely_supported_level_is_warned_of_with_the_records_that_would_do(
     limits: Limits, tau: float, factor: float, longer: str, needed: str
 ) -> None:
     records = int(factor / (math.tanh(0.5) * tau) ** 2)
-    (warning,) = prepare([np.linspace(0.0, 1.0, records)], tau, 1.0, limits=limits).warnings
+    (warning,) = planned([np.linspace(0.0, 1.0, records)], tau, 1.0, limits=limits).warnings
     assert "barely supported" in warning
     assert f"may be {longer} as with ample data" in warning
     assert needed in warning
     ample = np.linspace(0.0, 1.0, int(needed.split()[0].replace(",", "")))
-    assert prepare([ample], tau, 1.0, limits=limits).warnings == ()
+    assert planned([ample], tau, 1.0, limits=limits).warnings == ()
 
 
 def test_limits_and_bounds_do_not_get_in_each_others_way() -> None:
-    panel = prepare([np.linspace(0.0, 1.0, 20_000)], 0.1, 1.0, bounds=(0.0, 2.0), limits=PAIRS)
-    assert panel.bounds == (0.0, 2.0)
-    assert STAGES.refuse < panel.support.ratio < PAIRS.refuse
+    plan = planned([np.linspace(0.0, 1.0, 20_000)], 0.1, 1.0, bounds=(0.0, 2.0), limits=PAIRS)
+    assert plan.bounds == (0.0, 2.0)
+    assert STAGES.refuse < plan.support.ratio < PAIRS.refuse
 
 
 def test_thinned_records_are_judged_by_what_is_left() -> None:
     with pytest.raises(sv.Infeasible, match="there are 3,000"):
-        prepare([NORTH], 0.2, 1.0, thinned=0.1)
+        planned([NORTH], 0.2, 1.0, thinned=0.1)

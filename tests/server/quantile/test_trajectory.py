@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from sottovoce.local.quantile.trajectory import Trajectory, checkpoints
 from sottovoce.protocol.randomised_response import binary
 from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd
 from sottovoce.server.quantile.recursion.schedule import elapsed
 from sottovoce.server.quantile.recursion.step_size import decay
 from sottovoce.server.quantile.recursion.study import WalkStudy
+from sottovoce.server.quantile.trajectory import Trajectory, checkpoints
 
 
 @pytest.mark.parametrize("rounds", [1, 7, 200, 10_000, 10**9])

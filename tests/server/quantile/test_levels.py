@@ -7,7 +7,7 @@ import pytest
 
 from sottovoce.core.arrays import Ints
 from sottovoce.server.quantile.asking import Ask
-from sottovoce.server.quantile.together import together
+from sottovoce.server.quantile.levels import together
 
 
 def counting(name: str, rounds: int, width: int) -> Generator[Ask, Ints, tuple[str, list[list[list[int]]]]]:
