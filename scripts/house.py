@@ -117,7 +117,7 @@ def is_wrong(start: str, end: str) -> bool:
     if start == end or start not in RANK:
         return False
     if start == "cli":
-        return end not in ("api", "core")
+        return end in RANK and end not in ("api", "core")
     if end == "sim" or (start == "client" and end == "inference") or (start == "inference" and end == "protocol"):
         return True
     return RANK[start] <= RANK.get(end, -len(SIDES))
@@ -186,7 +186,7 @@ def survey(source: Path) -> dict[str, Any]:
     links = edges(modules)
     between = Counter((side(start), side(end)) for start, end in links)
     inside = Counter((place(start), method(end)) for start, end in links)
-    floor = defaultdict(lambda: [0, 0])
+    floor: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     for name, module in modules.items():
         if module.parts:
             floor[side(name), method(name)][0] += 1

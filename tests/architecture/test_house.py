@@ -1,9 +1,9 @@
 """`make house` sees what it says it sees, on a small tree made up here and on the package itself."""
 
-import importlib.util
 import json
 import subprocess
 import sys
+from configparser import ConfigParser
 from pathlib import Path
 from types import ModuleType
 
@@ -34,16 +34,6 @@ TREE = {
     "api/quantile/ask.py": '"""Ask."""\nfrom sottovoce.server.quantile.result import Row\n\n\ndef ask(): ...\n'
     + "\n" * 40,
 }
-
-
-@pytest.fixture(scope="module")
-def house() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("house", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -150,8 +140,6 @@ def test_the_package_itself() -> None:
 
 
 def test_the_layers_are_those_of_the_contract(house: ModuleType) -> None:
-    from configparser import ConfigParser
-
     settings = ConfigParser()
     settings.read(ROOT / ".importlinter")
     layers = settings["importlinter:contract:house"]["layers"].split("\n")
