@@ -1,9 +1,9 @@
 """The server side makes every method's result and summary with every side gone that could hold a record or a seed.
 
 `deletion/<method>.py` runs twice, each time in a fresh process. ``write FOLDER`` runs with the whole package: it asks
-sites, keeps the log of messages (bytes) in the folder, and prints the result's summary. ``read FOLDER`` runs with the other
-sides deleted: it makes the result from the log alone, and must print the same. (pytest imports the scripts when it looks
-for doctests: they work under ``__name__ == "__main__"`` only.)
+sites, keeps the log of messages (bytes) in the folder, and prints the result's summary. ``read FOLDER`` runs with the
+other sides deleted: it makes the result from the log alone, and must print the same. (pytest imports the scripts when
+it looks for doctests: they work under ``__name__ == "__main__"`` only.)
 """
 
 import os
