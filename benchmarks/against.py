@@ -1,6 +1,6 @@
 """Compare this tree with another in one run: ``python -m benchmarks.against OLD_TREE [--only WORD ...] [--json]``.
 
-Both trees do the same calls of the public interface, in turn, each in a process of its own that has compiled before. The
+Both trees make the same calls of the public interface, in turn, each in a process of its own that compiled before. The
 figures are times of the processor; the ratio is the median of new / old over the turns, with its quartiles.
 """
 
