@@ -28,7 +28,7 @@ Written by `scripts/write_cli_reference.py` from the commands themselves: change
 
 Files are Parquet, CSV or Arrow. `--json` prints one object instead of a table; a progress bar goes to stderr, and only
 on a terminal. A command ends with 0 on success and with 2 on bad input: one sentence says what is wrong, and nothing is
-spent. There is no option for a seed: noise comes from the operating system.
+spent. Noise comes from the operating system; only `reproduce`, which simulates, has a seed.
 """
 
 

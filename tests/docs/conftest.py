@@ -1,6 +1,5 @@
 """What the tests of the documents share: a seed behind the operating system's words, and an empty folder to run in."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ def loaded_dice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stand in an empty folder, where a page may write its files."""
     monkeypatch.chdir(tmp_path)
-    yield tmp_path
+    return tmp_path

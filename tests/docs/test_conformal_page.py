@@ -55,9 +55,9 @@ def written(value: float, like: str) -> str:
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory: pytest.TempPathFactory) -> Names:
-    """Run every block on its own, with the system's words drawn from a seed, in one thread: what passes once passes always.
+    """Run every block on its own, the system's words drawn from a seed, in one thread: what passes once passes always.
 
-    What the blocks define is returned together; what a later one calls the same stands for the earlier one's, but for ``t``.
+    What the blocks define is returned together: of names in several blocks the last, and the first ``t`` as ``first``.
     """
     found: Names = {}
     seeded = sv.sim.dice(7)

@@ -17,6 +17,7 @@ ARCHITECTURE, GLOSSARY = ((ROOT / name).read_text() for name in ("ARCHITECTURE.m
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "examples" / "README.md"])
 PAGES = sorted(path for path in (ROOT / "docs").glob("*.md") if path.name != "README.md")
 PATH = re.compile(r"[\w./-]*\w(?:/|\.py|\.md|\.txt|\.png|\.cff)|pyproject\.toml|\.importlinter|\.ci/run")
+MADE = "demo/"  # what the demonstration and the examples write
 LAWS = 20  # the word in its sense of a distribution: at most so often in all documents together
 every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=[str(path.relative_to(ROOT)) for path in DOCUMENTS])
 
@@ -69,7 +70,7 @@ def exists(name: str) -> bool:
 
 @every_document
 def test_every_path_exists(document: Path) -> None:
-    paths = [name for name in quoted(document.read_text()) if PATH.fullmatch(name)]
+    paths = [name for name in quoted(document.read_text()) if PATH.fullmatch(name) and not name.startswith(MADE)]
     assert [name for name in paths if not exists(name)] == []
 
 
