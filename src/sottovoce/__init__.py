@@ -1,4 +1,4 @@
-"""Private quantiles, with honest intervals: over many sites, under local differential privacy."""
+"""Private quantiles with confidence intervals, over many sites, under local differential privacy."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -54,8 +54,11 @@ def written(value: float, like: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def names() -> Names:
-    """Run all blocks with the system's words drawn from a seed, in one thread: what passes once passes always."""
+def names(tmp_path_factory: pytest.TempPathFactory) -> Names:
+    """Run every block on its own, the system's words drawn from a seed, in one thread: what passes once passes always.
+
+    What the blocks define is returned together: of names in several blocks the last, and the first ``t`` as ``first``.
+    """
     found: Names = {}
     seeded = sv.sim.dice(7)
 
@@ -64,9 +67,12 @@ def names() -> Names:
 
     with pytest.MonkeyPatch.context() as patched, threads.threadpool_limits(1):
         patched.setattr(SystemEntropy, "words", words)
+        patched.chdir(tmp_path_factory.mktemp("page"))
         for block in re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE):
-            exec(compile(block, "conformal.md", "exec"), found)
-            found.setdefault("first", found.get("t"))
+            alone: Names = {}
+            exec(compile(block, "conformal.md", "exec"), alone)
+            found.setdefault("first", alone.get("t"))
+            found.update(alone)
     return found
 
 

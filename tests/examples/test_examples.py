@@ -161,7 +161,7 @@ def test_the_flights_example_runs(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 @pytest.mark.skipif(not COMPILED, reason="two hundred thousand answers take a minute when they are not compiled")
 def test_the_twelve_lines_of_the_page_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    (block,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    block, *_ = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
     assert len(block.splitlines()) == 12
     seeded = sv.sim.dice(3)
     monkeypatch.setattr(SystemEntropy, "split", lambda _, n: seeded.split(n))  # what passes once passes always
@@ -256,7 +256,7 @@ def test_the_regions_of_the_page_are_those_of_the_data(salaries: ModuleType) -> 
 
 @pytest.mark.skipif(not COMPILED, reason="a hundred thousand answers take a minute when they are not compiled")
 def test_the_dozen_lines_of_the_page_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    (block,) = re.findall(r"^```python\n(.*?)^```$", INTEGRATION, re.DOTALL | re.MULTILINE)
+    block, *_ = re.findall(r"^```python\n(.*?)^```$", INTEGRATION, re.DOTALL | re.MULTILINE)
     seeded = sv.sim.dice(3)
     monkeypatch.setattr(SystemEntropy, "split", lambda _, n: seeded.split(n))  # what passes once passes always
     names: dict[str, Any] = {}

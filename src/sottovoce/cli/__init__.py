@@ -18,7 +18,7 @@ from sottovoce.cli.several import SeveralTests
 
 app = typer.Typer(
     name="sottovoce",
-    help="Private quantiles, with honest intervals: over many sites, under local differential privacy.",
+    help="Private quantiles with confidence intervals, over many sites, under local differential privacy.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,

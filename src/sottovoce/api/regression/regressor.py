@@ -1,4 +1,4 @@
-"""Private quantile regression as a scikit-learn estimator: each person sends one report, and intervals are honest."""
+"""Private quantile regression as a scikit-learn estimator: each person sends one report."""
 
 import warnings
 from pathlib import Path
