@@ -71,8 +71,8 @@ def _overview(outcomes: Sequence[Outcome], seconds: Seconds, console: Console) -
         found = tally(outcome.numbers)
         lines.add_row(
             f"  {outcome.item.name}",
-            *map(_or_blank, (found.printed, found.agreeing if found.honest else 0, found.honest)),
-            percent(found.share) if found.honest else "",
+            *map(_or_blank, (found.printed, found.agreeing if found.comparable else 0, found.comparable)),
+            percent(found.share) if found.comparable else "",
             _or_blank(found.explained),
             Text(_or_blank(found.unexplained), style="bold red"),
             _or_blank(found.missing),
