@@ -51,7 +51,7 @@ def test_segments_continue_point_and_time() -> None:
     state = walk.begin(cell.beta, np.zeros(2), seeded(9))
     for n in (100, 200):
         with np.errstate(over="ignore"):
-            single.advance(state, cell.distribution(), n - 100, n, False)
+            single.advance(state, cell.kernel_input(), n - 100, n, False)
         assert averages[: n // 100].mean(0) == pytest.approx(walk.average(state, n))
     assert not np.allclose(averages[2], averages[3])
 

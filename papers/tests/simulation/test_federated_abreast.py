@@ -111,7 +111,7 @@ def test_sites_spend_records_only_when_chosen() -> None:
 
 @compiled
 @pytest.mark.parametrize(("scenario", "rate"), [("Homo", 0.25), ("Hete L", "hetero")])
-def test_fresh_letters_follow_the_law_of_the_method_itself(scenario: str, rate: float | str) -> None:
+def test_fresh_letters_follow_the_distribution_of_the_method_itself(scenario: str, rate: float | str) -> None:
     scene, n, often = Scene("normal", scenario, 0.3, rate), 400, 600
     cell = fast.Cell(scene.sites, 0.3, tuple(map(float, scene.rates)), n, "every:5", start=0.5)
     kept = fast.replicate(cell, lambda _, state: (average(state.memory), variance(state.memory)), often, 5, threads=1)

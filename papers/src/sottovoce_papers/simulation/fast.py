@@ -33,14 +33,14 @@ class Fresh:
     """A site whose records are drawn when they are needed."""
 
     def __init__(self, distribution: Population, n: int, channel: Channel, generator: Generator) -> None:
-        self._law, self._generator = distribution, generator
+        self._distribution, self._generator = distribution, generator
         self._lowest = np.uint64(channel.weights[0][1] << 2)
         self.left = n
 
     def fetch(self, values: Floats, faces: Faces) -> int:
         """Draw the next records and their coins."""
         n = min(len(values), self.left)
-        values[:n] = self._law.sample(self._generator, n)
+        values[:n] = self._distribution.sample(self._generator, n)
         words = self._generator.bit_generator.random_raw(n)
         np.greater_equal(words, self._lowest, out=faces[:n], casting="unsafe")
         faces[:n] += words > ~self._lowest

@@ -38,9 +38,9 @@ class Letters(NamedTuple):
     """How a site's letter comes about.
 
     ``chances`` (distributions, grid): probability of a one at points ``low + j / per`` from the location; ``locations``
-    (laws, lanes); ``data`` (iterations, sites): the fixed records, none if they are fresh; ``rates`` (sites,) for fixed
-    records; ``moves`` (sites, 2): where a letter 0 or 1 moves the point per unit of step. Laws take turns where there
-    are more of them than sites.
+    (distributions, lanes); ``data`` (iterations, sites): the fixed records, none if they are fresh; ``rates`` (sites,)
+    for fixed records; ``moves`` (sites, 2): where a letter 0 or 1 moves the point per unit of step. Distributions take
+    turns where there are more of them than sites.
     """
 
     chances: Floats

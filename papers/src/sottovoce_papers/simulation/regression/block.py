@@ -9,17 +9,17 @@ import math
 import numpy as np
 from numba import njit
 
-from sottovoce_papers.simulation.regression.cell import Law
+from sottovoce_papers.simulation.regression.cell import KernelInput
 from sottovoce_papers.simulation.regression.dice import HALF, LOW, halves, roll, unit
 from sottovoce_papers.simulation.regression.walk import OFFSET, Walk, extent, segment
 
 
 @njit(cache=True, nogil=True)
-def advance(walk: Walk, distribution: Law, first: int, last: int, normaliser: bool) -> None:
+def advance(walk: Walk, given: KernelInput, first: int, last: int, normaliser: bool) -> None:
     """Take the steps first + 1 .. last, overwriting the state."""
     point, moved, ramp, cross, bounds, words, order = walk
     d = point.shape[0]
-    tau, q, s, scale, truth, face_values, within, alone = distribution
+    tau, q, s, scale, truth, face_values, within, alone = given
     state = (words[0], words[1], words[2], words[3])
     letters = np.uint64(q)
     logit = math.log(tau / (1.0 - tau))

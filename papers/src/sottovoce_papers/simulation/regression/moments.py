@@ -1,4 +1,4 @@
-r"""The law of the paper's recursion to second order, at any horizon, without simulating a step of it.
+r"""The distribution of the paper's recursion to second order, at any horizon, without simulating a step of it.
 
 The distance from the truth is taken as Gaussian with mean ``m_t`` and covariance ``P_t``, which follow from the mean
 score ``g`` and its slope ``J`` over that very Gaussian (`mean_field`), the covariance Omega of a decoded score at the

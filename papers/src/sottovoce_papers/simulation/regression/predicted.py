@@ -1,4 +1,4 @@
-"""Draws from the Gaussian law of the paper's three ways of inference, so that 3e8 users cost a second (`moments`).
+"""Gaussian draws for the paper's three ways of inference, so that 3e8 users take a second (`moments`).
 
 What is drawn is not people but what the methods look at: the path of the sums at a few hundred times, a group's
 average, a segment's average with the point at which its children continue.

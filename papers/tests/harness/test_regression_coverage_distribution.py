@@ -1,4 +1,4 @@
-"""The Gaussian law of the paper's recursion: its integrals, its moments step by step, and simulation."""
+"""The Gaussian distribution of the paper's recursion: its integrals, its moments step by step, and simulation."""
 
 import math
 
