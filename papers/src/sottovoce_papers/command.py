@@ -1,4 +1,7 @@
-"""`sottovoce reproduce`: the papers' tables and figures again, beside what was printed."""
+"""`sottovoce reproduce`: the papers' tables and figures again, beside what was printed.
+
+`sottovoce.cli` loads this module while it is itself being loaded, so nothing of it is imported before the command runs.
+"""
 
 import os
 from collections.abc import Sequence
@@ -7,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.cli import options
-from sottovoce.cli.output import plain_errors, print_json
 from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -57,8 +58,11 @@ def reproduce(
 ) -> None:
     """Run the papers' tables and figures again and set them beside the print.
 
-    Finished cells are kept: an interrupted run goes on where it was. Writes report.html and a CSV file an item.
+    Finished cells are kept: an interrupted run continues. Writes report.html and one CSV file per item.
     """
+    from sottovoce.cli import options
+    from sottovoce.cli.output import plain_errors, print_json
+
     with plain_errors():
         often = _at_least(options.whole(replications, "--replications"), 2, "--replications")
         at_a_time = _at_least(options.whole(jobs, "--jobs"), 1, "--jobs") or _processors()
@@ -115,6 +119,7 @@ def reproduce(
 
 def _list(asked: Sequence["Item"], json: bool) -> None:
     """Print what there is."""
+    from sottovoce.cli.output import print_json
     from sottovoce_papers.harness import console, payload
 
     if json:
