@@ -112,7 +112,7 @@ def _top(outcomes: Sequence[Outcome], run: Run, pictures: bool) -> str:
 
 
 def _contents(key: str, outcomes: Sequence[Outcome], run: Run) -> str:
-    """Return a paper's part of the contents: an item a line, with how it came out."""
+    """Return a paper's part of the contents: one line per item, with how it came out."""
     total = words.added(tally(outcome.numbers) for outcome in outcomes)
     lines = []
     for outcome in outcomes:

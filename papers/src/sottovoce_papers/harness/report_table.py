@@ -1,4 +1,4 @@
-"""An item's table in the report: a place a group of rows (print, then each reading), a column a quantity and method."""
+"""An item's table in the report: rows by place (the print, then each reading), columns by quantity and method."""
 
 from collections.abc import Iterator, Sequence
 from html import escape

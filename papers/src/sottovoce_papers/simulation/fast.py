@@ -52,7 +52,7 @@ class Fresh:
 class Cell:
     """One cell of a table: who draws what, how it is asked, and from where (``start`` None: standard normal).
 
-    ``unit`` and ``constant`` set the paper's step rule; ``pace`` replaces it.
+    ``unit`` and ``constant`` set the paper's step rule; ``step_size`` replaces it.
     """
 
     sites: Mixture
@@ -63,7 +63,7 @@ class Cell:
     start: float | None = None
     unit: float = 1.0
     constant: float = 20.0
-    pace: StepSize | None = None
+    step_size: StepSize | None = None
     participation: float = 1.0
     mixing: Floats | None = None
     burn: float = 0.05
@@ -92,7 +92,7 @@ class Cell:
             np.full(n, self.records, dtype=np.int64),
             elapsed(self.schedule, horizon(self.records, n, self.participation, longest)),
             start,
-            decay(self.rates, self.unit, self.constant) if self.pace is None else self.pace,
+            decay(self.rates, self.unit, self.constant) if self.step_size is None else self.step_size,
             self.mixing,
             self.participation,
             self.burn,

@@ -41,11 +41,11 @@ def advance(walk: Walk, given: KernelInput, first: int, last: int, normaliser: b
                 order[k], order[other] = order[other], order[k]
                 face |= order[k] == 0
         state, word = roll(state)
-        honest = q == 0 or unit(word) < (truth[1] if face else truth[0])
+        truthful = q == 0 or unit(word) < (truth[1] if face else truth[0])
         state, word = roll(state)
         u = unit(word)
-        below = u < 0.5  # any face, unless the record speaks
-        if honest:
+        below = u < 0.5  # any face, unless the record answers truthfully
+        if truthful:
             gap = tau - u
             below = gap >= 0.0
             unsure = abs(gap) <= 0.5 * size + 1e-9
@@ -72,7 +72,7 @@ def advance(walk: Walk, given: KernelInput, first: int, last: int, normaliser: b
                 decoded = face_values[side]
             else:
                 state, word = roll(state)
-                if honest:
+                if truthful:
                     place = x[j] if face else sign * x[j] / radius
                     letter = min(np.int64(0.5 * (place + 1.0) * (q - 1) + unit(word)), np.int64(q - 1))
                 else:

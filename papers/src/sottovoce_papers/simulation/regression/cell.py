@@ -32,8 +32,9 @@ REACH = 10.0  # coefficients are projected onto [-10, 10]
 class KernelInput(NamedTuple):
     """What a kernel needs of a cell, with every public factor multiplied in.
 
-    ``truth`` is the chance that the record speaks, for a block without and with the face; ``face`` (2,), ``within``
-    (2, q) and ``alone`` (q,) are the decoded values. No grid (q = 0) sends the exact score of all coordinates.
+    ``truth`` is the chance that the record answers truthfully, for a block without and with the face; ``face`` (2,),
+    ``within`` (2, q) and ``alone`` (q,) are the decoded values. No grid (q = 0) sends the exact score of all
+    coordinates.
     """
 
     tau: float
@@ -84,7 +85,7 @@ class Cell:
         return max(self.tau, 1 - self.tau)
 
     def kappa(self, face: bool) -> float:
-        """Return the chance that the record speaks in a block with or without the face (9)."""
+        """Return the chance that the record answers truthfully in a block with or without the face (9)."""
         letters = float(2 * self.q ** (self.s - 1) if face else self.q**self.s)
         return (1 - math.exp(-self.epsilon)) / (1 + (letters - 1) * math.exp(-self.epsilon))
 
