@@ -64,7 +64,7 @@ def _line(name: str, count: Tally) -> str:
 
 
 def differences(found: Sequence[Outcome], path: Path) -> None:
-    """Draw how far ours lie from the print, in standard errors, beside the normal density that chance alone would give."""
+    """Draw how far ours lie from the print, in standard errors, beside the normal density of chance alone."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -4,8 +4,8 @@ import pytest
 
 from sottovoce.core.errors import BadInput
 from sottovoce_papers.harness import catalogue
-from sottovoce_papers.harness.cell import Row, Value
-from sottovoce_papers.harness.compare import compared, rounding, tally, total_error
+from sottovoce_papers.harness.cell import Row, Value, matches
+from sottovoce_papers.harness.compare import Index, compared, rounding, tally, total_error
 from sottovoce_papers.harness.item import Item, read_item
 from sottovoce_papers.harness.measure import Measure
 
@@ -143,3 +143,16 @@ def test_what_is_not_there_is_refused_with_what_is(library: Path) -> None:
 
 def test_the_papers_lie_beside_the_package() -> None:
     assert "data-integration" in [path.name for path in catalogue.papers_folder().iterdir()]
+
+
+def test_the_index_finds_the_rows_that_match() -> None:
+    rows = [
+        Row(where, {})
+        for n in (10, "20", 20.0)
+        for where in ({"n": n, "rate": 0.9, "method": "C1"}, {"n": n, "method": "C1"}, {"n": n, "rate": "0.90"})
+    ]
+    index = Index(rows)
+    places: list[dict[str, Value]] = [{}, {"n": "20"}, {"rate": "0.9", "n": "20.0"}, {"n": 20, "rate": 0.9}, {"tau": 1}]
+    for where in places:
+        assert index.at(where) == [row for row in rows if matches(row.where, {**where})]
+    assert [len(index.at(where)) for where in places] == [9, 6, 4, 4, 0]
