@@ -11,7 +11,7 @@ from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import Infeasible
 from sottovoce.server.conformal.coverage.choose import law_grid, survival
 from sottovoce.server.conformal.coverage.equal import probability
-from sottovoce_papers.simulation.conformal.baselines import split_law, split_order
+from sottovoce_papers.simulation.conformal.baselines import split_distribution, split_order
 from sottovoce_papers.simulation.conformal.repeat import Setting, repeat
 from sottovoce_papers.simulation.families import inverted
 
@@ -84,7 +84,7 @@ def _rows(sizes: tuple[int, ...], replications: int) -> Iterator[tuple[str, ...]
         below = f"{np.quantile(found.coverages, 0.05):.4f}; {within(missed, (0.05 * 0.95 / count) ** 0.5)} below"
         figures = (f"{choice.mean:.5f}", f"{choice.spread:.5f}", f"{low:.4f}")
         yield name, asked, *figures, mean_of(found), spread_of(found), below
-    mean, spread, low = split_law(sum(sizes), ALPHA)
+    mean, spread, low = split_distribution(sum(sizes), ALPHA)
     yield "central", str(split_order(sum(sizes), ALPHA)), f"{mean:.5f}", f"{spread:.5f}", f"{low:.4f}", "", "", ""
 
 

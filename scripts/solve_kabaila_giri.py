@@ -14,7 +14,7 @@ normal, so that the coverage at `b = m sqrt(D)` is a smooth integral over `w`,
 
 and a sequence of linear programmes within a trust region finds the optimum from the target's own interval; a small
 price on bends keeps it smooth. At ratio 0, where it holds for any source whatever, the variance of `xi` goes down to
-`FAINTEST`. What is stored is verified by the other conditioning (`inference/integration/kabaila_giri_coverage.py`), at
+`FAINTEST`. What is stored is verified by the other conditioning (`kabaila_giri_coverage.py` of the papers), at
 the ratios of the table and between them; a row is solved again, with more coverage asked for, where that falls short.
 
 Run `python scripts/solve_kabaila_giri.py` (two minutes on one core) to write the table anew; `--check` verifies it.
@@ -36,7 +36,13 @@ from scipy.special import ndtr
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.inference.integration import kabaila_giri
 from sottovoce.inference.integration.kabaila_giri import PIECES, RATIOS, Row, blend, table
-from sottovoce.inference.integration.kabaila_giri_coverage import coverage, density, hat_means, knots_to, mean_length
+from sottovoce_papers.simulation.integration.kabaila_giri_coverage import (
+    coverage,
+    density,
+    hat_means,
+    knots_to,
+    mean_length,
+)
 
 Array = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""Private selections at many sites at once, seeded: the law of `client.conformal.draw`, in floating point."""
+"""Private selections at many sites at once, seeded: the distribution of `client.conformal.draw`, in floating point."""
 
 import math
 

@@ -16,7 +16,7 @@ from sottovoce_papers.simulation.populations import Population, evenly
 
 @dataclass(frozen=True, eq=False)
 class SiteCell:
-    """One site: its law, level, response rate and size."""
+    """One site: its distribution, level, response rate and size."""
 
     distribution: Population
     tau: float

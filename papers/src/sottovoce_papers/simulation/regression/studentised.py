@@ -19,7 +19,7 @@ TREES = ((4, 4), (4, 8), (4, 4, 4))
 
 
 class Covered(NamedTuple):
-    """Whether the truth was held, and how large what held it is: one row a replication."""
+    """Whether the truth was held, and how large what held it is: one row per replication."""
 
     coordinates: Hits  # (replications, d)
     lengths: Floats

@@ -9,7 +9,7 @@ import msgspec
 from sottovoce_papers.harness.cell import Cell, Row, Value
 
 
-class Kept(msgspec.Struct, frozen=True):
+class CachedCell(msgspec.Struct, frozen=True):
     """A finished cell: what it was, with which seed and version, how long it took, and what it found."""
 
     recipe: str
@@ -31,18 +31,18 @@ def path_of(folder: Path, cell: Cell) -> Path:
     return folder / f"{cell.key}.json"
 
 
-def load(folder: Path, cell: Cell) -> Kept | None:
+def load(folder: Path, cell: Cell) -> CachedCell | None:
     """Return a finished cell, or None if there is none; a broken file counts as none."""
     try:
-        found = msgspec.convert(json.loads(path_of(folder, cell).read_bytes()), Kept)
+        found = msgspec.convert(json.loads(path_of(folder, cell).read_bytes()), CachedCell)
     except (FileNotFoundError, json.JSONDecodeError, UnicodeDecodeError, msgspec.ValidationError):
         return None
     return found if found.cell == cell else None
 
 
-def save(folder: Path, cell: Cell, rows: list[Row], seconds: float) -> Kept:
+def save(folder: Path, cell: Cell, rows: list[Row], seconds: float) -> CachedCell:
     """Keep a finished cell: all of it or nothing, whenever the process is stopped."""
-    done = Kept(cell.recipe, cell.setting, cell.replications, cell.seed, cell.version, round(seconds, 3), rows)
+    done = CachedCell(cell.recipe, cell.setting, cell.replications, cell.seed, cell.version, round(seconds, 3), rows)
     folder.mkdir(parents=True, exist_ok=True)
     target = path_of(folder, cell)
     beside = target.with_suffix(f".{os.getpid()}.part")

@@ -11,10 +11,10 @@ from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.inference.integration import kabaila_giri_table
 from sottovoce.inference.integration.kabaila_giri import LEVELS, RATIOS, Row, blend, interval_untrusted, shape, table
-from sottovoce.inference.integration.kabaila_giri_coverage import coverage, density, given_source, mean_length
 from sottovoce.inference.integration.kabaila_giri_table import LAST, TABLE
+from sottovoce_papers.simulation.integration.kabaila_giri_coverage import coverage, density, given_source, mean_length
 
-SCRIPT = Path(__file__).parents[3] / "scripts" / "solve_kabaila_giri.py"
+SCRIPT = Path(__file__).parents[4] / "scripts" / "solve_kabaila_giri.py"
 SHIFTS = np.arange(0.0, 12.0, 0.1)
 # What the script leaves short at most, on its finer grids, is 2e-5.
 SHORT = 5e-5

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from sottovoce import __version__
 from sottovoce_papers import recipes
-from sottovoce_papers.harness import kept
+from sottovoce_papers.harness import cache
 from sottovoce_papers.harness.cell import Cell, Row
 from sottovoce_papers.harness.item import Item
 
@@ -59,7 +59,7 @@ def version_of(recipe: str) -> str:
     return f"{__version__}/{recipes.find(recipe).VERSION}"
 
 
-def work(
+def run_cells(
     cells: Iterable[Cell],
     folder: Path,
     data: Path | None,
@@ -88,7 +88,7 @@ def work(
     found: dict[str, list[Row]] = {}
     left = []
     for cell in cells:
-        before = kept.load(folder, cell)
+        before = cache.load(folder, cell)
         if before is None:
             left.append(cell)
             continue
@@ -97,7 +97,7 @@ def work(
             progress(cell, before.seconds)
     left.sort(key=lambda cell: -(costs or {}).get(cell.key, 1.0))
     for cell, rows, seconds in _finished(left, data, jobs):
-        kept.save(folder, cell, rows, seconds)
+        cache.save(folder, cell, rows, seconds)
         found[cell.key] = rows
         if progress is not None:
             progress(cell, seconds)

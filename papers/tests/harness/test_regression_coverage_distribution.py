@@ -1,4 +1,4 @@
-"""The Gaussian law of the paper's recursion: its integrals, its moments step by step, and simulation."""
+"""The Gaussian distribution of the paper's recursion: its integrals, its moments step by step, and simulation."""
 
 import math
 
@@ -9,7 +9,7 @@ from sottovoce_papers.simulation.regression import moments, predicted
 from sottovoce_papers.simulation.regression.cell import Cell
 from sottovoce_papers.simulation.regression.inferred import simulate
 from sottovoce_papers.simulation.regression.mean_field import covariate_points, field
-from sottovoce_papers.simulation.regression.moments import noise_of, stretches
+from sottovoce_papers.simulation.regression.moments import noise_of, spans
 from sottovoce_papers.simulation.regression.paper import replicate
 from sottovoce_papers.simulation.regression.walk import EXPONENT, OFFSET
 
@@ -51,7 +51,7 @@ def test_moments_are_those_of_the_recursion_step_by_step() -> None:
         mean, swing = mean - step * score, onward @ swing @ onward.T + step**2 * spread
         mixed = onward @ mixed + swing  # cov(point, sum of points up to it)
         total, summed = total + mean, summed + mixed + mixed.T - swing
-    found = stretches(cell, [1000, n])
+    found = spans(cell, [1000, n])
     joined = predicted._joined({1000: found[0], n: found[1]}, 0, n)
     assert joined.total == pytest.approx(total, rel=1e-3, abs=1.0)  # sums and integrals differ by half a point
     assert joined.noise[d:, d:] == pytest.approx(summed, rel=5e-3, abs=1e-3 * summed.max())
@@ -62,7 +62,7 @@ def test_moments_are_those_of_the_recursion_step_by_step() -> None:
 def test_simulated_averages_have_the_predicted_mean_and_spread(cell: Cell) -> None:
     n, runs = 600, 150
     found = replicate(cell, (n,), runs, seed=5, normaliser=False, threads=1).deviations[:, 0]
-    distribution = stretches(cell, [n])[0]
+    distribution = spans(cell, [n])[0]
     spread = np.sqrt(np.diag(distribution.noise)[cell.p + 1 :]) / n
     assert np.abs(found.mean(0) - distribution.total / n).max() < LOOSE * spread.max() / math.sqrt(runs)
     assert found.std(0) == pytest.approx(spread, rel=LOOSE / math.sqrt(2 * runs))

@@ -1,4 +1,4 @@
-"""What `sottovoce reproduce` says in the end: a table an item, or a line an item where there are many."""
+"""What `sottovoce reproduce` says in the end: a table per item, or one line each where there are many."""
 
 from collections.abc import Mapping, Sequence
 
@@ -55,7 +55,7 @@ def _one(outcome: Outcome, seconds: Seconds, console: Console, width: int | None
 
 
 def _overview(outcomes: Sequence[Outcome], seconds: Seconds, console: Console) -> None:
-    """Print a line an item, and what all come to."""
+    """Print one line per item, and the sums."""
     lines = Table(box=None, pad_edge=False, header_style="bold")
     lines.add_column("item", no_wrap=True)
     for head in ("printed", "agree", "of", "", "explained", "neither", "not run", "time"):
@@ -71,8 +71,8 @@ def _overview(outcomes: Sequence[Outcome], seconds: Seconds, console: Console) -
         found = tally(outcome.numbers)
         lines.add_row(
             f"  {outcome.item.name}",
-            *map(_or_blank, (found.printed, found.agreeing if found.honest else 0, found.honest)),
-            percent(found.share) if found.honest else "",
+            *map(_or_blank, (found.printed, found.agreeing if found.comparable else 0, found.comparable)),
+            percent(found.share) if found.comparable else "",
             _or_blank(found.explained),
             Text(_or_blank(found.unexplained), style="bold red"),
             _or_blank(found.missing),
@@ -87,7 +87,7 @@ def _overview(outcomes: Sequence[Outcome], seconds: Seconds, console: Console) -
 
 
 def listed(items: Sequence[Item], width: int | None) -> list[Text]:
-    """Return what there is to reproduce, a line an item under its paper; titles are cut where there is no room."""
+    """Return what there is to reproduce, one line per item under its paper; titles are cut where there is no room."""
     runs = [f"{payload.most(item):,}" if payload.most(item) else "computed" for item in items]
     known = ["yes" if item.ours_file.exists() else "no" for item in items]
     sets = [" and ".join(item.data) if len(item.data) < 3 else f"{len(item.data)} data sets" for item in items]

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.selection.shuffling import DELTA, messages_needed, shuffled_epsilon
+from sottovoce_papers.simulation.conformal.shuffling import DELTA, messages_needed, shuffled_epsilon
 
 
 def theorem(epsilon: float, sites: int, delta: float) -> float:

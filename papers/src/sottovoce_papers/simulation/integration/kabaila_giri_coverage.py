@@ -2,7 +2,8 @@ r"""Exact coverage and mean length of the Kabaila-Giri interval, for the script 
 
 With the target's variance as unit, `D = 1 + ratio` and `w = d / sqrt(D)`. Given the source, which errs by `t`, the
 target errs by `t - sqrt(D) w`, and both edges of the interval are linear in `w` between knots: the errors that are
-covered form intervals between exact crossings. Their normal probability is then averaged over the source's own law.
+covered form intervals between exact crossings. Their normal probability is then averaged over the distribution of the
+source (Kabaila and Giri 2009).
 """
 
 import math

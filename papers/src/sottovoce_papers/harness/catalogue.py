@@ -8,7 +8,7 @@ from sottovoce_papers.harness.item import Item, read_item
 
 
 def papers_folder() -> Path:
-    """Return the folder that has one folder a paper.
+    """Return the folder that has one folder per paper.
 
     Raises
     ------
