@@ -3,7 +3,7 @@
 import json
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -88,7 +88,8 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(BadInput, match="not a stored Inner"):
         codec.from_bytes(codec.to_bytes(swapped), Inner)
     plain = codec.to_plain(STATE)
-    for wrong in (None, [], {**plain, "at": "x"}, {**plain, "parts": [{}]}, {**plain, "raw": {"$bytes": "?"}}):
+    wrongs: list[Any] = [None, [], {**plain, "at": "x"}, {**plain, "parts": [{}]}, {**plain, "raw": {"$bytes": "?"}}]
+    for wrong in wrongs:
         with pytest.raises(BadInput, match="not a stored Outer"):
             codec.from_plain(wrong, Outer)
 
