@@ -14,11 +14,11 @@ normal, so that the coverage at `b = m sqrt(D)` is a smooth integral over `w`,
 
 and a sequence of linear programmes within a trust region finds the optimum from the target's own interval; a small
 price on curvature keeps it smooth. At ratio 0, where it holds for any source whatever, the variance of `xi` goes down
-to `FAINTEST`. What is stored is verified by the other conditioning, at the ratios of the table and between them; a row is
-solved again, with more coverage asked for, where that falls short. There, with the target's variance as unit, given the
-source, which errs by `t`, the target errs by `t - sqrt(D) w`, and both edges of the interval are linear in `w` between
-knots: the errors that are covered form intervals between exact crossings. Their normal probability is then averaged
-over the source's own distribution.
+to `FAINTEST`. What is stored is verified by the other conditioning, at the ratios of the table and between them; a row
+is solved again, with more coverage asked for, where that falls short. There, with the target's variance as unit, given
+the source, which errs by `t`, the target errs by `t - sqrt(D) w`, and both edges of the interval are linear in `w`
+between knots: the errors that are covered form intervals between exact crossings. Their normal probability is then
+averaged over the source's own distribution.
 
 Run `python scripts/solve_kabaila_giri.py` (two minutes on one core) to write the table anew; `--check` verifies it.
 """

@@ -1,12 +1,12 @@
 """The interval under bounds on the sources' shifts: of fixed length, with the best weights (after Donoho 1994).
 
-doi:10.1214/aos/1176325367. If `|theta_k - theta_0| <= B_k` for every source, the interval covers at its level. The weights `w` leave a bias of at
-most `b = sum w_k B_k` and an error `e`, and half the interval is `e cv(b/e) t_df/z`, where `cv(t)` is the quantile of
-`|N(t, 1)|`. Among weights of one bias the least error has `w_0` like `1/v_0` and `w_k` like `(1 - t B_k)_+ / v_k`, for
-some `t >= 0` (Lagrange): a path from pooling at `t` = 0 to the target alone, which is always tried, so that the
-interval is never longer than the target's own. Half the interval is a convex function of bias and error, so it has one
-valley along the path, but for the slow change of the degrees of freedom (Welch's and Satterthwaite's). Everything
-depends on errors and bounds, never on estimates.
+doi:10.1214/aos/1176325367. If `|theta_k - theta_0| <= B_k` for every source, the interval covers at its level. The
+weights `w` leave a bias of at most `b = sum w_k B_k` and an error `e`, and half the interval is `e cv(b/e) t_df/z`,
+where `cv(t)` is the quantile of `|N(t, 1)|`. Among weights of one bias the least error has `w_0` like `1/v_0` and `w_k`
+like `(1 - t B_k)_+ / v_k`, for some `t >= 0` (Lagrange): a path from pooling at `t` = 0 to the target alone, which is
+always tried, so that the interval is never longer than the target's own. Half the interval is a convex function of bias
+and error, so it has one valley along the path, but for the slow change of the degrees of freedom (Welch's and
+Satterthwaite's). Everything depends on errors and bounds, never on estimates.
 
 A place is the logarithm of what has been walked over what is left to walk, `t B / (1 - t B)` for the least bound `B`: a
 precise source counts until hardly anything is left, a far one leaves when hardly anything has been walked. Everything

@@ -1,6 +1,6 @@
-"""HiGrad trees (Su and Zhu 2018, arXiv:1802.04876): estimates with shared prefixes, studentised by the tree's covariance.
+"""HiGrad trees (Su and Zhu 2018): estimates that share public prefixes, studentised by the covariance of the tree.
 
-Equations 24 to 31 of the paper on online quantile regression.
+arXiv:1802.04876; equations 24 to 31 of the paper on online quantile regression.
 
 A tree with branching `(b_1, ..., b_L)` has `1, b_1, b_1 b_2, ...` nodes on its levels. Each node is a segment of the
 stream with an equal share of the people, and its estimate is the average over its own segment; state and step time
