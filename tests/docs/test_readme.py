@@ -86,7 +86,7 @@ def test_the_help_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None
     assert "One site helped by others, tau = 0.5" in said
     assert "bound" in said
     own = names["r"].target.measured
-    assert abs(own.estimate - 16.78347) < 5 * own.error  # five standard errors: below 1e-6, two-sided
+    assert abs(own.estimate - 16.78347) < 5 * own.std_error  # five standard errors: below 1e-6, two-sided
 
 
 @pytest.mark.usefixtures("loaded_dice")

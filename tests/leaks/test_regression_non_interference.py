@@ -45,7 +45,7 @@ class Quiet:
 
     def __init__(self, die: SeededSource, channel: RegressionChannel, step_length: int) -> None:
         tables = tables_of(channel)
-        common = [int(x) for x in tables.faces[:, COMMON] if x] + [int(x) for x in tables.steps[:, 0, -1] if x]
+        common = [int(x) for x in tables.outcomes[:, COMMON] if x] + [int(x) for x in tables.steps[:, 0, -1] if x]
         self._die, self._most, self._stride = die, np.uint64(min(common)), step_length
 
     def words(self, n: int) -> Words:

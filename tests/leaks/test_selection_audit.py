@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.protocol.selection.base import Selection, Weighted
+from sottovoce.protocol.selection.base import Selection, WeightedSelection
 from sottovoce.protocol.selection.exponential import WeightTable, exponential, paper
 from sottovoce.protocol.selection.geometric import cost, numerators
 from sottovoce.protocol.selection.sparse_vector import SparseVector, sparse_vector
@@ -69,7 +69,7 @@ def float_loss(mechanism: Selection, case: Case) -> float:
     return float(np.abs(np.log(first[seen] / second[seen])).max())
 
 
-def exact_ratio(mechanism: Weighted, case: Case) -> Fraction:
+def exact_ratio(mechanism: WeightedSelection, case: Case) -> Fraction:
     first, second = mechanism.weights(case.counts), mechanism.weights(case.neighbour)
     pairs = zip(first, second, strict=True)
     ratios = [Fraction(one * sum(second), other * sum(first)) for one, other in set(pairs)]
@@ -103,7 +103,7 @@ def test_no_neighbours_are_told_apart_better_than_epsilon_says_and_some_are_as_w
 
 
 @pytest.mark.parametrize("make", [exponential, paper])
-def test_the_weighted_ones_keep_their_ratio_as_fractions(make: Callable[..., Weighted]) -> None:
+def test_the_weighted_ones_keep_their_ratio_as_fractions(make: Callable[..., WeightedSelection]) -> None:
     for epsilon in (0.2, 1.0, 6.0):
         for case in (*random_cases(7), *cruel_cases()):
             mechanism = make(case.size, case.order, len(case.counts), epsilon)

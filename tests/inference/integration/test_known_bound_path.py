@@ -14,8 +14,8 @@ SOURCES = [SiteEstimate(0.0, 1.0, 30.0), SiteEstimate(0.0, 4.0, 8.0), SiteEstima
 
 def test_both_ends() -> None:
     found = walk(precisions_of(TARGET, SOURCES, 0.95), np.array([[0.1, 1.0, 0.5]]), np.array([[START, 800.0]]))
-    careful = [site.error**-2.0 / caution_of(site.df) for site in SOURCES]
-    precision = np.array([TARGET.error**-2.0, *careful])
+    careful = [site.std_error**-2.0 / caution_of(site.df) for site in SOURCES]
+    precision = np.array([TARGET.std_error**-2.0, *careful])
     assert [found.target[0, 0], *found.sources[0, 0]] == pytest.approx(precision / precision.sum())
     assert [found.target[0, 1], *found.sources[0, 1]] == [1.0, 0.0, 0.0, 0.0]
     assert found.half[0, 1] == pytest.approx(t_value(0.95, 15.0))

@@ -18,9 +18,9 @@ def test_by_hand() -> None:
     share = 1 / (0.25 + shift**2) / (1 + 1 / (0.25 + shift**2))
     assert found.weights == pytest.approx((1 - share, *[share / 4] * 4))
     assert found.estimate == pytest.approx(1 + share)
-    assert found.error == pytest.approx(math.sqrt(1 - share + share * 0.25))
+    assert found.std_error == pytest.approx(math.sqrt(1 - share + share * 0.25))
     assert found.df == 12.0
-    assert found.high - found.low == pytest.approx(2 * 2.178813 * found.error, rel=1e-6)
+    assert found.high - found.low == pytest.approx(2 * 2.178813 * found.std_error, rel=1e-6)
 
 
 @pytest.mark.parametrize("sources", [[], [SiteEstimate(1.0, 1.01)], [SiteEstimate(0.0, 1e12)] * 3])

@@ -23,7 +23,7 @@ WEIGHING = [name for name in METHODS if name != "target"]
 def by_hand(method: str) -> list[float]:
     decay = 5 * math.log(RECORDS) / math.sqrt(RECORDS)
     penalty = {"adaptive": 1.0, "decay": decay, "conservative-paper": 1.0, "ivw": 0.0}[method]
-    raw = [1 / TARGET.error**2]
+    raw = [1 / TARGET.std_error**2]
     for site in SOURCES:
         shift = abs(site.estimate - TARGET.estimate)
         if method == "conservative-paper":
@@ -44,16 +44,17 @@ def test_weights(method: str) -> None:
 def test_both_variances(method: str) -> None:
     weights, sites = by_hand(method), [TARGET, *SOURCES]
     printed, theorem = (paper(method, TARGET, SOURCES, 0.95, records=RECORDS, variance=name) for name in VARIANCES)
-    assert printed.error**2 == pytest.approx(sum(w * site.variance for w, site in zip(weights, sites, strict=True)))
-    assert theorem.error**2 == pytest.approx(sum(w**2 * site.variance for w, site in zip(weights, sites, strict=True)))
-    assert theorem.error < printed.error
-    assert printed.high - printed.low == pytest.approx(2 * two_sided(0.95) * printed.error)
+    assert printed.std_error**2 == pytest.approx(sum(w * site.variance for w, site in zip(weights, sites, strict=True)))
+    squares = [w**2 * site.variance for w, site in zip(weights, sites, strict=True)]
+    assert theorem.std_error**2 == pytest.approx(sum(squares))
+    assert theorem.std_error < printed.std_error
+    assert printed.high - printed.low == pytest.approx(2 * two_sided(0.95) * printed.std_error)
 
 
 def test_the_quantile_of_student() -> None:
     found = paper("adaptive", TARGET, SOURCES, 0.95, variance="theorem", quantile="t")
     assert found.df == pytest.approx(welch(found.weights, [TARGET, *SOURCES]))
-    assert found.high - found.low > 2 * two_sided(0.95) * found.error
+    assert found.high - found.low > 2 * two_sided(0.95) * found.std_error
     printed = paper("adaptive", TARGET, SOURCES, 0.95, quantile="t")
     parts = [w * site.variance for w, site in zip(printed.weights, [TARGET, *SOURCES], strict=True)]
     doubt = sum(part**2 / site.df for part, site in zip(parts, [TARGET, *SOURCES], strict=True))
@@ -63,7 +64,7 @@ def test_the_quantile_of_student() -> None:
 def test_inverse_variance_weights_pool() -> None:
     found = paper("ivw", TARGET, SOURCES, 0.95, variance="theorem")
     pooled = pool([TARGET, *SOURCES])
-    assert (found.estimate, found.error) == pytest.approx((pooled.estimate, pooled.error))
+    assert (found.estimate, found.std_error) == pytest.approx((pooled.estimate, pooled.std_error))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -87,7 +88,10 @@ def test_weights_add_up_at_any_size(pairs: list[tuple[float, float]], method: st
 
 
 def test_far_from_zero() -> None:
-    far = [site._replace(estimate=site.estimate * 1000 + 1e8, error=site.error * 1000) for site in (TARGET, *SOURCES)]
+    far = [
+        site._replace(estimate=site.estimate * 1000 + 1e8, std_error=site.std_error * 1000)
+        for site in (TARGET, *SOURCES)
+    ]
     ours, theirs = paper("adaptive", TARGET, SOURCES, 0.95), paper("adaptive", far[0], far[1:], 0.95)
     assert (np.array(theirs[:3]) - 1e8) / 1000 == pytest.approx(np.array(ours[:3]), abs=1e-9)
 

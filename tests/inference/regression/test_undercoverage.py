@@ -87,7 +87,7 @@ def test_bias_of_a_simulated_recursion() -> None:
         if i >= n:
             total += point
     sd = math.sqrt(tau * (1 - tau) / n) / (tau * (1 - tau))
-    ratio = expected_bias_ratio(tau, tau * (1 - tau), tau * (1 - tau), step, n, bend=(2 * tau - 1) / 2)
+    ratio = expected_bias_ratio(tau, tau * (1 - tau), tau * (1 - tau), step, n, curvature=(2 * tau - 1) / 2)
     # First order in the step: within a tenth, which is 15 standard errors of this simulation.
     assert total.mean() / n / sd == pytest.approx(ratio, rel=0.1)
 

@@ -21,10 +21,10 @@ def boxes(channel: RegressionChannel) -> list[tuple[Block, BoxChannel]]:
 @pytest.mark.parametrize("tau", [0.5, 0.9])
 def test_without_slopes_it_is_the_binary_channel(tau: float, epsilon: float) -> None:
     channel = cq(tau, 0, epsilon, q=7, s=1)
-    ((block, face),) = boxes(channel)
-    assert face.matrix() == binary(epsilon).weights
+    ((block, side),) = boxes(channel)
+    assert side.matrix() == binary(epsilon).weights
     assert block.gains.tolist() == [[1.0]]
-    dense = face.dense(channel.faces(0))
+    dense = side.dense(channel.side_scores(0))
     # the score is the binary vertex less tau, and so is what is decoded
     assert dense.vertices[:, 0] == pytest.approx(binary(epsilon).vertices[:, 0] - tau, abs=1e-15)
     assert dense.table[:, 0] == pytest.approx(binary(epsilon).table[:, 0] - tau, rel=1e-12, abs=1e-15)
@@ -39,8 +39,8 @@ def test_blocks_are_those_of_a_uniform_draw(p: int, q: int, s: int) -> None:
     assert sum(drawn) == pytest.approx(np.full(p + 1, s / (p + 1)), abs=1e-15)
     for block, box in boxes(channel):
         assert box.width == 1
-        assert box.letters == (2 if block.face else 1) * q**box.slopes
-        assert box.slopes + block.face == s
+        assert box.letters == (2 if block.side else 1) * q**box.slopes
+        assert box.slopes + block.side == s
         assert set(block.gains[block.gains > 0].tolist()) == {(p + 1) / s}
 
 
@@ -62,7 +62,7 @@ def test_no_privacy_still_rounds() -> None:
     channel = cq(0.5, 2, math.inf, q=3, s=2)
     assert channel.epsilon == math.inf
     for block, box in boxes(channel):
-        dense = box.dense(channel.faces(0) if block.face else np.array([channel.radius]))
+        dense = box.dense(channel.side_scores(0) if block.side else np.array([channel.radius]))
         said = np.argmax(dense.distribution, axis=1)
         assert dense.table[said] == pytest.approx(dense.vertices, abs=1e-15)
         assert all(sorted(row) == [0] * (box.letters - 1) + [box.total] for row in box.matrix())
@@ -74,7 +74,7 @@ def test_decoding_is_the_papers_equation_11(epsilon: float) -> None:
     ((_, box),) = boxes(channel)
     rate = math.expm1(epsilon) / (math.exp(epsilon) + 7)
     assert float(box.truth) == pytest.approx(rate, rel=1e-8)
-    dense = box.dense(channel.faces(0))
+    dense = box.dense(channel.side_scores(0))
     centre = dense.vertices.mean(axis=0)
     assert dense.table == pytest.approx(centre + (dense.vertices - centre) / rate, rel=1e-7)
 

@@ -139,7 +139,7 @@ def _refuted(count: int, n: int, tail: float, ratio: float) -> float:
 
 
 def _binomial(n: int, share: float) -> tuple[int, Floats]:
-    """Return the first count of a binomial law that matters, and the probabilities from there on."""
+    """Return the first count of a binomial distribution that matters, and the probabilities from there on."""
     from scipy.special import gammaln, xlog1py, xlogy
 
     wide = REACH * math.sqrt(n * share * (1 - share)) + 2 * REACH**2
@@ -156,7 +156,7 @@ def rejected(p_values: Sequence[float], error: float) -> tuple[bool, ...]:
     Parameters
     ----------
     p_values
-        One a hypothesis.
+        One for each hypothesis.
     error
         How likely one false rejection or more may be.
 

@@ -12,8 +12,8 @@ concave in them, and Lagrange's condition gives p_j = mu / a_j - 1 / (exp(l a_j)
 theta and the bound rise together with mu, so one search gives the largest theta that is refuted; another finds the best
 l, of which any would do.
 
-The price of the guarantee at level 0.95: 2.7 standard errors a side and more, where 2 would do if the normal law held.
-Measured over 36 sites of 40 to 400 records: 1.6 times the length, and a coverage of 0.998.
+The price of the guarantee at level 0.95: 2.7 standard errors on each side and more, where 2 would do if the normal
+distribution held. Measured over 36 sites of 40 to 400 records: 1.6 times the length, and a coverage of 0.998.
 """
 
 import math
@@ -82,12 +82,12 @@ def _refuted(mean: float, a: Floats, n: Floats, ratios: Floats, tail: float) -> 
     return best
 
 
-def _refuted_by(bend: Floats, mean: float, a: Floats, n: Floats, ratios: Floats, tail: float) -> Floats:
+def _refuted_by(exponent: Floats, mean: float, a: Floats, n: Floats, ratios: Floats, tail: float) -> Floats:
     """Return the largest theta that the bound at each l refutes."""
-    tilt = bend[:, None] * a
+    tilt = exponent[:, None] * a
     odds = 1 / np.expm1(tilt)
     noise = np.log1p(-ratios) * 2 - np.log1p(-ratios * np.exp(tilt)) - np.log1p(-ratios * np.exp(-tilt))
-    room = math.log(tail) + bend * mean - noise.sum(axis=1)
+    room = math.log(tail) + exponent * mean - noise.sum(axis=1)
     under, over = np.log((a * odds).min(axis=1)), np.log((a * (1 + odds)).max(axis=1))
     for _ in range(HALVINGS):
         middle = (under + over) / 2

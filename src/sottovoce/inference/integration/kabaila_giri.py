@@ -125,12 +125,12 @@ def interval(target: SiteEstimate, own: tuple[float, float], source: SiteEstimat
     (6.3, 13.7)
     """
     difference = source.estimate - target.estimate
-    if not 0.0 < target.error < math.inf or not math.isfinite(difference):
+    if not 0.0 < target.std_error < math.inf or not math.isfinite(difference):
         table(level)
         return own
     # Roots first: a variance may leave the range of floats where an error does not.
-    root = source.error / target.error
-    found = shape(level, root * root, abs(difference) / math.hypot(target.error, source.error))
+    root = source.std_error / target.std_error
+    found = shape(level, root * root, abs(difference) / math.hypot(target.std_error, source.std_error))
     return changed(target.estimate, own, found.pull * difference / (1.0 + root * root), found.inflation)
 
 

@@ -54,7 +54,7 @@ class Combined(NamedTuple):
     high: float
     weights: tuple[float, ...]
     bias: float
-    error: float
+    std_error: float
     df: float
 
 
@@ -99,21 +99,21 @@ def combine(
     if math.isinf(place):
         low, high = target.interval(level)
         alone = (1.0, *[0.0] * len(sources))
-        return Combined(target.estimate, low, high, alone, 0.0, target.error, target.df)
+        return Combined(target.estimate, low, high, alone, 0.0, target.std_error, target.df)
     found = walk(sites, limits, np.array([[place]]))
     weights = found.sources[0, 0]
     # From the target's estimate, so that digits are kept wherever the sites lie.
     centre = target.estimate + float(weights @ [site.estimate - target.estimate for site in sources])
-    bias, error, half = (float(each[0, 0]) * target.error for each in (found.bias, found.error, found.half))
-    doubt = float(found.doubt[0, 0])
+    bias, error, half = (float(each[0, 0]) * target.std_error for each in (found.bias, found.std_error, found.half))
+    inverse_df = float(found.inverse_df[0, 0])
     return Combined(
         estimate=centre,
         low=centre - half,
         high=centre + half,
         weights=(float(found.target[0, 0]), *weights.tolist()),
         bias=bias,
-        error=error,
-        df=1 / doubt if doubt > 0 else math.inf,
+        std_error=error,
+        df=1 / inverse_df if inverse_df > 0 else math.inf,
     )
 
 
@@ -121,7 +121,7 @@ def checked(bounds: Sequence[float], sources: int) -> Array:
     """Return bounds as an array, or say which of them is wrong."""
     limits = np.array([float(bound) for bound in bounds], dtype=np.float64)
     if len(limits) != sources:
-        raise BadInput(f"there are {sources} sources but {len(limits)} bounds; give one bound a source.")
+        raise BadInput(f"there are {sources} sources but {len(limits)} bounds; give one bound per source.")
     for source, limit in enumerate(limits, 1):
         if not limit >= 0:
             raise BadInput(f"the bound of source {source} is {limit}; give the largest shift you allow, 0 or more.")
@@ -132,29 +132,29 @@ def allowed(
     target: SiteEstimate, sources: Sequence[SiteEstimate], limits: Array, common: Sequence[bool] | bool
 ) -> Array:
     """Return bounds in standard errors of the target, with the allowance for a bias that sites share."""
-    errors = np.array([site.error for site in sources])
+    errors = np.array([site.std_error for site in sources])
     with np.errstate(over="ignore"):
-        relative = (limits + ALLOWANCE * errors * np.asarray(common, dtype=np.float64)) / target.error
+        relative = (limits + ALLOWANCE * errors * np.asarray(common, dtype=np.float64)) / target.std_error
     return np.where(relative > ENDLESS, math.inf, relative)
 
 
 class Precisions(NamedTuple):
-    """What the path needs of a target and its sources: precisions, and ``doubt``, which is 1/df."""
+    """What the path needs of a target and its sources: precisions, and 1 over the degrees of freedom."""
 
-    doubt: float
+    inverse_df: float
     precisions: Array
-    doubts: Array
+    inverse_dfs: Array
     level: float
 
 
-class Walk(NamedTuple):
+class PathPoints(NamedTuple):
     """Places on the path: weights of target and sources (last axis), worst bias, error, 1/df and half-length."""
 
     target: Array
     sources: Array
     bias: Array
-    error: Array
-    doubt: Array
+    std_error: Array
+    inverse_df: Array
     half: Array
 
 
@@ -169,11 +169,11 @@ def caution_of(df: float) -> float:
 
 def precisions_of(target: SiteEstimate, sources: Sequence[SiteEstimate], level: float) -> Precisions:
     """Measure the sources in standard errors of the target, their own errors with caution."""
-    errors = np.array([math.sqrt(caution_of(site.df)) * site.error / target.error for site in sources])
+    errors = np.array([math.sqrt(caution_of(site.df)) * site.std_error / target.std_error for site in sources])
     return Precisions(1 / target.df, errors**-2.0, np.array([1 / site.df for site in sources]), level)
 
 
-def walk(sites: Precisions, bounds: Array, places: Array) -> Walk:
+def walk(sites: Precisions, bounds: Array, places: Array) -> PathPoints:
     """Visit places on the paths of several problems.
 
     Parameters
@@ -181,9 +181,9 @@ def walk(sites: Precisions, bounds: Array, places: Array) -> Walk:
     sites
         Target and sources.
     bounds
-        Bounds in standard errors of the target, one problem a row and one source a column.
+        Bounds in standard errors of the target, one problem per row and one source per column.
     places
-        Places on the path, one problem a row.
+        Places on the path, one problem per row.
 
     Returns
     -------
@@ -202,9 +202,9 @@ def walk(sites: Precisions, bounds: Array, places: Array) -> Walk:
     square = 1.0 + squares @ sites.precisions
     bias = (kept * limits) @ sites.precisions / total
     error = np.sqrt(square) / total
-    doubt = (sites.doubt + (squares * squares) @ (sites.precisions**2 * sites.doubts)) / square**2
-    half = error * folded_value(bias / error, sites.level) * _student(doubt, sites.level)
-    return Walk(1.0 / total, kept * sites.precisions / total[:, :, None], bias, error, doubt, half)
+    inverse_df = (sites.inverse_df + (squares * squares) @ (sites.precisions**2 * sites.inverse_dfs)) / square**2
+    half = error * folded_value(bias / error, sites.level) * _student(inverse_df, sites.level)
+    return PathPoints(1.0 / total, kept * sites.precisions / total[:, :, None], bias, error, inverse_df, half)
 
 
 def shortest(sites: Precisions, bounds: Array) -> tuple[Array, Array]:
@@ -215,14 +215,14 @@ def shortest(sites: Precisions, bounds: Array) -> tuple[Array, Array]:
     sites
         Target and sources.
     bounds
-        Bounds in standard errors of the target, one problem a row and one source a column.
+        Bounds in standard errors of the target, one problem per row and one source per column.
 
     Returns
     -------
     Half-lengths in standard errors of the target, and places on the path; an infinite place is the target alone.
     """
     every = np.arange(len(bounds))
-    best = np.full(len(bounds), t_value(sites.level, 1 / sites.doubt if sites.doubt > 0 else math.inf))
+    best = np.full(len(bounds), t_value(sites.level, 1 / sites.inverse_df if sites.inverse_df > 0 else math.inf))
     place = np.full(len(bounds), math.inf)
     if bounds.shape[1] == 0:
         return best, place
@@ -288,11 +288,11 @@ def _pace(bounds: Array) -> Array:
     return np.asarray(pace / pace.min(1, keepdims=True, initial=math.inf))
 
 
-def _student(doubt: Array, level: float) -> Array:
+def _student(inverse_df: Array, level: float) -> Array:
     """Return Student's quantile over the normal one."""
     normal = two_sided(level)
-    known = doubt < 1e-7
-    student = stdtrit(1.0 / np.where(known, 1.0, doubt), (1 + level) / 2)
+    known = inverse_df < 1e-7
+    student = stdtrit(1.0 / np.where(known, 1.0, inverse_df), (1 + level) / 2)
     return np.asarray(np.where(known, 1.0, student / normal))
 
 

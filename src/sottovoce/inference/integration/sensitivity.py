@@ -41,7 +41,7 @@ POINTS = 61
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class SensitivityCurve:
     """Intervals by assumed bound; below ``refuted`` the data contradict it, from ``lost`` on it gains under 5 %."""
 
     bound: Array
@@ -70,7 +70,7 @@ def curve(
     bounds: ArrayLike | None = None,
     scales: Sequence[float] | None = None,
     common: Sequence[bool] | bool = True,
-) -> Curve:
+) -> SensitivityCurve:
     """Compute the interval for each bound.
 
     Parameters
@@ -84,7 +84,7 @@ def curve(
     bounds
         Bounds `B`; by default from 0 to where less than 1 % is gained, `refuted` and `lost` among them.
     scales
-        `s_k`, one a source, by which it may shift more or less than others; one for all by default.
+        `s_k`, one for each source, by which it may shift more or less than others; one for all by default.
     common
         Which sources were measured by the target's private design, and so share its bias.
 
@@ -102,7 +102,7 @@ def curve(
     """
     factors = np.ones(len(sources)) if scales is None else _checked("scale", scales, finite=True)
     if len(factors) != len(sources):
-        raise BadInput(f"there are {len(sources)} sources but {len(factors)} scales; give one scale a source.")
+        raise BadInput(f"there are {len(sources)} sources but {len(factors)} scales; give one scale per source.")
     shared = tuple(bool(each) for each in np.broadcast_to(np.asarray(common), len(sources)))
     sites = precisions_of(target, sources, level)
     whole = t_value(level, target.df)
@@ -114,7 +114,7 @@ def curve(
         return 1.0 - float(shortest(sites, relative(np.array([bound])))[0][0]) / whole
 
     # The unit in which bounds matter: the target's error, for the source that may shift most.
-    unit = target.error / (float(factors.max(initial=0.0)) or 1.0)
+    unit = target.std_error / (float(factors.max(initial=0.0)) or 1.0)
     lost = _falls_below(gain, WORTH, unit, 1e-8)
     refuted = _refuted(target, sources, factors, level, shared)
     values = _checked("bound", bounds) if bounds is not None else _grid(gain, unit, lost, refuted)
@@ -122,8 +122,8 @@ def curve(
     found = walk(sites, relative(values), np.where(np.isinf(places), 0.0, places)[:, None]).sources[:, 0]
     moves = found @ np.array([site.estimate - target.estimate for site in sources])
     centres = target.estimate + np.where(np.isinf(places), 0.0, moves)
-    reach = halves * target.error
-    return Curve(
+    reach = halves * target.std_error
+    return SensitivityCurve(
         bound=values,
         estimate=centres,
         low=centres - reach,
@@ -140,7 +140,7 @@ def curve(
 
 
 def _limits(bounds: Array, scales: Array) -> Array:
-    """Return the bound of each source, one assumed bound a row; a source of scale 0 has none to fear."""
+    """Return the bound of each source, one assumed bound per row; a source of scale 0 has none to fear."""
     with np.errstate(invalid="ignore"):
         return np.where(scales == 0, 0.0, bounds[:, None] * scales)
 
@@ -171,8 +171,8 @@ def least_bounds(
     found = []
     for site, shares in zip(sources, common, strict=True):
         chance = t_value(1 - (1 - level) / len(sources), welch([1.0, 1.0], [target, site]))
-        doubt = chance * math.hypot(target.error, site.error) + ALLOWANCE * site.error * shares
-        found.append(max(0.0, abs(site.estimate - target.estimate) - doubt))
+        margin = chance * math.hypot(target.std_error, site.std_error) + ALLOWANCE * site.std_error * shares
+        found.append(max(0.0, abs(site.estimate - target.estimate) - margin))
     return found
 
 

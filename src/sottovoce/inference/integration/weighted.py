@@ -45,25 +45,25 @@ VARIANCES = ("printed", "theorem")
 QUANTILES = ("z", "t")
 
 
-class Weighted(NamedTuple):
-    """A weighted estimate; ``weights`` add up to one, the target's first; ``error`` is what the interval believes."""
+class WeightedEstimate(NamedTuple):
+    """A weighted estimate; ``weights`` add up to one, the target's first; ``std_error`` is the one of the interval."""
 
     estimate: float
     low: float
     high: float
     weights: tuple[float, ...]
-    error: float
+    std_error: float
     df: float
 
 
-def alone(target: SiteEstimate, sources: int, level: float) -> Weighted:
+def alone(target: SiteEstimate, sources: int, level: float) -> WeightedEstimate:
     """Return the target's own interval: every source weighs nothing.
 
     >>> alone(SiteEstimate(1.0, 2.0), 2, 0.95).weights
     (1.0, 0.0, 0.0)
     """
     low, high = target.interval(level)
-    return Weighted(target.estimate, low, high, (1.0, *[0.0] * sources), target.error, target.df)
+    return WeightedEstimate(target.estimate, low, high, (1.0, *[0.0] * sources), target.std_error, target.df)
 
 
 def around(
@@ -73,7 +73,7 @@ def around(
     error: float,
     df: float,
     level: float,
-) -> Weighted:
+) -> WeightedEstimate:
     """Return Student's interval around a weighted estimate.
 
     >>> found = around(SiteEstimate(1.0, 2.0), [SiteEstimate(3.0, 2.0)], [0.5, 0.5], 1.0, 9.0, 0.95)
@@ -83,10 +83,12 @@ def around(
     # From the target's estimate, so that digits are kept wherever the sites lie.
     moves = [w * (site.estimate - target.estimate) for w, site in zip(weights[1:], sources, strict=True)]
     centre, half = target.estimate + sum(moves), t_value(level, df) * error
-    return Weighted(centre, centre - half, centre + half, tuple(float(w) for w in weights), error, df)
+    return WeightedEstimate(centre, centre - half, centre + half, tuple(float(w) for w in weights), error, df)
 
 
-def cautious(target: SiteEstimate, sources: Sequence[SiteEstimate], level: float, caution: float = CAUTION) -> Weighted:
+def cautious(
+    target: SiteEstimate, sources: Sequence[SiteEstimate], level: float, caution: float = CAUTION
+) -> WeightedEstimate:
     """Combine a target and its sources cautiously.
 
     Parameters
@@ -135,7 +137,7 @@ def paper(
     variance: str = "printed",
     quantile: str = "z",
     caution: float = 1.96,
-) -> Weighted:
+) -> WeightedEstimate:
     """Combine a target and its sources as the paper does.
 
     Parameters
@@ -166,7 +168,7 @@ def paper(
     >>> target, sources = SiteEstimate(0.0, 1.0, 9.0), [SiteEstimate(1.0, 0.5, 19.0)]
     >>> [round(paper(name, target, sources, 0.95, records=40_000).weights[1], 3) for name in METHODS]
     [0.444, 0.66, 0.087, 0.8, 0.0]
-    >>> [round(paper("ivw", target, sources, 0.95, variance=name).error, 4) for name in VARIANCES]
+    >>> [round(paper("ivw", target, sources, 0.95, variance=name).std_error, 4) for name in VARIANCES]
     [0.6325, 0.4472]
     """
     _known("method", method, METHODS)
@@ -179,8 +181,8 @@ def paper(
     sites = [target, *sources]
     parts = [w**power * site.variance for w, site in zip(weights, sites, strict=True)]
     square = sum(parts)
-    doubt = sum((part / square) ** 2 / site.df for part, site in zip(parts, sites, strict=True))
-    df = 1 / doubt if quantile == "t" and doubt > 0 else math.inf
+    inverse_df = sum((part / square) ** 2 / site.df for part, site in zip(parts, sites, strict=True))
+    df = 1 / inverse_df if quantile == "t" and inverse_df > 0 else math.inf
     return around(target, sources, weights, math.sqrt(square), df, level)
 
 
@@ -188,11 +190,11 @@ def _share(method: str, target: SiteEstimate, source: SiteEstimate, records: flo
     """Return a source's weight when the target's is one."""
     if method == "target":
         return 0.0
-    shift = (source.estimate - target.estimate) / target.error
-    spread = (source.error / target.error) ** 2
+    shift = (source.estimate - target.estimate) / target.std_error
+    ratio = (source.std_error / target.std_error) ** 2
     if method == "conservative-paper":
-        shift = abs(shift) + caution * math.sqrt(1 + spread)
-    return 1 / (spread + _penalty(method, records) * shift**2)
+        shift = abs(shift) + caution * math.sqrt(1 + ratio)
+    return 1 / (ratio + _penalty(method, records) * shift**2)
 
 
 def _penalty(method: str, records: float | None) -> float:

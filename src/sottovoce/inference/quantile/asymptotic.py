@@ -126,9 +126,9 @@ def _sites(
         try:
             column = np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError):
-            raise BadInput(f"{name} must hold one number a site.") from None
+            raise BadInput(f"{name} must hold one number per site.") from None
         if column.ndim != 1 or column.size == 0 or not np.isfinite(column).all():
-            raise BadInput(f"{name} must be a non-empty sequence with one finite number a site.")
+            raise BadInput(f"{name} must be a non-empty sequence with one finite number per site.")
         if columns and column.size != columns[0].size:
             raise BadInput(f"{name} has {column.size} sites, but probabilities has {columns[0].size}.")
         columns.append(column)

@@ -29,7 +29,7 @@ STRAIGHT = 3.0
 
 
 class Stage(NamedTuple):
-    """One stage, seen through its lens (`inference.quantile.inversion`).
+    """One stage, in its tilted coordinate.
 
     ``places`` are the coordinates of its points, ``values`` what was seen there minus the target; ``allowance`` is the
     part that the polynomial may leave out, for every ``spacing`` by which a value is off all places.
@@ -41,7 +41,7 @@ class Stage(NamedTuple):
     allowance: float
     spacing: float
     origin: float
-    bend: float
+    curvature: float
 
 
 class Inverted(NamedTuple):
@@ -77,7 +77,7 @@ def invert(stages: Sequence[Stage], near: float, reach: float, z: float) -> Inve
 
 def _pack(stages: Sequence[Stage]) -> tuple[Floats, Floats, Floats, Floats, npt.NDArray[np.int64]]:
     """Lay the stages end to end for the kernels; ``ends`` says where each stops."""
-    extra = np.array([(stage.allowance, stage.spacing, stage.origin, stage.bend) for stage in stages])
+    extra = np.array([(stage.allowance, stage.spacing, stage.origin, stage.curvature) for stage in stages])
     ends = np.cumsum([len(stage.places) for stage in stages])
     places, values, variances = (
         np.concatenate([getattr(stage, name) for stage in stages]) for name in ("places", "values", "variances")
@@ -90,8 +90,8 @@ def _test(at, places, values, variances, extra, ends):  # type: ignore[no-untype
     """Return T and J at a point."""
     total, information, start = 0.0, 0.0, 0
     for stage in range(len(ends)):
-        allowance, spacing, origin, bend = extra[stage]
-        place = through(at, origin, bend)
+        allowance, spacing, origin, curvature = extra[stage]
+        place = through(at, origin, curvature)
         value, variance, remainder = 0.0, 0.0, allowance
         for j in range(start, ends[stage]):
             basis = 1.0
@@ -174,26 +174,26 @@ def _bisect(low, high, target, places, values, variances, extra, ends):  # type:
 
 
 @njit(cache=True)
-def through(at: float, origin: float, bend: float) -> float:
+def through(at: float, origin: float, curvature: float) -> float:
     """Return the coordinate of a value."""
-    u = bend * (at - origin)
+    u = curvature * (at - origin)
     if abs(u) < 1e-8:
         return at - origin
     if u > STRAIGHT:
-        return (math.expm1(STRAIGHT) + math.exp(STRAIGHT) * (u - STRAIGHT)) / bend
+        return (math.expm1(STRAIGHT) + math.exp(STRAIGHT) * (u - STRAIGHT)) / curvature
     if u < -STRAIGHT:
-        return (math.expm1(-STRAIGHT) + math.exp(-STRAIGHT) * (u + STRAIGHT)) / bend
-    return math.expm1(u) / bend
+        return (math.expm1(-STRAIGHT) + math.exp(-STRAIGHT) * (u + STRAIGHT)) / curvature
+    return math.expm1(u) / curvature
 
 
 @njit(cache=True)
-def back(place: float, origin: float, bend: float) -> float:
+def back(place: float, origin: float, curvature: float) -> float:
     """Return the value at a coordinate."""
-    v = bend * place
+    v = curvature * place
     if abs(v) < 1e-8:
         return origin + place
     if v > math.expm1(STRAIGHT):
-        return origin + (STRAIGHT + (v - math.expm1(STRAIGHT)) / math.exp(STRAIGHT)) / bend
+        return origin + (STRAIGHT + (v - math.expm1(STRAIGHT)) / math.exp(STRAIGHT)) / curvature
     if v < math.expm1(-STRAIGHT):
-        return origin + (-STRAIGHT + (v - math.expm1(-STRAIGHT)) / math.exp(-STRAIGHT)) / bend
-    return origin + math.log1p(v) / bend
+        return origin + (-STRAIGHT + (v - math.expm1(-STRAIGHT)) / math.exp(-STRAIGHT)) / curvature
+    return origin + math.log1p(v) / curvature

@@ -99,7 +99,7 @@ def ellipsoid_p_value(statistic: float, d: int) -> float:
         return scalar_p_value(r)
     if r < 1e-9:
         return 1.0
-    # The law has exponential tails: beyond 1500 they are below 1e-250.
+    # The distribution has exponential tails: beyond 1500 they are below 1e-250.
     if r > 1500.0:
         return 0.0
     chance = plane_tail(r) if d == 2 else body_and_tail(r, d, coefficients()[d])[1]
@@ -142,8 +142,8 @@ def plane_tail(r: float) -> float:
     a = r * cos
     # 1 - S(a) = a^2 / 12 - a^4 / 160 + 61 a^6 / 120960 for small a.
     gap = np.where(a < 0.03, a**2 * (1.0 / 12.0 - a**2 / 160.0), 1.0 - root_sinhc(a)) / cos**2
-    bend = float(np.sum(gap)) * math.pi / (2.0 * count)
-    return 2.0 / math.pi * (float(np.sum(outer / cosh**2)) * float(np.sum(inner)) + float(np.sum(outer)) * bend)
+    lost = float(np.sum(gap)) * math.pi / (2.0 * count)
+    return 2.0 / math.pi * (float(np.sum(outer / cosh**2)) * float(np.sum(inner)) + float(np.sum(outer)) * lost)
 
 
 def mean_square(r: Array) -> Array:

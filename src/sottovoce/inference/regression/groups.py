@@ -1,9 +1,9 @@
 """Divide-and-conquer groups: intervals and ellipsoids from the spread of independent estimates (equations 20 to 23).
 
 People are split beforehand into `R` groups of nearly equal size, and each group's recursion ends at an estimate. These
-are independent and alike, so their mean is studentised by their own covariance: Student's law with `R - 1` degrees of
-freedom for a contrast, Hotelling's for `k` contrasts at once, which needs `R > k`. A bias that all groups share is not
-seen by their spread, and a group is shorter than the whole stream: `undercoverage` says what that costs.
+are independent and alike, so their mean is studentised by their own covariance: Student's distribution with `R - 1`
+degrees of freedom for a contrast, Hotelling's for `k` contrasts at once, which needs `R > k`. A bias that all groups
+share is not seen by their spread, and a group is shorter than the whole stream: `undercoverage` says what that costs.
 """
 
 import math
@@ -25,7 +25,7 @@ from sottovoce.inference.regression.region import (
 
 
 def mean(centres: ArrayLike) -> Array:
-    """Return the average of the groups' estimates, one a row."""
+    """Return the average of the groups' estimates, one per row."""
     rows = _checked(centres)
     average: Array = rows[0] + (rows - rows[0]).mean(0)
     return average
@@ -47,7 +47,7 @@ def interval(centres: ArrayLike, contrast: Contrast, level: float) -> tuple[floa
     Parameters
     ----------
     centres
-        Estimate of each group, one a row; at least two.
+        Estimate of each group, one per row; at least two.
     contrast
         Weights of the coefficients.
     level
@@ -80,11 +80,11 @@ def ellipsoid(centres: ArrayLike, level: float, contrasts: ArrayLike | None = No
     Parameters
     ----------
     centres
-        Estimate of each group, one a row; more groups than contrasts.
+        Estimate of each group, one per row; more groups than contrasts.
     level
         Confidence level, strictly between 0 and 1.
     contrasts
-        One contrast a row; every coefficient where it is None.
+        One contrast per row; every coefficient where it is None.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def hotelling_value(contrasts: int, groups: int, level: float) -> float:
 
 
 def student_value(level: float, freedom: int) -> float:
-    """Return the two-sided critical value of Student's law.
+    """Return the two-sided critical value of Student's distribution.
 
     >>> round(student_value(0.95, 6), 4)
     2.4469
@@ -147,7 +147,7 @@ def student_value(level: float, freedom: int) -> float:
 
 
 def student_p_value(statistic: float, freedom: int) -> float:
-    """Return the two-sided p-value of Student's law.
+    """Return the two-sided p-value of Student's distribution.
 
     >>> round(student_p_value(-2.4469, 6), 4)
     0.05
@@ -167,7 +167,7 @@ def _studentised(centres: ArrayLike, contrast: Contrast) -> tuple[float, float, 
 def _checked(centres: ArrayLike) -> Array:
     rows = np.asarray(centres, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] == 0 or not np.isfinite(rows).all():
-        raise BadInput(f"centres must be finite, one group a row and one coefficient a column, not {rows.shape}.")
+        raise BadInput(f"centres must be finite, one group per row and one coefficient per column, not {rows.shape}.")
     if len(rows) < 2:
         raise BadInput("one group has no spread to studentise by: make at least two groups.")
     return rows

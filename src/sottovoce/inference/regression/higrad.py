@@ -137,10 +137,10 @@ class Tree:
 
 
 def leaf_estimates(tree: Tree, segments: ArrayLike) -> Array:
-    """Return each leaf's estimate, one a row (24), from those of the segments."""
+    """Return each leaf's estimate, one per row (24), from those of the segments."""
     rows = np.asarray(segments, dtype=np.float64)
     if rows.ndim != 2 or len(rows) != tree.nodes or rows.shape[1] == 0 or not np.isfinite(rows).all():
-        raise BadInput(f"segments must be {tree.nodes} rows of finite coefficients, one a node, not {rows.shape}.")
+        raise BadInput(f"segments must be {tree.nodes} rows of finite coefficients, one per node, not {rows.shape}.")
     # As distances from the first segment: the weights sum to one up to rounding only.
     leaves: Array = rows[0] + np.einsum("l,rlj->rj", np.array(tree.weights), (rows - rows[0])[tree.paths])
     return leaves
@@ -170,7 +170,7 @@ def interval(tree: Tree, segments: ArrayLike, contrast: Contrast, level: float) 
     tree
         The public tree.
     segments
-        Estimate of each segment, one a row, in the order of the nodes.
+        Estimate of each segment, one per row, in the order of the nodes.
     contrast
         Weights of the coefficients.
     level
@@ -206,11 +206,11 @@ def ellipsoid(tree: Tree, segments: ArrayLike, level: float, contrasts: ArrayLik
     tree
         The public tree.
     segments
-        Estimate of each segment, one a row, in the order of the nodes.
+        Estimate of each segment, one per row, in the order of the nodes.
     level
         Confidence level, strictly between 0 and 1.
     contrasts
-        One contrast a row; every coefficient where it is None.
+        One contrast per row; every coefficient where it is None.
 
     Returns
     -------

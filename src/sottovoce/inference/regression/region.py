@@ -101,7 +101,7 @@ def vector(values: ArrayLike, d: int, name: str) -> Array:
     except (TypeError, ValueError):
         raise BadInput(f"{name} must hold {d} numbers.") from None
     if array.shape != (d,) or d == 0 or not np.isfinite(array).all():
-        raise BadInput(f"{name} must hold {d} finite numbers, one a coefficient, but has shape {array.shape}.")
+        raise BadInput(f"{name} must hold {d} finite numbers, one per coefficient, but has shape {array.shape}.")
     return array
 
 
@@ -111,7 +111,9 @@ def contrast_matrix(contrasts: ArrayLike | None, d: int) -> Array:
         return np.eye(d)
     rows = np.atleast_2d(np.asarray(contrasts, dtype=np.float64))
     if rows.ndim != 2 or rows.shape[1] != d or rows.shape[0] == 0 or not np.isfinite(rows).all():
-        raise BadInput(f"contrasts must be rows of {d} finite numbers, one a coefficient, but have shape {rows.shape}.")
+        raise BadInput(
+            f"contrasts must be rows of {d} finite numbers, one per coefficient, but have shape {rows.shape}."
+        )
     return rows
 
 

@@ -30,7 +30,7 @@ from sottovoce.inference.self_normalised.critical_values import critical_value
 from sottovoce.inference.self_normalised.critical_values import p_value as scalar_p_value
 
 
-class Memory(NamedTuple):
+class VectorMemory(NamedTuple):
     """What is remembered of a trajectory: the number of points, and arrays that `add` changes in place.
 
     Only the lower triangle of `outer` is kept.
@@ -43,11 +43,11 @@ class Memory(NamedTuple):
     outer: Array
 
 
-def init(d: int) -> Memory:
+def init(d: int) -> VectorMemory:
     """Return the memory before the first point."""
     if d < 1:
         raise BadInput(f"a trajectory needs at least one coefficient, not {d}.")
-    return Memory(0, np.zeros(d), np.zeros(d), np.zeros(d), np.zeros((d, d)))
+    return VectorMemory(0, np.zeros(d), np.zeros(d), np.zeros(d), np.zeros((d, d)))
 
 
 @njit(cache=True, inline="always")
@@ -96,7 +96,7 @@ def add_all(points: Array, n: int, reference: Array, total: Array, first: Array,
     return n
 
 
-def look(memory: Memory, point: ArrayLike) -> Memory:
+def look(memory: VectorMemory, point: ArrayLike) -> VectorMemory:
     """Return the memory with one more point in it; the old one is left alone.
 
     Parameters
@@ -118,18 +118,18 @@ def look(memory: Memory, point: ArrayLike) -> Memory:
     >>> mean(memory).tolist(), covariance(memory).tolist()
     ([2.0, 2.0], [[0.25, 0.5], [0.5, 1.0]])
     """
-    after = Memory(memory.n + 1, *(part.copy() for part in memory[1:]))
+    after = VectorMemory(memory.n + 1, *(part.copy() for part in memory[1:]))
     add_all(vector(point, memory.reference.size, "point")[None], memory.n, *after[1:])
     return after
 
 
-def mean(memory: Memory) -> Array:
+def mean(memory: VectorMemory) -> Array:
     """Return the average of the points, the estimate."""
     average: Array = memory.reference + memory.total / max(memory.n, 1)
     return average
 
 
-def covariance(memory: Memory) -> Array:
+def covariance(memory: VectorMemory) -> Array:
     """Return V, the self-normaliser (16)."""
     n = float(max(memory.n, 1))
     lower = np.tril(memory.outer)
@@ -140,7 +140,7 @@ def covariance(memory: Memory) -> Array:
     return normaliser
 
 
-def interval(memory: Memory, contrast: Contrast, level: float) -> tuple[float, float]:
+def interval(memory: VectorMemory, contrast: Contrast, level: float) -> tuple[float, float]:
     """Return the ends of the confidence interval of a contrast (18).
 
     Parameters
@@ -170,13 +170,13 @@ def interval(memory: Memory, contrast: Contrast, level: float) -> tuple[float, f
     return middle - half, middle + half
 
 
-def p_value(memory: Memory, contrast: Contrast, value: float) -> float:
+def p_value(memory: VectorMemory, contrast: Contrast, value: float) -> float:
     """Return the two-sided p-value of a value of the contrast."""
     middle, error = _scaled(memory, contrast)
     return scalar_p_value((value - middle) / error)
 
 
-def ellipsoid(memory: Memory, level: float, contrasts: ArrayLike | None = None) -> Ellipsoid:
+def ellipsoid(memory: VectorMemory, level: float, contrasts: ArrayLike | None = None) -> Ellipsoid:
     """Return the confidence ellipsoid of all coefficients, or of several contrasts (19).
 
     Parameters
@@ -186,7 +186,7 @@ def ellipsoid(memory: Memory, level: float, contrasts: ArrayLike | None = None) 
     level
         Confidence level, strictly between 0 and 1.
     contrasts
-        One contrast a row; every coefficient where it is None.
+        One contrast per row; every coefficient where it is None.
 
     Returns
     -------
@@ -205,7 +205,7 @@ def ellipsoid(memory: Memory, level: float, contrasts: ArrayLike | None = None) 
     return Ellipsoid(rows @ mean(memory), shape / memory.n, ellipsoid_value(level, len(rows)))
 
 
-def _scaled(memory: Memory, contrast: Contrast) -> tuple[float, float]:
+def _scaled(memory: VectorMemory, contrast: Contrast) -> tuple[float, float]:
     """Return the estimate of a contrast and the self-normaliser's scale of it."""
     a = vector(contrast, memory.reference.size, "contrast")
     return float(a @ mean(memory)), math.sqrt(variance_along(a, covariance(memory)) / memory.n)

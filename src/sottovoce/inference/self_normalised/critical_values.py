@@ -28,7 +28,7 @@ from sottovoce.inference.self_normalised.scheduled_tails import (
 
 Schedule = Sequence[float] | NDArray[np.float64] | None
 
-# The schedule shifts small quantiles by v^2 in relative terms: below this the law of equal rounds serves.
+# The schedule shifts small quantiles by v^2 in relative terms: below this the distribution of equal rounds serves.
 TINY = 1e-5
 
 PLAIN: dict[str, Callable[[float], float]] = {"l2": square_tail, "sup": sup_tail, "l1": area_tail}
@@ -92,7 +92,7 @@ def p_value(statistic: float, elapsed: Schedule = None, norm: str = "l2") -> flo
     v, dial, norm = abs(float(statistic)), clock(elapsed), _known(norm)
     if v < 1e-12:
         return 1.0
-    # The law has exponential tails: beyond 1500 they are below 1e-250.
+    # The distribution has exponential tails: beyond 1500 they are below 1e-250.
     return _tail(v, dial, norm) if v < 1500.0 else 0.0
 
 

@@ -87,7 +87,7 @@ def area_moments() -> tuple[float, ...]:
 
 @lru_cache(maxsize=1)
 def airy_zeros() -> NDArray[np.float64]:
-    """Return the first 250 zeros of Ai', with the sign turned."""
+    """Return the first 250 zeros of Ai', with the opposite sign."""
     from scipy.special import ai_zeros
 
     return -np.asarray(ai_zeros(250)[1], dtype=np.float64)

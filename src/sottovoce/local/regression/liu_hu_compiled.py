@@ -71,7 +71,7 @@ def answer(tables: Tables, asked: Query, features: Floats, response: Floats, who
         show(tables.score, features, response, who, points, 0, np.zeros(d, dtype=np.int64), values)
         return values
     letter = randomize_row(
-        tables.plan, tables.faces, tables.steps, tables.score, tables.radius, asked.block, asked.chosen,
+        tables.plan, tables.outcomes, tables.steps, tables.score, tables.radius, asked.block, asked.chosen,
         features, response, who, points, 0, words[None], 0,
     )  # fmt: skip
     return int(letter)

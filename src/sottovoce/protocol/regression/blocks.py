@@ -22,7 +22,7 @@ from sottovoce.protocol.regression.box_channel import BoxChannel, box_channel
 
 BOX, MATRIX, OPEN = 0, 1, 2
 FORM, KINDS, SLOPES, CELLS, WIDTH, POSITIONS, FIXED = range(7)  # columns of the plan
-LOW, COMMON, EXTRA, INSIDE = range(4)  # columns of the faces
+LOW, COMMON, EXTRA, INSIDE = range(4)  # columns of the outcomes
 Weights = npt.NDArray[np.uint64]
 
 
@@ -38,8 +38,8 @@ class Open:
 class Block:
     """A channel, how often it is asked, and of which slopes (1..p); None: a uniform random choice for each person.
 
-    ``gains`` is (levels, p + 1). A ``Channel`` (a matrix) speaks of the face and one slope, its symbols being
-    face-major: face 0 with each grid place of the slope, then face 1.
+    ``gains`` is (levels, p + 1). A ``Channel`` (a matrix) speaks of the side and one slope, its symbols being
+    side-major: side 0 with each grid place of the slope, then side 1.
     """
 
     probability: float
@@ -48,8 +48,8 @@ class Block:
     gains: Floats
 
     @property
-    def face(self) -> bool:
-        """Tell whether the block speaks of the face."""
+    def side(self) -> bool:
+        """Tell whether the block speaks of the side."""
         return not isinstance(self.channel, BoxChannel) or self.channel.kinds > 1
 
     @property
@@ -62,7 +62,7 @@ class Block:
     def inclusion(self, p: int) -> Floats:
         """Return the probability that the block, when it is asked, speaks of each coordinate."""
         included = np.zeros(p + 1)
-        included[0] = float(self.face)
+        included[0] = float(self.side)
         if self.slopes is not None:
             included[list(self.slopes)] = 1.0
         elif p > 0:
@@ -72,9 +72,9 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class RegressionChannel:
-    """A public law over blocks: everything between a person's record and the decoded gradient.
+    """A public distribution over blocks: everything between a person's record and the decoded gradient.
 
-    ``taus`` ascend. A face is the number of fitted quantiles at or above the response.
+    ``taus`` ascend. A side is the number of fitted quantiles at or above the response.
     """
 
     name: str
@@ -115,8 +115,8 @@ class RegressionChannel:
         """Return the most slopes that any block speaks of."""
         return max(block.count for block in self.blocks)
 
-    def faces(self, level: int) -> Floats:
-        """Return the score at each face for a level: the indicator of response at or below the fit, less tau."""
+    def side_scores(self, level: int) -> Floats:
+        """Return the score at each side for a level: the indicator of response at or below the fit, less tau."""
         kinds = np.arange(len(self.taus) + 1)
         return (kinds >= len(self.taus) - level).astype(float) - self.taus[level]
 
@@ -153,15 +153,15 @@ def open_channel(taus: float | Sequence[float], p: int) -> RegressionChannel:
 
 
 class Tables(NamedTuple):
-    """One row a block; `client.regression.randomize_row` makes a letter, `server.regression.decode` reads it."""
+    """One row per block; `client.regression.randomize_row` makes a letter, `server.regression.decode` reads it."""
 
     upto: Floats  # (blocks,): cumulative probabilities
     plan: Ints  # (blocks, 6 + slopes): form, kinds, slopes, cells, width, places of a box; fixed slopes, 0: drawn
-    faces: Weights  # (blocks + 1, 4): low, low x letters, extra, extra x letters inside; last the bit of a moment
-    steps: Weights  # (blocks, 1 + symbols, letters): a matrix's faces, cumulative: any symbol's, then each one's own
-    score: Floats  # (levels, kinds): the score at each face
-    read: Floats  # (blocks, levels, kinds + 1 + d): intercept by face, what is taken off a slope, then its factors
-    matrix: Floats  # (blocks, letters, 2): a matrix's decoded face and slope
+    outcomes: Weights  # (blocks + 1, 4): low, low x letters, extra, extra x letters inside; last the bit of a moment
+    steps: Weights  # (blocks, 1 + symbols, letters): a matrix's outcomes, cumulative: any symbol's, then each one's own
+    score: Floats  # (levels, kinds): the score at each side
+    read: Floats  # (blocks, levels, kinds + 1 + d): intercept by side, what is taken off a slope, then its factors
+    matrix: Floats  # (blocks, letters, 2): a matrix's decoded side and slope
     radius: float
 
 
@@ -177,14 +177,14 @@ def tables_of(channel: RegressionChannel) -> Tables:
         np.zeros((n, FIXED + max(channel.widest, 1)), dtype=np.int64),
         np.zeros((n + 1, 4), dtype=np.uint64),
         np.zeros((n, 1 + symbols, letters), dtype=np.uint64),
-        np.array([channel.faces(level) for level in range(levels)]),
+        np.array([channel.side_scores(level) for level in range(levels)]),
         np.zeros((n, levels, kinds + 1 + d)),
         np.zeros((n, letters, 2)),
         channel.radius,
     )
     tables.upto[-1] = 1.0
     bit = channel.bit
-    tables.faces[n] = (bit.low, bit.low * bit.letters, bit.extra, bit.extra)
+    tables.outcomes[n] = (bit.low, bit.low * bit.letters, bit.extra, bit.extra)
     for i, block in enumerate(blocks):
         if block.slopes is not None:
             tables.plan[i, FIXED : FIXED + len(block.slopes)] = block.slopes
@@ -199,13 +199,13 @@ def tables_of(channel: RegressionChannel) -> Tables:
 
 def _fill_box(tables: Tables, i: int, block: Block, box: BoxChannel, channel: RegressionChannel) -> None:
     tables.plan[i, :FIXED] = (BOX, box.kinds, box.slopes, box.cells, box.width, box.positions)
-    tables.faces[i] = (box.low, box.low * box.letters, box.extra, box.extra * box.inside)
+    tables.outcomes[i] = (box.low, box.low * box.letters, box.extra, box.extra * box.inside)
     for level in range(len(channel.taus)):
-        faces = channel.faces(level) if box.kinds > 1 else np.array([channel.radius])
-        kinds, decode = len(channel.taus) + 1, box.decoder(faces)
+        sides = channel.side_scores(level) if box.kinds > 1 else np.array([channel.radius])
+        kinds, decode = len(channel.taus) + 1, box.decoder(sides)
         if box.kinds > 1:
             tables.read[i, level, :kinds] = (
-                (faces - float(decode.shift_face)) * float(decode.face) * block.gains[level, 0]
+                (sides - float(decode.shift_side)) * float(decode.side) * block.gains[level, 0]
             )
         tables.read[i, level, kinds] = float(decode.shift_slope)
         tables.read[i, level, kinds + 1 :] = float(decode.slope) * block.gains[level]

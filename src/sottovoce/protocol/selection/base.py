@@ -21,7 +21,7 @@ LARGEST = 1 << 53  # sizes and orders up to here, and noise on top of them, fit 
 
 
 class Selection(Protocol):
-    """A public law from the counts of a site's scores to one cell."""
+    """A public distribution from the counts of a site's scores to one cell."""
 
     @property
     def name(self) -> str:
@@ -58,7 +58,7 @@ class Selection(Protocol):
         """Return the probability of every cell, given how many scores each cell holds."""
 
 
-class Weighted(Selection, Protocol):
+class WeightedSelection(Selection, Protocol):
     """A selection that draws each cell in proportion to an integer."""
 
     def weights(self, counts: Ints) -> list[int]:

@@ -36,7 +36,7 @@ _DIGITS = 80
 
 LARGEST_COUNT = 1000.0  # no noise of 64 bits could spend a tenth of it
 
-LARGEST_SHARED = 48.0  # beyond it a word has too few faces below the numerator to come within 1e-8 of the stated budget
+LARGEST_SHARED = 48.0  # beyond it too few words lie below the numerator to come within 1e-8 of the stated budget
 SMALLEST_SHARED = 1e-6  # below it the noise might leave the 32-bit integers of a message
 
 
@@ -118,7 +118,7 @@ def difference_cdf(distance: npt.ArrayLike, up: int, down: int) -> Floats:
 
 @dataclass(frozen=True)
 class NoisyCount:
-    """The law of the noise; ``numerator / 2^64`` is how much less likely each further step is."""
+    """The distribution of the noise; ``numerator / 2^64`` is how much less likely each further step is."""
 
     numerator: int
 

@@ -24,7 +24,7 @@ def test_moments_of_beta_laws(a: float, b: float, corners: tuple[Corner, ...]) -
     grid = level_grid(mean, spread / (mean * (1 - mean)), corners=corners)
     survival = betaincc(a, b, grid.levels)
     assert float(grid.mean(survival)) == pytest.approx(mean, abs=2e-12)
-    assert float(grid.spread(survival)) == pytest.approx(spread, rel=1e-6)
+    assert float(grid.sd(survival)) == pytest.approx(spread, rel=1e-6)
 
 
 def test_both_ways_to_count_what_lies_left_agree() -> None:

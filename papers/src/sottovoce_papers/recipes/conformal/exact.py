@@ -53,4 +53,4 @@ def _methods(sites: int, size: int, alpha: float) -> dict[str, tuple[float, floa
 
 
 def _law(pair: RankPair | None) -> tuple[float, float]:
-    return (1.0, 0.0) if pair is None else (pair.mean, pair.spread)
+    return (1.0, 0.0) if pair is None else (pair.mean, pair.sd)

@@ -38,7 +38,7 @@ from sottovoce.core.arrays import Floats, Ints
 ROUNDING = 1e-12  # 0.9 * 100 is not 90 in floating point: what is this close counts as reached
 FEW = 500
 SPACING, NARROW = 0.27, 0.6  # between nodes: in logit units of C and of V, and in standard deviations
-OUTSIDE = 1e-18  # of a law, at each end
+OUTSIDE = 1e-18  # of a distribution, at each end
 
 GAMMAS = tuple(np.geomspace(1e-3, 0.99, 60).tolist())  # small parts are enough where the noise is small
 
@@ -49,7 +49,7 @@ class RankPair(NamedTuple):
     order: int
     rank: int
     mean: float
-    spread: float
+    sd: float
 
 
 def moments(sites: int, scores: int, orders: Any, ranks: Any) -> tuple[Floats, Floats]:
@@ -57,8 +57,8 @@ def moments(sites: int, scores: int, orders: Any, ranks: Any) -> tuple[Floats, F
 
     The trapezoid rule in x = logit C on the density, which falls off at both ends.
 
-    >>> mean, spread = moments(10, 100, [95, 92], [1, 4])
-    >>> mean.round(6).tolist(), spread.round(5).tolist()
+    >>> mean, sd = moments(10, 100, [95, 92], [1, 4])
+    >>> mean.round(6).tolist(), sd.round(5).tolist()
     ([0.90018, 0.902278], [0.01924, 0.01197])
     """
     from scipy.special import betainc, betaincinv, betaln, expit
@@ -66,7 +66,9 @@ def moments(sites: int, scores: int, orders: Any, ranks: Any) -> tuple[Floats, F
     order, rank = (np.atleast_1d(np.asarray(given, dtype=np.float64))[:, None] for given in (orders, ranks))
     above, over = scores - order + 1, sites - rank + 1
     middle = np.clip(betaincinv(order, above, rank / (sites + 1)), 1e-300, 1 - 1e-16)
-    slope = np.exp(order * np.log(middle) + above * np.log1p(-middle) - betaln(order, above))  # of the site's law, in x
+    slope = np.exp(
+        order * np.log(middle) + above * np.log1p(-middle) - betaln(order, above)
+    )  # of the site's distribution, in x
     share = rank / (sites + 1)
     deviation = np.sqrt(share * (1 - share) / (sites + 2)) / np.maximum(slope, 1e-300)
     # an extreme of many sites falls off slowly on one side and at once on the other, so both ends are looked up
@@ -117,7 +119,7 @@ def closest(sites: int, scores: int, alpha: float) -> RankPair | None:
     ((92, 4), (90, 1))
     """
     found = _candidates(sites, scores, alpha)
-    return min(found, key=lambda pair: (pair.mean - 1 + alpha) ** 2 + pair.spread**2, default=None)
+    return min(found, key=lambda pair: (pair.mean - 1 + alpha) ** 2 + pair.sd**2, default=None)
 
 
 def conditional(sites: int, scores: int, alpha: float, delta: float) -> RankPair | None:
@@ -157,7 +159,7 @@ def theorem(sites: int, scores: int, alpha: float, delta: float) -> RankPair | N
 
 
 def _candidates(sites: int, scores: int, alpha: float) -> list[RankPair]:
-    """Return the smallest valid rank of each order, with its law."""
+    """Return the smallest valid rank of each order, with its distribution."""
 
     def valid(orders: Ints, ranks: Ints) -> npt.NDArray[np.bool_]:
         return moments(sites, scores, orders, ranks)[0] >= 1 - alpha - min(ROUNDING, 1e-6 * alpha)

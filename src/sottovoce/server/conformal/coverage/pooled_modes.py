@@ -29,7 +29,7 @@ MOST_VOTES = 32
 EFFICIENT = 0.995  # of the information that the optimal weights would keep
 
 DROWNED = 1.5  # times the records that may be missed: noise of so many leaves no finite set
-FARTHEST = 400_000  # counts that noise may reach; the time to compute its law grows with it
+FARTHEST = 400_000  # counts that noise may reach; the time to compute its distribution grows with it
 LARGEST = 1 << 30  # records: their counts and the noise must fit signed integers of 32 bits
 
 
@@ -61,7 +61,7 @@ def choose_local(
     Returns
     -------
     PooledChoice
-        The threshold, the same for all questions, with the votes and the number of answers a question of each site.
+        The threshold, the same for all questions, with the votes of each site and its number of answers to a question.
 
     Examples
     --------
@@ -71,8 +71,8 @@ def choose_local(
     """
     if bins < 1 or not sizes or len(sizes) != len(epsilons):
         raise BadInput(
-            f"{len(sizes)} sizes, {len(epsilons)} budgets and {bins} questions make no study; give one budget a site, "
-            "at least one site and at least one question."
+            f"{len(sizes)} sizes, {len(epsilons)} budgets and {bins} questions make no study; give one budget "
+            "per site, at least one site and at least one question."
         )
     asked = tuple(size // bins for size in sizes)
     if not any(asked):
@@ -84,11 +84,11 @@ def choose_local(
     lows = np.array([channels[epsilon].distribution[0, 1] for epsilon in epsilons])
     rates = np.array([rate_of(channels[epsilon]) for epsilon in epsilons])
     votes = _votes(np.array(asked), lows + rates * alpha, rates)
-    crowds: dict[tuple[int, float, float], int] = {}
+    groups: dict[tuple[int, float, float], int] = {}
     for number, vote, low, rate in zip(asked, votes, lows.tolist(), rates.tolist(), strict=True):
         if number and vote:
-            crowds[vote, low, rate] = crowds.get((vote, low, rate), 0) + number
-    count = PooledCount(tuple(RecordGroup(n, v, low, rate) for (v, low, rate), n in crowds.items()), 0.0, (0,))
+            groups[vote, low, rate] = groups.get((vote, low, rate), 0) + number
+    count = PooledCount(tuple(RecordGroup(n, v, low, rate) for (v, low, rate), n in groups.items()), 0.0, (0,))
 
     def worst(failure: Floats, levels: Floats) -> float:
         return worst_of_independent(failure[0], levels, bins)
@@ -185,8 +185,8 @@ def choose_aggregate(
         )
     if noise_reach(float(noise.ratio), bins) > FARTHEST:
         raise BadInput(
-            f"epsilon {epsilon!r} adds too much noise to {bins} cells for its law to be computed; give a larger "
-            "budget, fewer bins, or choose mechanism 'sparse-vector'."
+            f"epsilon {epsilon!r} adds too much noise to {bins} cells for its distribution to be computed; give a "
+            "larger budget, fewer bins, or choose mechanism 'sparse-vector'."
         )
     count = PooledCount((RecordGroup(total, 1, 0.0, 1.0),), float(noise.ratio), tuple(range(bins, 0, -1)))
     promise = promised(count, worst_of_any, alpha, guarantee, delta)

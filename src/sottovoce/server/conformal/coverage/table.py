@@ -24,7 +24,7 @@ import numpy as np
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 
-FAR, NEAR = 0.27, 0.65  # spacing in y: absolute, and in standard deviations of the narrowest law
+FAR, NEAR = 0.27, 0.65  # spacing in y: absolute, and in standard deviations of the narrowest distribution
 TAIL = 38.0  # exp(-38) is nothing beside 1
 CELLS = 100_000_000  # 800 MB
 
@@ -52,7 +52,7 @@ def conformal_coverage(m: int, n: int) -> Floats:
     >>> table.shape, round(float(table[9, 2]), 10)
     ((10, 5), 0.9256259546)
     """
-    sites, scores = _count(m, "m", "sites"), _count(n, "n", "scores a site")
+    sites, scores = _count(m, "m", "sites"), _count(n, "n", "scores per site")
     if sites * scores > CELLS:
         raise BadInput(
             f"a table of {scores:,} by {sites:,} cells does not fit in memory; conformal_threshold finds its orders "
@@ -91,7 +91,7 @@ def nodes(sites: int) -> tuple[Floats, Floats]:
     count = math.ceil(end / FAR + 4 * scale * math.atan(math.tanh(end / 4)))
     wanted = np.arange(1, count + 1, dtype=np.float64)
     y = wanted * (end / count)
-    for _ in range(60):  # Newton on a rising function; it bends one way on each side of zero
+    for _ in range(60):  # Newton on a rising function; it is curved one way on each side of zero
         step = (y / FAR + 4 * scale * np.arctan(np.tanh(y / 4)) - wanted) / _density(y, scale)
         y = np.maximum(y - step, y / 4)
         if np.max(np.abs(step)) < 1e-13 * end:

@@ -25,7 +25,7 @@ from sottovoce.server.regression.settings import Settings
 
 Moments = float | Sequence[float] | np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
-LARGEST = 24.0  # as for one bit: more cannot be expressed within 1e-8 on a die of 2^62 faces
+LARGEST = 24.0  # as for one bit: more cannot be expressed within 1e-8 on a die of 2^62 outcomes
 SMALLEST = 1e-6  # a million millions of people would not see a quantile through less
 CLOSE = 0.0999  # levels nearer to each other do not share a report
 PROGRAM = (0.02, 5.0)  # budgets between which the linear program is solved; beyond them boxes are as good
@@ -90,7 +90,7 @@ def _one(wanted: Setting) -> Design:
     found: list[tuple[RegressionChannel, str]] = [(paper, "the paper's blocks, drawn uniformly")]
     if known.p > 0:
         thin = box_mixture(wanted, table.take(table.width == 1), "cq optimised")
-        found.append((thin, "the paper's blocks, drawn by the best law"))
+        found.append((thin, "the paper's blocks, drawn by the best distribution"))
         found.append((box_mixture(wanted, table), "boxes of cells"))
     if known.p > 0 and PROGRAM[0] <= wanted.epsilon <= PROGRAM[1]:
         found.append((lp_mixture(wanted, table), "pairs from a linear program"))
@@ -107,8 +107,8 @@ def _together(levels: tuple[float, ...], known: Covariates, single: list[Design]
     errors = np.array([design.alternative.errors[0] for design in single]) * math.sqrt(len(levels))
     trace = sum(design.alternative.trace for design in single) * len(levels)
     split = Alternative("split", "each person answers for one level, drawn at random", errors, trace)
-    both = (split, alternative(shared, known, "one face between all levels, and boxes of cells"))
-    # the fitted quantiles of close levels cross again and again, which one face between them cannot tell
+    both = (split, alternative(shared, known, "one side between all levels, and boxes of cells"))
+    # the fitted quantiles of close levels cross again and again, which one side between them cannot tell
     apart = min(high - low for low, high in pairwise(levels))
     if both[1].trace <= trace and apart >= CLOSE:
         return Design(shared.name, (shared,), known, epsilon, both, both[1].description)

@@ -23,7 +23,7 @@ from sottovoce.protocol.regression.box_channel import LETTERS, BoxChannel
 from sottovoce.protocol.regression.lp import lp_pair
 from sottovoce.server.regression.design.boxes import Boxes, boxes
 from sottovoce.server.regression.design.covariates import Covariates
-from sottovoce.server.regression.design.mixing import Pair, Part, best_pair, mixture
+from sottovoce.server.regression.design.mixing import ChannelPair, Part, best_pair, mixture
 from sottovoce.server.regression.design.omega import block_moments
 
 _SMALLER = 5e-4  # a smaller alphabet is worth this much of the information
@@ -31,7 +31,7 @@ _SOLVES = 3  # of the linear program, each for the weight that the last mixture 
 _NEVER = 1e-6  # of the most important slope: every slope is asked for now and then, however clear it is
 _SETTLED = 0.1  # a weight that moves less than this (in its logarithm) is not solved for again
 
-_GRID = np.linspace(0.0, 0.6, 31)  # how often the face alone may be asked
+_GRID = np.linspace(0.0, 0.6, 31)  # how often the side alone may be asked
 
 
 class Setting(NamedTuple):
@@ -57,7 +57,7 @@ def best_cq(setting: Setting, table: Boxes) -> RegressionChannel:
     thin = table.take(table.width == 1)
     second = {
         (int(k), int(n), int(q)): (1 / f if f > 0 else 0.0, n / p / s if s > 0 else 0.0)
-        for k, n, q, f, s in zip(thin.kinds, thin.slopes, thin.cells, thin.face[0], thin.slope[0], strict=True)
+        for k, n, q, f, s in zip(thin.kinds, thin.slopes, thin.cells, thin.side[0], thin.slope[0], strict=True)
     }
     best = (np.inf, 2, 1)
     for q in sorted({key[2] for key in second if key[1] > 0}):
@@ -73,7 +73,7 @@ def best_cq(setting: Setting, table: Boxes) -> RegressionChannel:
 
 
 def cq_optimised(setting: Setting, q: int, s: int) -> RegressionChannel:
-    """Return CQ(q, s) whose public law over blocks, and whose gains, are the best: face alone, with slopes, slopes."""
+    """Return CQ(q, s) with the best public draw of blocks and the best gains: side alone, with slopes, slopes."""
     shapes = [(2, 0, 1), *([(2, s - 1, q)] if s > 1 else []), *([(1, s, q)] if s <= setting.known.p else [])]
     table = boxes((setting.tau,), setting.epsilon, setting.known)
     chosen = [_find(table, *shape) for shape in shapes]
@@ -82,25 +82,25 @@ def cq_optimised(setting: Setting, q: int, s: int) -> RegressionChannel:
 
 
 def box_mixture(setting: Setting, table: Boxes, name: str = "box") -> RegressionChannel:
-    """Return the best public mixture of two kinds of boxes (of width 1: the paper's blocks with a free law)."""
-    pair = best_pair(table.face[0], table.slope[0], *setting.costs)
+    """Return the best public mixture of two kinds of boxes (of width 1: the paper's blocks, drawn freely)."""
+    pair = best_pair(table.side[0], table.slope[0], *setting.costs)
     chosen = [_lighter(table, index) for index in (pair.first, pair.second)]
     return _mixed(name, setting, [table.channel(index, setting.epsilon) for index in chosen], pair)
 
 
 def lp_mixture(setting: Setting, table: Boxes, *, alone: bool = False) -> RegressionChannel:
-    """Return the best public mixture of a pair channel with one kind of box, or with the face alone."""
+    """Return the best public mixture of a pair channel with one kind of box, or with the side alone."""
     rest = table.take(table.slopes == 0) if alone else table
     size, cost = len(rest.kinds), setting.costs
     pairs: list[Channel] = []
-    face, slope = rest.face[0], rest.slope[0]
+    side, slope = rest.side[0], rest.slope[0]
     weight = cost[1] * setting.known.p / cost[0]
     for _ in range(_SOLVES):
         pairs.append(lp_pair(setting.tau, setting.epsilon, float(f"{weight:.2g}"), _typical(setting.known)))
         first, second = _told(setting, pairs[-1])
-        face, slope = np.append(face, first), np.append(slope, second / setting.known.p)
-        best = best_pair(face, slope, *cost)
-        total = [x[best.second] + best.share * (x[best.first] - x[best.second]) for x in (face, slope)]
+        side, slope = np.append(side, first), np.append(slope, second / setting.known.p)
+        best = best_pair(side, slope, *cost)
+        total = [x[best.second] + best.share * (x[best.first] - x[best.second]) for x in (side, slope)]
         # what the program should minimise: the mixture's trace, linearised in the pair's two second moments
         fresh = cost[1] / setting.known.p * (second / total[1]) ** 2 / (cost[0] * (first / total[0]) ** 2)
         if abs(np.log(fresh / weight)) < _SETTLED:
@@ -125,7 +125,7 @@ def box_parts(setting: Setting, channel: BoxChannel | Channel) -> list[Part]:
     return [Part(channel, subset) for subset, _ in systematic(inclusions(important, size))]
 
 
-def _mixed(name: str, setting: Setting, chosen: list[BoxChannel | Channel], pair: Pair) -> RegressionChannel:
+def _mixed(name: str, setting: Setting, chosen: list[BoxChannel | Channel], pair: ChannelPair) -> RegressionChannel:
     if pair.share in (0.0, 1.0):
         chosen = [chosen[0] if pair.share > 0.5 else chosen[1]]
     parts = [part for channel in chosen for part in box_parts(setting, channel)]
@@ -148,7 +148,7 @@ def _typical(known: Covariates) -> float:
 def _lighter(table: Boxes, index: int) -> int:
     """Return a box of the same kind that tells hardly less with as few letters as possible."""
     same = (table.kinds == table.kinds[index]) & (table.slopes == table.slopes[index])
-    tells = (table.face[0] >= table.face[0, index] * (1 - _SMALLER)) & (
+    tells = (table.side[0] >= table.side[0, index] * (1 - _SMALLER)) & (
         table.slope[0] >= table.slope[0, index] * (1 - _SMALLER)
     )
     return int(np.argmin(np.where(same & tells, table.letters, float(LETTERS) + 1)))
@@ -162,9 +162,9 @@ def _find(table: Boxes, kinds: int, slopes: int, cells: int) -> int:
 def shared_box(taus: tuple[float, ...], epsilon: float, known: Covariates) -> RegressionChannel:
     """Return the box that serves all levels with the smallest sum of their traces."""
     table = boxes(taus, epsilon, known)
-    face, slope = table.face[:, :, None], table.slope[:, :, None]
+    side, slope = table.side[:, :, None], table.slope[:, :, None]
     lone = int(np.flatnonzero(table.slopes == 0)[0])
-    mixed = face * (1 - _GRID) + table.face[:, lone, None, None] * _GRID, slope * (1 - _GRID)
+    mixed = side * (1 - _GRID) + table.side[:, lone, None, None] * _GRID, slope * (1 - _GRID)
     costs = known.costs
     with np.errstate(divide="ignore"):
         traces = costs[0] / mixed[0] + (costs[1:].sum() / mixed[1] if known.p else 0.0)

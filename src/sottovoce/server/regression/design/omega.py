@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.protocol.channel import Channel
+from sottovoce.protocol.channel import OUTCOMES, Channel
 from sottovoce.protocol.regression.blocks import Block, Open, RegressionChannel
-from sottovoce.protocol.regression.box_channel import FACES, BoxChannel
+from sottovoce.protocol.regression.box_channel import BoxChannel
 from sottovoce.protocol.regression.covariates import chances, rounded
 from sottovoce.server.regression.design.covariates import Covariates, covariates
 
@@ -31,7 +31,7 @@ def omega(
     channel
         Any regression channel.
     second_moments
-        E z_j^2 for each slope, one number for all, or the matrix E z z'; None: 1/3, the uniform law's.
+        E z_j^2 for each slope, one number for all, or the matrix E z z'; None: 1/3, that of the uniform distribution.
     means
         E z_j for each slope; None: 0.
     level
@@ -73,19 +73,19 @@ def _together(block: Block, p: int) -> Floats:
     return pairs
 
 
-def face_chances(taus: tuple[float, ...]) -> Floats:
-    """Return the probability of each face at the truth: face k lies below k of the fitted quantiles.
+def side_chances(taus: tuple[float, ...]) -> Floats:
+    """Return the probability of each side at the truth: side k lies below k of the fitted quantiles.
 
-    >>> face_chances((0.25, 0.75)).tolist()
+    >>> side_chances((0.25, 0.75)).tolist()
     [0.25, 0.5, 0.25]
     """
     return np.diff(np.array([0.0, *taus, 1.0]))[::-1].copy()
 
 
-def face_values(taus: tuple[float, ...], level: int) -> Floats:
-    """Return the score at each face for a level, as `RegressionChannel.faces` does.
+def side_scores(taus: tuple[float, ...], level: int) -> Floats:
+    """Return the score at each side for a level, as `RegressionChannel.side_scores` does.
 
-    >>> face_values((0.25, 0.75), 0).tolist()
+    >>> side_scores((0.25, 0.75), 0).tolist()
     [-0.25, -0.25, 0.75]
     """
     return (np.arange(len(taus) + 1) >= len(taus) - level).astype(float) - taus[level]
@@ -97,47 +97,47 @@ def block_moments(
 ) -> Floats:  # fmt: skip
     """Return E D D' (p + 1, p + 1) of a block's decoded values before gains, as if it spoke of every coordinate.
 
-    The face of a matrix channel is heard together with a slope: with the fixed one, or averaged over all.
+    The side of a matrix channel is heard together with a slope: with the fixed one, or averaged over all.
     """
-    faces, odds = face_values(taus, level), face_chances(taus)
+    sides, odds = side_scores(taus, level), side_chances(taus)
     if isinstance(channel, Open):
-        return float(odds @ faces**2) * known.information
+        return float(odds @ sides**2) * known.information
     if isinstance(channel, Channel):
         return _dense(channel, range(1, known.p + 1) if slopes is None else slopes, odds, known)
     if channel.kinds == 1:
         radius = max(max(tau, 1 - tau) for tau in taus)
-        return _slopes_alone(channel, faces, odds, radius, known)
-    return _with_face(channel, faces, odds, known)
+        return _slopes_alone(channel, sides, odds, radius, known)
+    return _with_side(channel, sides, odds, known)
 
 
-def _with_face(channel: BoxChannel, faces: Floats, odds: Floats, known: Covariates) -> Floats:
-    square, even = float(odds @ faces**2), float(np.mean(faces**2))
-    truth, blind, spare = float(channel.truth), channel.letters * channel.low / FACES, channel.spare / FACES
-    inverse, first = channel.decoder(faces), float(channel.value(0))
-    shift, slide = float(inverse.shift_face), float(inverse.shift_slope)
+def _with_side(channel: BoxChannel, sides: Floats, odds: Floats, known: Covariates) -> Floats:
+    square, even = float(odds @ sides**2), float(np.mean(sides**2))
+    truth, blind, spare = float(channel.truth), channel.letters * channel.low / OUTCOMES, channel.spare / OUTCOMES
+    inverse, first = channel.decoder(sides), float(channel.value(0))
+    shift, slide = float(inverse.shift_side), float(inverse.shift_slope)
     found = np.zeros((known.p + 1, known.p + 1))
-    head = truth * square + blind * even + spare * faces[0] ** 2 - shift**2
-    found[0, 0] = head * float(inverse.face) ** 2
+    head = truth * square + blind * even + spare * sides[0] ** 2 - shift**2
+    found[0, 0] = head * float(inverse.side) ** 2
     if channel.slopes == 0:
         return found
     reach = 1 - channel.width / channel.cells
     inside = np.array([_inside(channel, rounded(channel.positions, *m)) for m in _moments(known)])
-    body = truth * square * reach**2 * known.cross + spare * (faces[0] * first) ** 2 - slide**2
-    np.fill_diagonal(body, truth * square * inside + blind * even * _even(channel) + spare * (faces[0] * first) ** 2)
+    body = truth * square * reach**2 * known.cross + spare * (sides[0] * first) ** 2 - slide**2
+    np.fill_diagonal(body, truth * square * inside + blind * even * _even(channel) + spare * (sides[0] * first) ** 2)
     body[np.diag_indices(known.p)] -= slide**2
-    side = truth * square * reach * known.means + spare * faces[0] ** 2 * first - shift * slide
+    side = truth * square * reach * known.means + spare * sides[0] ** 2 * first - shift * slide
     found[1:, 1:] = body * float(inverse.slope) ** 2
-    found[0, 1:] = found[1:, 0] = side * float(inverse.slope) * float(inverse.face)
+    found[0, 1:] = found[1:, 0] = side * float(inverse.slope) * float(inverse.side)
     return found
 
 
-def _slopes_alone(channel: BoxChannel, faces: Floats, odds: Floats, radius: float, known: Covariates) -> Floats:
-    truth, blind, spare = float(channel.truth), channel.letters * channel.low / FACES, channel.spare / FACES
+def _slopes_alone(channel: BoxChannel, sides: Floats, odds: Floats, radius: float, known: Covariates) -> Floats:
+    truth, blind, spare = float(channel.truth), channel.letters * channel.low / OUTCOMES, channel.spare / OUTCOMES
     inverse, first = channel.decoder(np.array([radius])), float(channel.value(0))
     slide, reach = float(inverse.shift_slope), 1 - channel.width / channel.cells
-    square = float(odds @ faces**2)
+    square = float(odds @ sides**2)
     rest = [
-        sum(o * rounded(channel.positions, *m, f / radius) for o, f in zip(odds, faces, strict=True))
+        sum(o * rounded(channel.positions, *m, f / radius) for o, f in zip(odds, sides, strict=True))
         for m in _moments(known)
     ]
     inside = np.array([_inside(channel, r) for r in rest])
