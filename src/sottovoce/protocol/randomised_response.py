@@ -1,4 +1,6 @@
-"""Randomised response on one bit (Warner 1965): say the truth on most outcomes of the die, the opposite on the rest.
+"""Randomised response on one bit (Warner 1965): say the truth on most outcomes of the die, the opposite on the others.
+
+doi:10.1080/01621459.1965.10480775.
 
 With flip probability ``b / total`` the response rate of the papers is ``r = 1 - 2 b / total`` and
 ``epsilon = log((1 + r) / (1 - r))``, that is ``r = tanh(epsilon / 2)``.

@@ -24,7 +24,7 @@ from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 
 REACH = 9.5  # standard deviations, and twice its square more of records: beyond lies less than 1e-15 of a binomial
-HALVINGS = 60
+HALVINGS = 60  # of a share, down to the last digit of a float
 
 
 def exact_limits(count: int, n: int, level: float) -> tuple[float, float]:

@@ -1,9 +1,10 @@
 """Limits of a weighted mean of shares, guaranteed for every number of records and however the shares differ.
 
-Site j counts x of n, a binomial with share p_j, and sends it with or without two-sided geometric noise; wanted is
-theta = sum w_j p_j. Where every record weighs the same and there is no noise, the total is stochastically no wider than
-a binomial (Hoeffding 1956, theorem 5), so that the limits of Clopper and Pearson hold for it; only at a total of one
-the lower limit is tail / n instead, by the union bound. Elsewhere the limits invert Chernoff's bound: for every l > 0,
+Site j counts x of n, a binomial with share p_j, and sends it with or without two-sided geometric noise; wanted is theta
+= sum w_j p_j. Where every record weighs the same and there is no noise, the total is stochastically no wider than a
+binomial (Hoeffding 1956, doi:10.1214/aoms/1177728178, theorem 5), so that the limits of Clopper and Pearson hold for
+it; only at a total of one the lower limit is tail / n instead, by the union bound. Elsewhere the limits invert
+Chernoff's bound: for every l > 0,
 
     P(Z >= z) <= exp(-l z) prod_j (1 + p_j (exp(l a_j) - 1))^n_j M_j(l a_j),    a_j = w_j / n_j,
 
@@ -26,7 +27,7 @@ from sottovoce.inference.conformal import counts as of_counts
 
 LEAST_LEVEL = 0.5  # the binomial comparison needs a tail of at most a quarter
 LARGEST = 300.0  # of l a, whose exponential must be a number
-HALVINGS, GRID, ZOOMS = 45, 24, 3
+HALVINGS, GRID, ZOOMS = 45, 24, 3  # of mu to the last digit; of l, of which any gives a valid limit
 
 
 def limits(

@@ -1,5 +1,7 @@
 r"""An interval for a target's quantile that a source of unknown shift shortens (Kabaila and Giri 2009; Pratt 1961).
 
+doi:10.1016/j.jspi.2009.03.018 and doi:10.1080/01621459.1961.10480644.
+
 The target's estimate is `N(theta, v0)`, the source's `N(theta + b, vS)`, independent, and nothing is known of the shift
 `b`. With their difference `d`, `D = v0 + vS`, the distance `x = |d| / sqrt(D)` and the ratio `vS / v0`, the interval is
 the target's own with half-lengths times `inflation(x)`, moved by `sign(d) move(x) v0 / sqrt(D) = pull(x) d v0 / D`.
@@ -22,7 +24,7 @@ from typing import NamedTuple
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.measured import SiteEstimate
 
-# The distance from which on the interval is the target's own, by level.
+# The distance from which on the interval is the target's own, by level: chosen by hand before the table was solved.
 LAST = {0.8: 5.0, 0.9: 5.0, 0.95: 5.0, 0.99: 6.5}
 LEVELS: tuple[float, ...] = tuple(LAST)
 # The first row serves up to the first ratio, the last one, the target's own interval, from the last ratio on.

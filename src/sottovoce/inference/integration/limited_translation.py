@@ -26,8 +26,8 @@ from sottovoce.inference.common.measured import SiteEstimate
 
 # Huber's constant: a mean of sources that agree loses 5 % of its precision.
 REACH = 1.345
-
-
+# From a simulation with 1, 3 and 10 normal sources (docs/decisions/0028). Mean squared error over the target's, without
+# a shift (median) and at worst: .75 and 1.04 with .2, .69 and 1.06 with .25, .64 and 1.09 with .3.
 MOST = 0.25
 
 

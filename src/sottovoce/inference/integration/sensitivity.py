@@ -16,8 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.measured import SiteEstimate, t_value, welch
 from sottovoce.inference.common.roots import root
@@ -31,11 +32,9 @@ from sottovoce.inference.integration.known_bound import (
     walk,
 )
 
-Array = NDArray[np.float64]
-
 BEFOREHAND = "Each interval holds for a bound chosen before the data were seen; a bound read off this curve voids it."
 
-# Gains below the first are not worth an assumption; the default curve ends where they are below the second.
+# Gains below the first are not worth an assumption, by our judgement; the default curve ends below the second.
 WORTH, VISIBLE = 0.05, 0.01
 POINTS = 61
 
@@ -44,11 +43,11 @@ POINTS = 61
 class SensitivityCurve:
     """Intervals by assumed bound; below ``refuted`` the data contradict it, from ``lost`` on it gains under 5 %."""
 
-    bound: Array
-    estimate: Array
-    low: Array
-    high: Array
-    length_ratio: Array
+    bound: Floats
+    estimate: Floats
+    low: Floats
+    high: Floats
+    length_ratio: Floats
     refuted: float
     lost: float
     target: SiteEstimate
@@ -107,7 +106,7 @@ def curve(
     sites = precisions_of(target, sources, level)
     whole = t_value(level, target.df)
 
-    def relative(values: Array) -> Array:
+    def relative(values: Floats) -> Floats:
         return allowed(target, sources, _limits(values, factors), shared)
 
     def gain(bound: float) -> float:
@@ -139,7 +138,7 @@ def curve(
     )
 
 
-def _limits(bounds: Array, scales: Array) -> Array:
+def _limits(bounds: Floats, scales: Floats) -> Floats:
     """Return the bound of each source, one assumed bound per row; a source of scale 0 has none to fear."""
     with np.errstate(invalid="ignore"):
         return np.where(scales == 0, 0.0, bounds[:, None] * scales)
@@ -157,7 +156,7 @@ def _falls_below(gain: Callable[[float], float], worth: float, unit: float, accu
     return root(lambda bound: gain(bound) - worth, (near, far), accuracy * far)
 
 
-def _grid(gain: Callable[[float], float], unit: float, lost: float, refuted: float) -> Array:
+def _grid(gain: Callable[[float], float], unit: float, lost: float, refuted: float) -> Floats:
     end = _falls_below(gain, VISIBLE, unit, 1e-3)
     end = end if math.isfinite(end) and end > 0 else 8.0 * unit
     marks = [mark for mark in (lost, refuted) if math.isfinite(mark)]
@@ -177,7 +176,7 @@ def least_bounds(
 
 
 def _refuted(
-    target: SiteEstimate, sources: Sequence[SiteEstimate], scales: Array, level: float, common: Sequence[bool]
+    target: SiteEstimate, sources: Sequence[SiteEstimate], scales: Floats, level: float, common: Sequence[bool]
 ) -> float:
     """Return the largest bound that some source contradicts."""
     worst = 0.0
@@ -187,7 +186,7 @@ def _refuted(
     return float(worst)
 
 
-def _checked(what: str, values: ArrayLike, finite: bool = False) -> Array:
+def _checked(what: str, values: ArrayLike, finite: bool = False) -> Floats:
     found = np.atleast_1d(np.asarray(values, dtype=np.float64))
     for value in found:
         if not (value >= 0 and (math.isfinite(value) or not finite)):

@@ -1,5 +1,7 @@
 """Where a noisy line crosses zero: the interval of Fieller (1954), and the test that it inverts.
 
+doi:10.1111/j.2517-6161.1954.tb00159.x.
+
 The line is ``height - slope x`` at distance ``x`` from ``centre``; its variance there is ``floor + spread (x -
 middle)^2``. A value is kept while ``|line| <= c sqrt(variance)``. Queries follow past reports, so the normal
 distribution is only approximate, and worse the noisier the slope: with ``rho^2 = spread / slope^2`` the normal quantile

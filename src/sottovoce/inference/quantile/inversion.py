@@ -18,14 +18,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-from sottovoce.core.arrays import Floats
+from sottovoce.core.arrays import Floats, Ints
 
 FURTHEST = 24.0  # reaches from the estimate within which an edge is looked for
 
-STRAIGHT = 3.0
+STRAIGHT = 3.0  # units of the exponent, chosen by hand: beyond it an exponential density is no longer believed
 
 
 class Stage(NamedTuple):
@@ -75,7 +74,7 @@ def invert(stages: Sequence[Stage], near: float, reach: float, z: float) -> Inve
     return Inverted(point, float(_edge(point, -reach, z, *packed)), float(_edge(point, reach, z, *packed)))
 
 
-def _pack(stages: Sequence[Stage]) -> tuple[Floats, Floats, Floats, Floats, npt.NDArray[np.int64]]:
+def _pack(stages: Sequence[Stage]) -> tuple[Floats, Floats, Floats, Floats, Ints]:
     """Lay the stages end to end for the kernels; ``ends`` says where each stops."""
     extra = np.array([(stage.allowance, stage.spacing, stage.origin, stage.curvature) for stage in stages])
     ends = np.cumsum([len(stage.places) for stage in stages])
@@ -92,6 +91,7 @@ def _test(at, places, values, variances, extra, ends):  # type: ignore[no-untype
     for stage in range(len(ends)):
         allowance, spacing, origin, curvature = extra[stage]
         place = through(at, origin, curvature)
+        # Lagrange's basis: weights depend on the points alone, so the value keeps the variances of the answers.
         value, variance, remainder = 0.0, 0.0, allowance
         for j in range(start, ends[stage]):
             basis = 1.0
@@ -101,6 +101,7 @@ def _test(at, places, values, variances, extra, ends):  # type: ignore[no-untype
             value += basis * values[j]
             variance += basis * basis * variances[j]
             remainder *= (place - places[j]) / spacing
+        # What the polynomial may leave out grows with the distance from all points, and counts as noise.
         variance += remainder * remainder
         total += value / variance
         information += 1 / variance

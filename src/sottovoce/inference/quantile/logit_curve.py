@@ -19,7 +19,7 @@ from sottovoce.core.arrays import Floats
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.quantile.inversion import through
 
-STEPS = 80
+STEPS = 80  # of the scoring at most, chosen by hand; it stops when a step gains less than 1e-10
 LIMIT = 2.0  # of one step, in logits
 NUDGE = 1e-4  # of the curvature, for its derivative
 FULL = 1e-9  # probabilities stay this far from 0 and 1
@@ -151,6 +151,7 @@ def _fit(points, values, ceilings, drops, logit, prior, curved):  # type: ignore
     factor, covariance, gradient, by = np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(3), np.zeros(3)
     loss = _loss(points, values, ceilings, drops, logit, root, log_slope, curvature, prior)
     for _ in range(STEPS):
+        # The prior first, then one value after the other: the information is built up as a square root.
         factor[:] = 0.0
         for k, off, sd in (
             (0, root - prior[0], prior[1]),
@@ -160,6 +161,7 @@ def _fit(points, values, ceilings, drops, logit, prior, curved):  # type: ignore
             factor[k, k], gradient[k] = sd, off / sd**2
         for i in range(len(points)):
             value, by[0], by[1], by[2] = _at(points[i], root, log_slope, curvature, logit)
+            # By the fitted value, not the seen one: a value at 0 or 1 by chance would weigh without limit.
             variance = max(ceilings[i] - drops[i] * (value - 0.5) ** 2, 1e-6 * ceilings[i])
             if not curved:
                 by[2] = 0.0
@@ -169,6 +171,7 @@ def _fit(points, values, ceilings, drops, logit, prior, curved):  # type: ignore
         covariance = _square(factor)
         step = covariance @ gradient
         largest = max(abs(step[0]) * math.exp(log_slope), abs(step[1]), abs(step[2]))
+        # Far from the root the curve is flat and a full step would leave it for good.
         part, gained = min(1.0, LIMIT / max(largest, 1e-300)), 0.0
         for _ in range(25):
             there = (

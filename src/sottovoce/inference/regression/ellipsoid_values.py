@@ -24,8 +24,8 @@ from importlib.resources import files
 import numpy as np
 from numpy.polynomial.chebyshev import chebval
 from numpy.polynomial.legendre import leggauss
-from numpy.typing import NDArray
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.roots import root
 from sottovoce.inference.self_normalised.critical_values import critical_value
@@ -35,7 +35,6 @@ from sottovoce.inference.self_normalised.pivots import root_sinhc
 LARGEST = 20  # dimensions of the table
 TABLE = "ellipsoid.csv"  # a line for each dimension from 3 on: relative error at 95 %, then the coefficients of `s`
 
-Array = NDArray[np.float64]
 Smooth = tuple[float, ...]
 
 # The density at FURTHEST is below 1e-12 of its peak in every dimension up to 20; beyond, the smooth part is held.
@@ -146,16 +145,16 @@ def plane_tail(r: float) -> float:
     return 2.0 / math.pi * (float(np.sum(outer / cosh**2)) * float(np.sum(inner)) + float(np.sum(outer)) * lost)
 
 
-def mean_square(r: Array) -> Array:
+def mean_square(r: Floats) -> Floats:
     """Return sum_k 1 / ((pi k)^2 + r^2)."""
     far = np.maximum(r, 0.1)
-    squares: Array = np.where(
+    squares: Floats = np.where(
         r < 0.1, 1.0 / 6.0 - r**2 / 90.0 + r**4 / 945.0, (far / np.tanh(far) - 1.0) / (2.0 * far**2)
     )
     return squares
 
 
-def density(r: Array, d: int, smooth: Smooth) -> Array:
+def density(r: Floats, d: int, smooth: Smooth) -> Floats:
     """Return the density of sqrt(Q) up to a factor, which keeps it near one at its peak."""
     place = np.minimum(r, FURTHEST)
     share = place / (place + SCALE) * (FURTHEST + SCALE) / FURTHEST
@@ -163,7 +162,7 @@ def density(r: Array, d: int, smooth: Smooth) -> Array:
     peak = 2.0 * d
     power = (d - 1) * np.log(r / peak) + (peak - r) / 2.0
     slow = 0.5 * np.log(2.0 * r / -np.expm1(-2.0 * r) * mean_square(r))
-    heights: Array = np.exp(power + slow + chebval(2.0 * share - 1.0, smooth))
+    heights: Floats = np.exp(power + slow + chebval(2.0 * share - 1.0, smooth))
     return heights
 
 
@@ -177,7 +176,7 @@ def mass(low: float, high: float, d: int, smooth: Smooth) -> float:
 
 
 @lru_cache(maxsize=1)
-def nodes() -> tuple[Array, Array]:
+def nodes() -> tuple[Floats, Floats]:
     """Return the places and weights of a panel's quadrature on (-1, 1)."""
     x, weights = leggauss(NODES)
     return x, weights

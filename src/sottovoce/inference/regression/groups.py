@@ -11,9 +11,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.regression.region import (
-    Array,
     Contrast,
     Ellipsoid,
     confident,
@@ -24,20 +24,20 @@ from sottovoce.inference.regression.region import (
 )
 
 
-def mean(centres: ArrayLike) -> Array:
+def mean(centres: ArrayLike) -> Floats:
     """Return the average of the groups' estimates, one per row."""
     rows = _checked(centres)
-    average: Array = rows[0] + (rows - rows[0]).mean(0)
+    average: Floats = rows[0] + (rows - rows[0]).mean(0)
     return average
 
 
-def covariance(centres: ArrayLike) -> Array:
+def covariance(centres: ArrayLike) -> Floats:
     """Return the empirical covariance of the groups' estimates (20)."""
     rows = _checked(centres)
     # Distances from the first estimate: a covariance keeps its digits wherever the estimates lie.
     apart = rows - rows[0]
     apart = apart - apart.mean(0)
-    spread: Array = apart.T @ apart / (len(rows) - 1)
+    spread: Floats = apart.T @ apart / (len(rows) - 1)
     return spread
 
 
@@ -164,7 +164,7 @@ def _studentised(centres: ArrayLike, contrast: Contrast) -> tuple[float, float, 
     return float(a @ mean(rows)), math.sqrt(variance_along(a, covariance(rows)) / len(rows)), len(rows) - 1
 
 
-def _checked(centres: ArrayLike) -> Array:
+def _checked(centres: ArrayLike) -> Floats:
     rows = np.asarray(centres, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] == 0 or not np.isfinite(rows).all():
         raise BadInput(f"centres must be finite, one group per row and one coefficient per column, not {rows.shape}.")

@@ -16,12 +16,12 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.regression.groups import hotelling_value, student_p_value, student_value
 from sottovoce.inference.regression.region import (
-    Array,
     Contrast,
     Ellipsoid,
     confident,
@@ -86,14 +86,14 @@ class Tree:
         return tuple(count / self.nodes for count in self.node_counts)
 
     @cached_property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Return the number of people of each segment; they differ by one at most."""
         share, rest = divmod(self.n, self.nodes)
         # The leaves, last in number and largest in weight, take what does not divide.
         return np.full(self.nodes, share) + (np.arange(self.nodes) >= self.nodes - rest)
 
     @property
-    def parents(self) -> NDArray[np.int64]:
+    def parents(self) -> Ints:
         """Return the parent of each node, from which it continues; -1 for the root."""
         parents, start = [np.array([-1])], 0
         for count, children in zip(self.node_counts, self.branching, strict=False):
@@ -102,7 +102,7 @@ class Tree:
         return np.concatenate(parents)
 
     @cached_property
-    def paths(self) -> NDArray[np.int64]:
+    def paths(self) -> Ints:
         """Return the nodes on the way to each leaf, one leaf a row, from the root."""
         steps = [np.arange(self.nodes - self.leaves, self.nodes)]
         while steps[-1][0] > 0:
@@ -116,11 +116,11 @@ class Tree:
         return tuple((int(start), int(stop)) for start, stop in pairwise(ends))
 
     @cached_property
-    def template(self) -> Array:
+    def template(self) -> Floats:
         """Return the covariance of the leaves in units of one person's (25)."""
-        shares: Array = np.square(np.array(self.weights)) / self.sizes[self.paths]
+        shares: Floats = np.square(np.array(self.weights)) / self.sizes[self.paths]
         same = self.paths[:, None, :] == self.paths[None, :, :]
-        covariance: Array = np.einsum("rl,rsl->rs", shares, same)
+        covariance: Floats = np.einsum("rl,rsl->rs", shares, same)
         return covariance
 
     @property
@@ -129,36 +129,36 @@ class Tree:
         return float(self.template.mean())
 
     @cached_property
-    def whitener(self) -> Array:
+    def whitener(self) -> Floats:
         """Return the inverse of the template among deviations from the mean."""
         centring = np.eye(self.leaves) - 1.0 / self.leaves
         inverse = np.linalg.pinv(centring @ self.template @ centring, rcond=1e-10, hermitian=True)
         return np.asarray(inverse, dtype=np.float64)
 
 
-def leaf_estimates(tree: Tree, segments: ArrayLike) -> Array:
+def leaf_estimates(tree: Tree, segments: ArrayLike) -> Floats:
     """Return each leaf's estimate, one per row (24), from those of the segments."""
     rows = np.asarray(segments, dtype=np.float64)
     if rows.ndim != 2 or len(rows) != tree.nodes or rows.shape[1] == 0 or not np.isfinite(rows).all():
         raise BadInput(f"segments must be {tree.nodes} rows of finite coefficients, one per node, not {rows.shape}.")
     # As distances from the first segment: the weights sum to one up to rounding only.
-    leaves: Array = rows[0] + np.einsum("l,rlj->rj", np.array(tree.weights), (rows - rows[0])[tree.paths])
+    leaves: Floats = rows[0] + np.einsum("l,rlj->rj", np.array(tree.weights), (rows - rows[0])[tree.paths])
     return leaves
 
 
-def mean(tree: Tree, segments: ArrayLike) -> Array:
+def mean(tree: Tree, segments: ArrayLike) -> Floats:
     """Return the mean of the leaves, the estimate."""
     leaves = leaf_estimates(tree, segments)
-    average: Array = leaves[0] + (leaves - leaves[0]).mean(0)
+    average: Floats = leaves[0] + (leaves - leaves[0]).mean(0)
     return average
 
 
-def covariance(tree: Tree, segments: ArrayLike) -> Array:
+def covariance(tree: Tree, segments: ArrayLike) -> Floats:
     """Return the covariance of one person's contribution, from the whitened leaves (29)."""
     leaves = leaf_estimates(tree, segments)
     apart = leaves - leaves[0]
     apart = apart - apart.mean(0)
-    spread: Array = apart.T @ tree.whitener @ apart / (tree.leaves - 1)
+    spread: Floats = apart.T @ tree.whitener @ apart / (tree.leaves - 1)
     return (spread + spread.T) / 2.0
 
 

@@ -23,7 +23,7 @@ from sottovoce.inference.regression.higrad import Tree
 from sottovoce.inference.regression.region import confident
 from sottovoce.inference.self_normalised.critical_values import critical_value
 
-TOLERANCE = 0.02
+TOLERANCE = 0.02  # of the level, chosen by hand: less is not worth a warning
 
 
 def average_step(scale: float, start: float, stop: float, power: float = 0.65, offset: float = 300.0) -> float:

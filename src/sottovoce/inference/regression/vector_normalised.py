@@ -1,5 +1,7 @@
 r"""Self-normalised inference for a vector trajectory, from O(d^2) numbers (Theorem 3; Shao 2010, Lee et al. 2022).
 
+doi:10.1111/j.1467-9868.2009.00737.x and arXiv:2106.03156.
+
 With running averages `mean_l` of the points, `V = n^-2 sum_l l^2 (mean_l - mean_n)(mean_l - mean_n)'`. Since `l
 (mean_l - reference)` is the running sum `S_l` of distances from the reference, `n^2 V = A - b m' - m b' + c m m'` with
 `A = sum S_l S_l'`, `b = sum l S_l`, `c = n (n+1) (2n+1) / 6` and `m = S_n / n`. The published form has the origin for
@@ -15,10 +17,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.regression.ellipsoid_values import ellipsoid_value
 from sottovoce.inference.regression.region import (
-    Array,
     Contrast,
     Ellipsoid,
     contrast_matrix,
@@ -37,10 +39,10 @@ class VectorMemory(NamedTuple):
     """
 
     n: int
-    reference: Array
-    total: Array
-    first: Array
-    outer: Array
+    reference: Floats
+    total: Floats
+    first: Floats
+    outer: Floats
 
 
 def init(d: int) -> VectorMemory:
@@ -51,7 +53,7 @@ def init(d: int) -> VectorMemory:
 
 
 @njit(cache=True, inline="always")
-def add(point: Array, n: int, reference: Array, total: Array, first: Array, outer: Array) -> None:
+def add(point: Floats, n: int, reference: Floats, total: Floats, first: Floats, outer: Floats) -> None:
     """Take in the n-th point, in place; the caller moves the reference where `n` is a power of two, as `add_all`."""
     for j in range(point.size):
         total[j] += point[j] - reference[j]
@@ -61,7 +63,7 @@ def add(point: Array, n: int, reference: Array, total: Array, first: Array, oute
 
 
 @njit(cache=True)
-def recentre(n: int, reference: Array, total: Array, first: Array, outer: Array) -> None:
+def recentre(n: int, reference: Floats, total: Floats, first: Floats, outer: Floats) -> None:
     """Move the reference to the present average, in place."""
     squares = n * (n + 1.0) * (2.0 * n + 1.0) / 6.0
     for j in range(total.size):
@@ -78,7 +80,7 @@ def recentre(n: int, reference: Array, total: Array, first: Array, outer: Array)
 
 
 @njit(cache=True)
-def add_all(points: Array, n: int, reference: Array, total: Array, first: Array, outer: Array) -> int:
+def add_all(points: Floats, n: int, reference: Floats, total: Floats, first: Floats, outer: Floats) -> int:
     """Take in the rows of `points` after `n` others, in place, and return how many there are now."""
     done = 0
     while done < len(points):
@@ -123,20 +125,20 @@ def look(memory: VectorMemory, point: ArrayLike) -> VectorMemory:
     return after
 
 
-def mean(memory: VectorMemory) -> Array:
+def mean(memory: VectorMemory) -> Floats:
     """Return the average of the points, the estimate."""
-    average: Array = memory.reference + memory.total / max(memory.n, 1)
+    average: Floats = memory.reference + memory.total / max(memory.n, 1)
     return average
 
 
-def covariance(memory: VectorMemory) -> Array:
+def covariance(memory: VectorMemory) -> Floats:
     """Return V, the self-normaliser (16)."""
     n = float(max(memory.n, 1))
     lower = np.tril(memory.outer)
     m = memory.total / n
     squares = n * (n + 1.0) * (2.0 * n + 1.0) / 6.0
     centred = lower + np.tril(lower, -1).T - np.outer(memory.first, m) - np.outer(m, memory.first)
-    normaliser: Array = (centred + squares * np.outer(m, m)) / n**2
+    normaliser: Floats = (centred + squares * np.outer(m, m)) / n**2
     return normaliser
 
 

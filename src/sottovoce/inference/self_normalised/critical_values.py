@@ -12,9 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.roots import root
 from sottovoce.inference.self_normalised.clock import STEADY, Clock, clock
@@ -26,7 +24,7 @@ from sottovoce.inference.self_normalised.scheduled_tails import (
     scheduled_sup_tail,
 )
 
-Schedule = Sequence[float] | NDArray[np.float64] | None
+Schedule = Sequence[float] | Floats | None
 
 # The schedule shifts small quantiles by v^2 in relative terms: below this the distribution of equal rounds serves.
 TINY = 1e-5

@@ -25,12 +25,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.self_normalised.critical_values import Schedule, critical_value
 
-CHECKPOINTS = 2048
+CHECKPOINTS = 2048  # chosen by hand: 48 KB, and more rounds than most studies have
 
 
 class Memory(NamedTuple):
@@ -146,7 +146,7 @@ class Path(NamedTuple):
     time: float
     cadence: float
     kept: int
-    marks: NDArray[np.float64]
+    marks: Floats
 
 
 def init_path() -> Path:

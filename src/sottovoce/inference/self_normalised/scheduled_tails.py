@@ -33,13 +33,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sottovoce.core.arrays import Floats
 from sottovoce.inference.common.roots import root
 from sottovoce.inference.self_normalised.clock import Clock, detour, smoothed_detour
 from sottovoce.inference.self_normalised.pivots import area_transform, normal, root_sinhc, saddle
 
-Array = NDArray[np.float64]
-
-STEPS = 128
+STEPS = 128  # of time; the errors that the module states were measured with as many
 # Spacings of z and of z/v; the second is finer because the chance to stay is flat, not analytic, at zero.
 SUP_SPACING, SUP_FINE = 0.25, 0.1
 # The bridge leaves [-3.4, 3.4] with probability 2 exp(-2 * 3.4^2) < 2e-10.
@@ -48,9 +47,7 @@ SUP_REACH = 3.4
 NARROW = 0.08
 # Steeper steps tilt the kernel by more than a double can hold: each of them gets a kernel of its own.
 STEEP = 6.0
-
-
-STEPS = 128
+# Of z; how far up the line of s goes and in what steps, in units of the anchor; how far the bridge may stray.
 AREA_SPACING, AREA_HEIGHT, AREA_RISE = 0.4, 6.25, 0.25
 AREA_REACH = 3.2
 # Grid points in units of the deviation of a step: the Gaussian sum is then exact to exp(-2 pi^2 / 1.1^2).
@@ -83,7 +80,7 @@ def branch_point(v: float, dial: Clock) -> float:
     return root(excess, (0.49, 0.51 * nu + 0.01), 1e-14)
 
 
-def curvature(a: NDArray[np.float64], dial: Clock) -> NDArray[np.float64]:
+def curvature(a: Floats, dial: Clock) -> Floats:
     """Return k(a): what leaving the straight line adds to the quadratic form."""
     if len(dial.noise) == 2:
         return np.zeros_like(a)
@@ -92,8 +89,8 @@ def curvature(a: NDArray[np.float64], dial: Clock) -> NDArray[np.float64]:
     slope = 1.0 - np.diff(dial.rounds)[:, None] / width
     full = -np.expm1(-2.0 * a)
 
-    def green(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-        product: NDArray[np.float64] = np.exp(-a * (y - x)) * np.expm1(-2.0 * a * x) * np.expm1(-2.0 * a * (1.0 - y))
+    def green(x: Floats, y: Floats) -> Floats:
+        product: Floats = np.exp(-a * (y - x)) * np.expm1(-2.0 * a * x) * np.expm1(-2.0 * a * (1.0 - y))
         return product / (2.0 * a * full)
 
     within = slope**2 * (width - green(left, left) + 2.0 * green(left, right) - green(right, right))
@@ -105,7 +102,7 @@ def curvature(a: NDArray[np.float64], dial: Clock) -> NDArray[np.float64]:
     for piece in range(width.size):
         across += carried * behind[piece]
         carried = carried * fade[piece] + ahead[piece]
-    total: NDArray[np.float64] = within.sum(0) + 4.0 * a / full * across
+    total: Floats = within.sum(0) + 4.0 * a / full * across
     return total
 
 
@@ -130,7 +127,7 @@ def scheduled_sup_tail(v: float, dial: Clock) -> float:
     return float(np.sum(density * inside))
 
 
-def stays(z: Array, wall: Array, excess: Array) -> Array:
+def stays(z: Floats, wall: Floats, excess: Floats) -> Floats:
     """Return P(sup |b + h z| < wall) for each pair of z and wall."""
     step = 1.0 / STEPS
     points, weights = sup_grid(z, wall, excess)
@@ -157,7 +154,7 @@ def stays(z: Array, wall: Array, excess: Array) -> Array:
     return np.asarray(np.sum(mass * last * weights, axis=1) * math.sqrt(2.0 * math.pi))
 
 
-def clear(start: Array, end: Array, room: Array, step: float) -> Array:
+def clear(start: Floats, end: Floats, room: Floats, step: float) -> Floats:
     """Return the chance that a bridge between two heights over the floor misses the floor and the ceiling."""
     chance = 1.0 - np.exp(-2.0 / step * start * end) - np.exp(-2.0 / step * (room - start) * (room - end))
     # Paths that meet both walls matter only if the room is a few standard deviations wide.
@@ -172,7 +169,7 @@ def clear(start: Array, end: Array, room: Array, step: float) -> Array:
     return np.maximum(chance, 0.0)
 
 
-def sup_grid(z: Array, wall: Array, excess: Array) -> tuple[Array, Array]:
+def sup_grid(z: Floats, wall: Floats, excess: Floats) -> tuple[Floats, Floats]:
     """Return Gauss-Legendre points and weights over what the density can reach between the walls."""
     low = np.maximum(-wall, z * excess.min() - SUP_REACH)
     high = np.minimum(wall, z * excess.max() + SUP_REACH)
@@ -184,7 +181,7 @@ def sup_grid(z: Array, wall: Array, excess: Array) -> tuple[Array, Array]:
 
 
 @lru_cache(maxsize=32)
-def legendre(count: int) -> tuple[Array, Array]:
+def legendre(count: int) -> tuple[Floats, Floats]:
     """Return the rule of Gauss and Legendre on [-1, 1]."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return nodes, weights
@@ -194,7 +191,7 @@ class AreaTable(NamedTuple):
     """The transform `F(z, s)` on a line of `s` and a grid of `z`, with the place it was made for."""
 
     anchor: float
-    z: Array
+    z: Floats
     s: NDArray[np.complex128]
     values: NDArray[np.complex128]
 
@@ -220,12 +217,12 @@ def area_table(dial: Clock, anchor: float) -> AreaTable:
     return AreaTable(anchor, z, s, damped(z, s, smoothed_detour(dial, STEPS)) * (area_transform(s) / bare))
 
 
-def damped(z: Array, s: NDArray[np.complex128], excess: Array) -> NDArray[np.complex128]:
+def damped(z: Floats, s: NDArray[np.complex128], excess: Floats) -> NDArray[np.complex128]:
     """Return E exp(-s sum |b + h z| / STEPS) for each z (rows) and s (columns, equally spaced)."""
     step = 1.0 / STEPS
     half = math.ceil(AREA_REACH * math.sqrt(STEPS) / AREA_MESH)
     mesh = AREA_MESH * math.sqrt(step)
-    points: Array = np.arange(-half, half + 1, dtype=np.float64) * mesh
+    points: Floats = np.arange(-half, half + 1, dtype=np.float64) * mesh
     # Products of far tails would sink into subnormal numbers, a hundred times slower; below 1e-40 they are nothing.
     kernel = np.maximum(mesh * normal(points[:, None] - points[None, :], step) - 1e-40, 0.0)
     start = np.maximum(normal(points, step) - 1e-40, 0.0)
@@ -248,12 +245,12 @@ def damped(z: Array, s: NDArray[np.complex128], excess: Array) -> NDArray[np.com
     return mesh * math.sqrt(2.0 * math.pi) * reached
 
 
-def rounded(x: Array, mesh: float) -> Array:
+def rounded(x: Floats, mesh: float) -> Floats:
     """Return |x| with its corner rounded so that sums over the mesh see it where it is, to fourth order."""
     return (4.0 * blurred(x, mesh) - blurred(x, 2.0 * mesh)) / 3.0
 
 
-def blurred(x: Array, width: float) -> Array:
+def blurred(x: Floats, width: float) -> Floats:
     """Return |x| averaged with a triangular weight."""
     near = np.minimum(np.abs(x) / width, 1.0)
     return np.maximum(np.abs(x), width * (1.0 / 3.0 + near**2 - near**3 / 3.0))

@@ -1,11 +1,11 @@
 """The linear program behind the pair channel: the best private distribution for one side and one slope.
 
 A letter decodes to ``(D_0, D_1)`` and has probability ``mass`` for some symbols and ``e^epsilon mass`` for the others
-(its pattern); extremal distributions need nothing else (Kairouz, Oh and Viswanath 2016). Over the masses, least ``E
-(weight_0 D_0^2 + weight_1 D_1^2)`` subject to "rows are distributions" and "decoding is unbiased" is a linear program;
-HiGHS solves it for a few letters, and its dual prices say which letters in the plane would improve on them. For given
-prices the pattern of a letter is a sign, and the best letter of a pattern the minimum of a quadratic. Letters come in
-mirrored pairs (slope and D_1 change sign), so only symbols with slope >= 0 need rows.
+(its pattern); extremal distributions need nothing else (Kairouz, Oh and Viswanath 2016, arXiv:1407.1338). Over the
+masses, least ``E (weight_0 D_0^2 + weight_1 D_1^2)`` subject to "rows are distributions" and "decoding is unbiased" is
+a linear program; HiGHS solves it for a few letters, and its dual prices say which letters in the plane would improve on
+them. For given prices the pattern of a letter is a sign, and the best letter of a pattern the minimum of a quadratic.
+Letters come in mirrored pairs (slope and D_1 change sign), so only symbols with slope >= 0 need rows.
 """
 
 from dataclasses import dataclass

@@ -24,10 +24,10 @@ at M + R. So a probability changes by at most ``B (W + S) / (W + S / A)`` or, ba
 most ``cells - 1`` such cells; the cell of the ``order``-th smallest score is not among them. So the probability is at
 most ``odds / (1 + odds)`` with ``odds = (cells - 1) low[order - c] / low[0]``.
 
-**The paper's private quantile** (Algorithm 2 of Humbert, Le Bars, Bellet and Arlot 2023). A cell has weight
-``exp(-max(a above, b below))`` for the scores above and below it, ``a = epsilon / 2`` and ``b = epsilon (1 - q) / (2
-q)`` for a level q in [1/2, 1): the smaller of two falling tables of integers. The paper takes q as the order over the
-number of scores, or 1/2 if that is less.
+**The paper's private quantile** (Algorithm 2 of Humbert, Le Bars, Bellet and Arlot 2023, arXiv:2302.06322). A cell has
+weight ``exp(-max(a above, b below))`` for the scores above and below it, ``a = epsilon / 2`` and ``b = epsilon (1 - q)
+/ (2 q)`` for a level q in [1/2, 1): the smaller of two falling tables of integers. The paper takes q as the order over
+the number of scores, or 1/2 if that is less.
 
 *Privacy.* As above every log-weight moves within [-a, b], so the mechanism costs a + b = epsilon / (2 q): less than the
 ``stated`` epsilon, by up to a half.
@@ -53,7 +53,7 @@ from sottovoce.protocol.exact import logarithm
 from sottovoce.protocol.selection.base import affordable, check_shape, checked, scores_above, scores_below
 from sottovoce.protocol.selection.geometric import SMALLEST, WORD, cost, numerators
 
-_HALVINGS = 50
+_HALVINGS = 50  # of a budget, down to the last digit of a float
 
 BITS = 100  # a weight reaches 2^-100 of the largest before the table is flat
 MOST = 1 << 29  # bits in one table: 64 MB
@@ -71,7 +71,7 @@ class WeightTable:
         """Return the weight at a place from 0 on."""
         return self.weights[min(place, len(self.weights) - 1)]
 
-    def relative(self, places: npt.NDArray[np.int64], to: int) -> Floats:
+    def relative(self, places: Ints, to: int) -> Floats:
         """Return the weights at places from 0 on as multiples of a weight."""
         kinds, where = np.unique(np.minimum(places, len(self.weights) - 1), return_inverse=True)
         return np.array([self.weights[k] / to for k in kinds.tolist()])[where].reshape(places.shape)

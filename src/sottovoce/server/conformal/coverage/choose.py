@@ -19,9 +19,8 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from sottovoce.core.arrays import Floats
+from sottovoce.core.arrays import Bools, Floats
 from sottovoce.server.conformal.coverage import equal
 from sottovoce.server.conformal.coverage.level_grid import EXPONENTIAL, NORMAL, LevelGrid, level_grid
 from sottovoce.server.conformal.coverage.voters import Kind, below, corners, information, orders_for
@@ -30,12 +29,18 @@ if TYPE_CHECKING:
     from sottovoce.server.conformal.coverage.voting import Voters
 
 
-VOTES = (24, 96, 384, 1536)  # of the site that tells most: the first that is fine enough
+# Votes of the site that tells most: the first that keep `ALMOST` all of what the best weights would tell, since more
+# only make the distribution longer (docs/decisions/0032).
+VOTES = (24, 96, 384, 1536)
 ALMOST = 0.99
+# Chances that a site's value lies below the level 1 - alpha. A vote tells most near one half, so these come first: many
+# kinds of sites try the first few only. The grid itself was chosen by hand, with both tails for small alpha and few
+# sites (docs/decisions/0032); the exact distribution decides among them, so a coarse grid costs width and no validity.
 CHANCES = (0.5, 0.55, 0.45, 0.6, 0.4, 0.65, 0.35, 0.7, 0.3, 0.8, 0.2, 0.9, 0.1, 0.97, 0.03)
-SMALL = 50_000  # scores of a site
+SMALL = 50_000  # scores of a site up to which a finer grid of chances is tried
 MANY, FEW = 40, 5  # kinds of sites beyond which only some chances, or one, are tried
-APART = {1: (0.0,), 2: (0.4, 0.6, 0.8), 3: (0.7, 0.85, 1.0), 4: (0.9, 1.05), 5: (1.0, 1.2, 1.4)}  # deviations
+# How many deviations from the middle the outermost of several orders stands, by their number; chosen by hand.
+APART = {1: (0.0,), 2: (0.4, 0.6, 0.8), 3: (0.7, 0.85, 1.0), 4: (0.9, 1.05), 5: (1.0, 1.2, 1.4)}
 
 
 class Aim(NamedTuple):
@@ -46,7 +51,7 @@ class Aim(NamedTuple):
     rule: str = "closest"
     lowest: bool = False  # take the smallest valid rank, so that the one below it is not valid
 
-    def reached(self, means: Floats) -> npt.NDArray[np.bool_]:
+    def reached(self, means: Floats) -> Bools:
         """Tell which mean coverages keep the promise on average."""
         return np.asarray(means >= 1 - self.alpha - min(equal.ROUNDING, 1e-6 * self.alpha))
 

@@ -14,9 +14,9 @@ the orders:
 * "paper" takes the smallest mean, however far single calibrations lie from it;
 * for one calibration the smallest mean, and the paper's theorem 3.3 for comparison.
 
-*What the paper asks of private sites* (Algorithm 3 of Humbert, Le Bars, Bellet and Arlot 2023) is kept for comparison.
-A part gamma of the miscoverage alpha is set aside for noise. The pair (l, k) covers (1 - alpha) / (1 - gamma alpha)
-without privacy; each site is then asked for the order l + c, where by equation (10)
+*What the paper asks of private sites* (Algorithm 3 of Humbert, Le Bars, Bellet and Arlot 2023, arXiv:2302.06322) is
+kept for comparison. A part gamma of the miscoverage alpha is set aside for noise. The pair (l, k) covers (1 - alpha) /
+(1 - gamma alpha) without privacy; each site is then asked for the order l + c, where by equation (10)
 
     c = 2 / epsilon log(cells / (1 - (1 - gamma alpha)^(1 / m))),
 
@@ -31,12 +31,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from sottovoce.core.arrays import Floats, Ints
+from sottovoce.core.arrays import Bools, Floats, Ints
 
 ROUNDING = 1e-12  # 0.9 * 100 is not 90 in floating point: what is this close counts as reached
-FEW = 500
+FEW = 500  # candidates of the theorem whose mean is computed, the best by their medians
 SPACING, NARROW = 0.27, 0.6  # between nodes: in logit units of C and of V, and in standard deviations
 OUTSIDE = 1e-18  # of a distribution, at each end
 
@@ -130,7 +129,7 @@ def conditional(sites: int, scores: int, alpha: float, delta: float) -> RankPair
     ((92, 6), 0.9166)
     """
 
-    def valid(orders: Ints, ranks: Ints) -> npt.NDArray[np.bool_]:
+    def valid(orders: Ints, ranks: Ints) -> Bools:
         return probability(sites, scores, orders, ranks, 1 - alpha) >= 1 - delta - min(ROUNDING, 1e-6 * delta)
 
     orders, ranks = _frontier(sites, scores, valid, alpha)
@@ -161,7 +160,7 @@ def theorem(sites: int, scores: int, alpha: float, delta: float) -> RankPair | N
 def _candidates(sites: int, scores: int, alpha: float) -> list[RankPair]:
     """Return the smallest valid rank of each order, with its distribution."""
 
-    def valid(orders: Ints, ranks: Ints) -> npt.NDArray[np.bool_]:
+    def valid(orders: Ints, ranks: Ints) -> Bools:
         return moments(sites, scores, orders, ranks)[0] >= 1 - alpha - min(ROUNDING, 1e-6 * alpha)
 
     return _pairs(sites, scores, *_frontier(sites, scores, valid, alpha))
@@ -174,9 +173,7 @@ def _pairs(sites: int, scores: int, orders: Ints, ranks: Ints) -> list[RankPair]
     return [RankPair(*row) for row in zip(*columns, strict=True)]
 
 
-def _frontier(
-    sites: int, scores: int, valid: Callable[[Ints, Ints], npt.NDArray[np.bool_]], alpha: float
-) -> tuple[Ints, Ints]:
+def _frontier(sites: int, scores: int, valid: Callable[[Ints, Ints], Bools], alpha: float) -> tuple[Ints, Ints]:
     """Return every order that may be best with its smallest valid rank, valid growing with order and rank.
 
     Orders begin where the largest rank is valid, and end where rank 1 is: beyond it the mean only grows.

@@ -21,19 +21,18 @@ from sottovoce.server.conformal.coverage.pooled_distribution import PooledCount,
 
 Guarantee = Literal["marginal", "training-conditional"]
 
-NODES, CLOSE, MOST_NODES = (
-    256,
-    4.0,
-    1024,
-)  # levels at which the distribution is computed: some, and so many a standard deviation
+# Levels at which the distribution is computed: some, and so many more per standard deviation, up to a limit.
+NODES, CLOSE, MOST_NODES = 256, 4.0, 1024
 SMOOTH = 7  # degree of the spline between them, whose error is below 1e-9
 POINTS = 1 << 14  # levels of the grid on which the worst distribution is sought
 ROUNDING = 1e-8  # added to the miss probability for the errors of the spline and of the sums
 FLAT = 24.0  # minus the logarithm of what a comparison may still fail or succeed at the ends of the window
 TRIES, NEAR = 30, 1e-5  # tries at most, and how near the mean coverage comes to 1 - alpha if thresholds let it
 LEAP, HALVINGS = 8.0, 2  # steps of the search for a sufficient number of records, and how often the last is halved
-MOST_RECORDS = 100_000_000
-OFTEN = 0.5  # of infinite sets although no score lies above the grid: beyond it an answer is refused
+MOST_RECORDS = 100_000_000  # where the search for a sufficient number gives up
+OFTEN = (
+    0.5  # of infinite sets although no score lies above the grid: beyond it, by our judgement, no answer is worth it
+)
 
 
 @dataclass(frozen=True)

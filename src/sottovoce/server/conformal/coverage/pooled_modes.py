@@ -15,9 +15,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from sottovoce.core.arrays import Floats
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.protocol.randomised_response import binary, rate_of
 from sottovoce.protocol.selection.geometric import polya
@@ -25,8 +24,8 @@ from sottovoce.server.conformal.coverage.pooled import Guarantee, PooledChoice, 
 from sottovoce.server.conformal.coverage.pooled_distribution import PooledCount, RecordGroup, noise_reach
 from sottovoce.server.conformal.coverage.pooled_worst import worst_of_any, worst_of_independent
 
-MOST_VOTES = 32
-EFFICIENT = 0.995  # of the information that the optimal weights would keep
+MOST_VOTES = 32  # of the site that tells most; chosen by hand
+EFFICIENT = 0.995  # of the information that the optimal weights would keep; chosen by hand
 
 DROWNED = 1.5  # times the records that may be missed: noise of so many leaves no finite set
 FARTHEST = 400_000  # counts that noise may reach; the time to compute its distribution grows with it
@@ -113,7 +112,7 @@ def choose_local(
     )
 
 
-def _votes(asked: npt.NDArray[np.int64], chances: Floats, rates: Floats) -> tuple[int, ...]:
+def _votes(asked: Ints, chances: Floats, rates: Floats) -> tuple[int, ...]:
     """Return the smallest integers that keep nearly all information of the optimal weights."""
     noise = chances * (1 - chances)
     optimal = np.where(asked > 0, rates / noise, 0.0)

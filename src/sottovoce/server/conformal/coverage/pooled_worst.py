@@ -90,6 +90,7 @@ def _envelope(slopes: Floats, offsets: Floats, levels: Floats) -> Floats:
     kept = np.empty(len(levels), dtype=np.int64)
     first = last = 0  # the lines that are or may become the highest stand in kept[first:last]
     for i in range(len(levels)):
+        # drop lines that the new one, the steepest so far, will always beat
         while last > first:
             top = kept[last - 1]
             if slopes[top] == slopes[i]:
@@ -108,6 +109,7 @@ def _envelope(slopes: Floats, offsets: Floats, levels: Floats) -> Floats:
         if last == first or slopes[kept[last - 1]] != slopes[i]:
             kept[last] = i
             last += 1
+        # levels only grow, so a line that has been overtaken never comes back
         while last - first > 1:
             now, later = kept[first], kept[first + 1]
             if slopes[later] * levels[i] + offsets[later] < slopes[now] * levels[i] + offsets[now]:

@@ -1,5 +1,7 @@
 """The table of exact coverages of quantiles of quantiles (Humbert, Le Bars, Bellet and Arlot 2023, theorem 3.2).
 
+arXiv:2302.06322.
+
 With n scores at each of m sites, the k-th smallest of the l-th smallest scores covers with probability
 
     M[l, k] = E[B_l^{-1}(V)],   V ~ Beta(k, m - k + 1),   B_l the distribution function of Beta(l, n - l + 1):
@@ -28,7 +30,7 @@ FAR, NEAR = 0.27, 0.65  # spacing in y: absolute, and in standard deviations of 
 TAIL = 38.0  # exp(-38) is nothing beside 1
 CELLS = 100_000_000  # 800 MB
 
-THEMSELVES, DEGREE = 64, 20
+THEMSELVES, DEGREE = 64, 20  # whole numbers that stand for themselves, and points of a segment
 
 
 def conformal_coverage(m: int, n: int) -> Floats:

@@ -96,6 +96,7 @@ def _spectrum(below, votes, number, cosine, sine, spectrum):  # type: ignore[no-
         for frequency in range(spectrum.shape[1]):
             real, imaginary = 1.0, 0.0
             for kind in range(kinds):
+                # angles are multiples of one turn over the window: sines and cosines come from a table
                 step = (frequency * votes[kind]) % window
                 place = 0
                 a, b = below[level, kind, 0], 0.0
@@ -112,6 +113,7 @@ def _spectrum(below, votes, number, cosine, sine, spectrum):  # type: ignore[no-
                     count >>= 1
                     if count > 0:
                         a, b = a * a - b * b, 2.0 * a * b
+                # a factor never exceeds one in size, so a product that is nothing stays so
                 if real * real + imaginary * imaginary < NOTHING:
                     real, imaginary = 0.0, 0.0
                     break

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.core.arrays import Floats, Ints
+from sottovoce.core.arrays import Bools, Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.channel import OUTCOMES
 from sottovoce.protocol.regression.box_channel import FINEST, LETTERS, BoxChannel, box_channel
@@ -33,7 +33,7 @@ class Boxes:
     side: Floats
     slope: Floats
 
-    def take(self, kept: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> "Boxes":
+    def take(self, kept: Bools | npt.NDArray[np.intp]) -> "Boxes":
         """Return some of them."""
         shapes = (self.kinds[kept], self.slopes[kept], self.cells[kept], self.width[kept])
         return Boxes(*shapes, self.side[:, kept], self.slope[:, kept])

@@ -27,8 +27,8 @@ Moments = float | Sequence[float] | np.ndarray[tuple[int, ...], np.dtype[np.floa
 
 LARGEST = 24.0  # as for one bit: more cannot be expressed within 1e-8 on a die of 2^62 outcomes
 SMALLEST = 1e-6  # a million millions of people would not see a quantile through less
-CLOSE = 0.0999  # levels nearer to each other do not share a report
-PROGRAM = (0.02, 5.0)  # budgets between which the linear program is solved; beyond them boxes are as good
+CLOSE = 0.0999  # levels nearer to each other do not share a report; chosen by hand
+PROGRAM = (0.02, 5.0)  # budgets between which the linear program is solved; beyond, boxes are as good (decision 0014)
 
 _WHY = "asked for by name"
 

@@ -17,7 +17,7 @@ from sottovoce.protocol.regression.box_channel import BoxChannel
 from sottovoce.server.regression.design.covariates import Covariates
 from sottovoce.server.regression.design.omega import block_moments
 
-_ROUNDS = 4000
+_ROUNDS = 4000  # of the multiplicative algorithm at most; it stops when no share moves by 1e-12
 _SELDOM = 1e-4  # a block asked less often than this is left out where the others tell as much
 _LOSS = 1e-4  # as much: the trace grows by no more than this, relatively
 
