@@ -35,7 +35,7 @@ class Subject(NamedTuple):
 
 
 def answered(robust: bool) -> Local:
-    """Return what a staged conversation leaves when a lognormal law answers with a little noise."""
+    """Return what a staged conversation leaves when a lognormal distribution answers with a little noise."""
     rates = np.array([0.5, 0.8])
     talking = staged_protocol(
         StagedStudy(0.7, SiteProfile(np.array([0.4, 0.6]), rates, np.array([30_000, 20_000])), (0.0, 9.0), None, robust)
@@ -62,7 +62,7 @@ MOVES: dict[str, Callable[[float, float], tuple[float, float]]] = {
     "allowance": lambda location, scale: (0.0, 1.0),
     "spacing": lambda location, scale: (0.0, scale),
     "origin": lambda location, scale: (location, scale),
-    "bend": lambda location, scale: (0.0, 1 / scale),
+    "curvature": lambda location, scale: (0.0, 1 / scale),
 }
 
 

@@ -48,7 +48,7 @@ def structured(made: Made) -> list[tuple[BoxChannel, list[float]]]:
 
 
 def matrices(made: Made) -> list[Channel]:
-    """Every law of a mechanism that is small enough to write out."""
+    """Every distribution of a mechanism that is small enough to write out."""
     if isinstance(made, Channel):
         return [made]
     plain = [block.channel for block in made.blocks if isinstance(block.channel, Channel)]

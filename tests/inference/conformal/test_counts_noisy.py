@@ -1,4 +1,4 @@
-"""The interval from a noisy count inverts the exact law of the sum, and covers for every share, size and budget."""
+"""The interval from a noisy count inverts the exact distribution of the sum, and covers for every share and size."""
 
 import math
 
@@ -9,7 +9,7 @@ from sottovoce.inference.conformal.counts import at_most, exact_at_most, exact_l
 
 
 def distribution(n: int, share: float, ratio: float, reach: int) -> dict[int, float]:
-    """Return the law of count plus noise by plain convolution."""
+    """Return the distribution of count plus noise by plain convolution."""
     found = dict.fromkeys(range(-reach, n + reach + 1), 0.0)
     for x in range(n + 1):
         chance = math.comb(n, x) * share**x * (1 - share) ** (n - x)

@@ -127,7 +127,7 @@ def test_bad_input_is_refused() -> None:
         expected_bias_ratio(1.0, 1.0, 0.5, 0.1, 100)
     with pytest.raises(BadInput, match="positive"):
         expected_bias_ratio(0.5, 1.0, 1.5, 0.1, 100)
-    with pytest.raises(BadInput, match="no stretch"):
+    with pytest.raises(BadInput, match="no segment"):
         average_step(1.0, 5, 5)
     with pytest.raises(BadInput, match="strictly between"):
         self_normalised_coverage(1.0, 95.0)

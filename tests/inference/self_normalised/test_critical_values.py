@@ -59,7 +59,7 @@ def test_sup_law_is_kolmogorovs_averaged_over_a_normal(v: float) -> None:
         return 2 * mpmath.npdf(z) * mpmath.sqrt(2 * mpmath.pi) * v / z * min(series, z / v / mpmath.sqrt(2 * mpmath.pi))
 
     reference = mpmath.quad(integrand, [0.02 * v, 0.5 * v, v, 3 * v, 10 + 10 * v], maxdegree=5)
-    # The 60 terms kept are enough up to z = 12 v; beyond, the law is one and the series is capped at it.
+    # The 60 terms kept are enough up to z = 12 v; beyond, the distribution is one and the series is capped at it.
     assert sup_tail(v) == pytest.approx(float(reference), rel=1e-8)
 
 
@@ -120,7 +120,7 @@ def test_area_table_agrees_with_johnson_and_killeen(v: float) -> None:
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_time_may_run_backwards(norm: str) -> None:
-    # The bridge reversed is a bridge, so a schedule and its reverse have one law; the code treats the two differently.
+    # The bridge reversed is a bridge, so a schedule and its reverse agree; the code treats them differently.
     schedule = [1] * 30 + [3] * 50 + [11] * 40
     forwards, backwards = critical_value(0.9, schedule, norm), critical_value(0.9, schedule[::-1], norm)
     assert forwards == pytest.approx(backwards, rel=2e-5)

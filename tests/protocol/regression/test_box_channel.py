@@ -1,4 +1,4 @@
-"""Box channels in exact fractions: the law, its ratio, and the decoder, up to 2^32 letters."""
+"""Box channels in exact fractions: the distribution, its ratio, and the decoder, up to 2^32 letters."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""What is asked of unequal and private sites: laws against exact rationals, promises kept, one engine as the other."""
+"""What is asked of unequal and private sites: against exact rationals, promises kept, one engine as the other."""
 
 import math
 from fractions import Fraction
@@ -226,7 +226,7 @@ def exact_mean(kinds: list[Kind], number: list[int], choice: Choice) -> float:
     if len(kinds) == 1:
         return float(equal.moments(number[0], kinds[0].size, choice.orders[0], [choice.rank])[0][0])
     levels = np.linspace(0, 1, 20_001)[1:] - 1 / 40_000
-    return float(np.mean(survival(kinds, number, choice, levels)))  # a midpoint sum, of a smooth law
+    return float(np.mean(survival(kinds, number, choice, levels)))  # a midpoint sum, of a smooth distribution
 
 
 def test_no_choice_where_none_is_possible() -> None:

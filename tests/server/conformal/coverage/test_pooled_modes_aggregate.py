@@ -1,4 +1,4 @@
-"""A secure sum: the promised coverage holds at every law, with all dependence written out."""
+"""A secure sum: the promised coverage holds at every distribution, with all dependence written out."""
 
 import math
 
@@ -100,7 +100,7 @@ def test_noise_that_drowns_everything_is_refused_at_once(total: int, epsilon: fl
 
 
 def test_a_law_that_would_take_minutes_is_refused() -> None:
-    with pytest.raises(BadInput, match="adds too much noise to 32 cells for its law to be computed"):
+    with pytest.raises(BadInput, match="adds too much noise to 32 cells for its distribution to be computed"):
         choose_aggregate(10**8, 3, 1e-4)
 
 

@@ -1,4 +1,4 @@
-"""One-record local privacy: the promised coverage holds at every law and is reached at the worst."""
+"""One-record local privacy: the promised coverage holds at every distribution and is reached at the worst."""
 
 import math
 
@@ -36,7 +36,7 @@ def test_the_promise_holds_and_is_nearly_reached(size: int, epsilon: float) -> N
     tried = np.sort(generator.uniform(0.6, 1.0, (20_000, 6)), axis=1)
     found = coverage(choice, epsilon, tried)
     worst, best = float(found.min()), tried[found.argmin()]
-    # walk downhill from there: a bound that no law attains would be a loss
+    # walk downhill from there: a bound that no distribution attains would be a loss
     for step in np.geomspace(0.05, 0.001, 40):
         tried = np.sort(np.clip(best + generator.normal(0.0, step, (200, 6)), 0.0, 1.0), axis=1)
         found = coverage(choice, epsilon, tried)

@@ -1,4 +1,4 @@
-"""How sites vote: laws of noisy values against sums over all counts, and orders as near as any."""
+"""How sites vote: distributions of noisy values against sums over all counts, and orders as near as any."""
 
 import math
 from fractions import Fraction
