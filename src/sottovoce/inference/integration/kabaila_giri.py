@@ -18,7 +18,6 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib.resources import files
 from typing import NamedTuple
 
 from sottovoce.core.errors import BadInput
@@ -205,6 +204,8 @@ def blend(rows: Sequence[ShapeRow], ratio: float) -> ShapeRow:
 @lru_cache(maxsize=len(LEVELS))
 def table(level: float) -> tuple[ShapeRow, ...]:
     """Return the rows of a level, or refuse one that has none."""
+    from importlib.resources import files
+
     if level not in LAST:
         known = ", ".join(f"{each:g}" for each in LEVELS)
         raise BadInput(

@@ -19,7 +19,6 @@ positive, so critical values rise strictly with the level, and p-values and crit
 
 import math
 from functools import lru_cache
-from importlib.resources import files
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebval
@@ -117,6 +116,8 @@ def known(d: int) -> int:
 @lru_cache(maxsize=1)
 def coefficients() -> dict[int, Smooth]:
     """Return the Chebyshev coefficients of the density's smooth part by dimension, from the table."""
+    from importlib.resources import files
+
     lines = (files(__package__) / TABLE).read_text(encoding="ascii").splitlines()[1:]
     rows = [line.split(",") for line in lines]
     return {int(row[0]): tuple(float(text) for text in row[2:]) for row in rows}
