@@ -60,12 +60,12 @@ def test_a_thousand_sites_of_different_sizes_take_less_than_a_fifth() -> None:
 def test_ten_sites_of_a_hundred_scores_stray_little(statistics: int, most: float) -> None:
     setting = Setting((100,) * 10, statistics=statistics)
     choice = setting.plan.choice
-    assert choice.spread <= most
+    assert choice.sd <= most
     found = repeat(setting, 40_000, seed_of("spread", statistics))
     errors = -lowest(2)
     assert abs(found.mean - choice.mean) < errors * found.error
     # the coverage is all but normal, so its standard deviation errs by a part 1 / sqrt(2 n)
-    assert abs(found.spread / choice.spread - 1) < errors * 1.1 / np.sqrt(2 * 40_000)
+    assert abs(found.spread / choice.sd - 1) < errors * 1.1 / np.sqrt(2 * 40_000)
 
 
 def check_named(found: list[SiteEstimate]) -> None:

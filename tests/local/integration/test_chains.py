@@ -20,9 +20,9 @@ from sottovoce.local.integration.chains import Chained, run_chains, walk_chains
 from sottovoce.local.quantile import compiled_walk as fused
 from sottovoce.local.quantile.source import Faces, Source
 from sottovoce.local.runner import run, run_to_end
-from sottovoce.protocol.channel import Channel
+from sottovoce.protocol.channel import OUTCOMES, Channel
 from sottovoce.protocol.messages import Study
-from sottovoce.protocol.randomised_response import FACES, binary, epsilon_of_rate
+from sottovoce.protocol.randomised_response import binary, epsilon_of_rate
 from sottovoce.server.integration.chains import ChainStudy, chain, measure
 from sottovoce.server.quantile.conversation import Conversation
 from sottovoce.server.quantile.recursion.initialisation import find_initialisation
@@ -31,7 +31,9 @@ from sottovoce.sim.randomness import dice
 
 compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="too long uncompiled")
 ENDS = np.array([[0.0], [1.0]])
-SILENT = Channel("silent", ENDS, ((FACES // 2, FACES // 2),) * 2, ENDS)  # letters that say nothing about the symbol
+SILENT = Channel(
+    "silent", ENDS, ((OUTCOMES // 2, OUTCOMES // 2),) * 2, ENDS
+)  # letters that say nothing about the symbol
 VALUES = 47.0 + 3.0 * dice(8).generator().standard_normal(437)
 
 

@@ -41,7 +41,7 @@ FALSE_ALARM, ERRORS = 1e-6, 4.9
 def test_coverage_has_the_distribution_of_the_design(setting: Setting) -> None:
     found, choice = repeat(setting, 20_000, seed=3), setting.plan.choice
     assert abs(found.mean - choice.mean) < ERRORS * found.error
-    assert abs(found.spread / choice.spread - 1) < ERRORS * 1.5 / math.sqrt(2 * 20_000)
+    assert abs(found.spread / choice.sd - 1) < ERRORS * 1.5 / math.sqrt(2 * 20_000)
     level = 0.9
     chance = float(survival(setting.plan.kinds, setting.plan.number, choice, np.array([level]))[0])
     assert abs(found.part(level) - chance) < ERRORS * math.sqrt(chance * (1 - chance) / 20_000)

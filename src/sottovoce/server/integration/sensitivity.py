@@ -11,7 +11,7 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.integration.sensitivity import BEFOREHAND, Curve, curve
+from sottovoce.inference.integration.sensitivity import BEFOREHAND, SensitivityCurve, curve
 from sottovoce.server.description import WIDTH, finite
 from sottovoce.server.integration.combine import common, effective
 from sottovoce.server.integration.settings import width_of
@@ -27,7 +27,7 @@ class Sensitivity:
     """Intervals by assumed bound; print it for a table."""
 
     result: "IntegratedResult" = field(repr=False)
-    curve: Curve = field(repr=False)
+    curve: SensitivityCurve = field(repr=False)
 
     @property
     def bound(self) -> Floats:
@@ -122,7 +122,7 @@ def sensitivity(result: "IntegratedResult", bounds: Any = None) -> Sensitivity:
     sources = [site for site in result.sources if site.trusted]
     if not sources:
         raise BadInput("there is no source with a standard error to be trusted, so no bound helps; add a source.")
-    if not math.isfinite(result.target.measured.error):
+    if not math.isfinite(result.target.measured.std_error):
         raise BadInput("the target's own interval is unbounded, so there is nothing to compare with; add records.")
     shared = common(sources)
     if bounds is not None and (not isinstance(bounds, Iterable) or isinstance(bounds, str | bytes)):

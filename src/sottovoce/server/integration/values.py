@@ -48,7 +48,7 @@ def _site(result: "IntegratedResult", site: KnownSite) -> dict[str, Any]:
         "estimate": result.rounded(site.measured.estimate),
         "low": finite(result.rounded(site.low)),
         "high": finite(result.rounded(site.high)),
-        "error": finite(site.measured.error),
+        "error": finite(site.measured.std_error),
         "df": finite(site.measured.df),
         "epsilon": None if site.epsilon is None else finite(site.epsilon),
         "records": site.records,

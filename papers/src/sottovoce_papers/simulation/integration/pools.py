@@ -62,7 +62,7 @@ def fill(site: SiteCell, replications: int, seed: int, level: float = 0.95) -> P
         except SearchFailed:
             continue
         measured, (low, high) = measured_of(solution), solution.interval(level)
-        rows[i] = measured.estimate, measured.error, measured.df, low, high
+        rows[i] = measured.estimate, measured.std_error, measured.df, low, high
     truth = cell.truth
     rows[:, [0, 3, 4]] -= truth
     return Pool(*np.ascontiguousarray(rows.T))
