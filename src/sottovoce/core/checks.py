@@ -12,10 +12,10 @@ import numpy as np
 from sottovoce.core.errors import BadInput
 
 
-def sentence(where: str, rest: str) -> BadInput:
+def sentence(where: str, rest: str, *, parameter: str | tuple[str, ...] = ()) -> BadInput:
     """Begin a sentence with the place it is about; the name of a file keeps its own letters."""
     begins = where[:1].upper() if where.split(" ", 1)[0].isalpha() else where[:1]
-    return BadInput(f"{begins}{where[1:]} {rest}")
+    return BadInput(f"{begins}{where[1:]} {rest}", parameter=parameter)
 
 
 def bad_row(where: str, row: int, kind: str, advice: str) -> BadInput:

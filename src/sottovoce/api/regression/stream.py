@@ -89,7 +89,8 @@ class Stream:
         if whole and self.runs.waiting:
             raise SearchFailed(
                 f"the search for location and scale asked all {found.rows.size:,} people and did not end; "
-                "give density and size, public guesses, or more people."
+                "give density and size, public guesses, or more people.",
+                parameter=("density", "size"),
             )
 
     def _check_whole(self) -> None:

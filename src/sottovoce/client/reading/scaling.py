@@ -109,7 +109,7 @@ class Tally:
             return sentence(place, f"is outside [-1, 1] in {rows}: {advice}")
         pair = f"({bounds.low[column]:.12g}, {bounds.high[column]:.12g})"
         advice = "widen the bounds, or give clip=True to move such values to the nearest bound"
-        return sentence(place, f"is outside its bounds {pair} in {rows}: {advice}")
+        return sentence(place, f"is outside its bounds {pair} in {rows}: {advice}", parameter="bounds")
 
 
 def _mend(raw: Floats, block: Floats, bounds: Bounds, tally: Tally, start: int) -> int:
