@@ -97,12 +97,12 @@ def integrate(
         "resolution": options.number_or_text(resolution),
     }
     helpers = None if sources is None else options.names(sources, "--sources")
-    told = {} if summaries is None else read_told(summaries)
+    published = {} if summaries is None else read_summaries(summaries)
     if files:
         _require(value, "--value", "the column of the records")
         _require(budgets, "--epsilon", "the budget of a record")
     else:
-        _refuse_without_files(told, value=value, site=site, person=person)
+        _refuse_without_files(published, value=value, site=site, person=person)
 
     from sottovoce.api.integration.integrated import integrated_quantile
     from sottovoce.api.integration.names import by_name
@@ -120,7 +120,7 @@ def integrate(
         tables.read_files(files, value=value, site=site, person=person, missing=missing) if files and value else None
     )
     given = {} if table is None else by_name(table)
-    known = joined(given, in_unit(told, None if table is None else table.unit, str(summaries)))
+    known = joined(given, in_unit(published, None if table is None else table.unit, str(summaries)))
     chosen = chosen_sites(known, target, helpers)
     unasked = known.keys() - chosen.keys()
     if sensitivity:
@@ -160,21 +160,21 @@ def _require(given: Any, option: str, what: str) -> None:
         raise BadInput(f"{option} is missing, {what}; add it, or name no FILES and give --summaries alone.")
 
 
-def _refuse_without_files(told: Mapping[str, Any], **given: str | None) -> None:
+def _refuse_without_files(published: Mapping[str, Any], **given: str | None) -> None:
     """Refuse options that are about records where there are none."""
-    if not told:
+    if not published:
         raise BadInput("there are neither FILES nor --summaries; give records, or numbers about them.")
     for name, text in given.items():
         if text is not None:
             raise BadInput(f"--{name} is about records, and there are no FILES; name them, or leave --{name} out.")
 
 
-def joined(records: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+def joined(records: Mapping[str, Any], published: Mapping[str, Any]) -> dict[str, Any]:
     """Join sites with records and sites with summaries, each known by one of them."""
-    for name in told:
+    for name in published:
         if name in records:
             raise BadInput(f"site {name!r} has both records and a summary; leave one of them out.")
-    return {**records, **told}
+    return {**records, **published}
 
 
 def chosen_sites(known: Mapping[str, Any], target: str, helpers: list[str] | None) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def in_words(rows: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def read_told(text: str) -> dict[str, dict[str, Any]]:
+def read_summaries(text: str) -> dict[str, dict[str, Any]]:
     """Read the file of --summaries: one object with an object for each site."""
     import json
 
@@ -242,12 +242,12 @@ def read_told(text: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-def in_unit(told: Mapping[str, Mapping[str, Any]], unit: "Unit | None", path: str) -> "dict[str, SiteSummary]":
+def in_unit(published: Mapping[str, Mapping[str, Any]], unit: "Unit | None", path: str) -> "dict[str, SiteSummary]":
     """Turn what was read into summaries; where there are records of dates or durations, it may be written as such."""
     from sottovoce.server.integration.site_summary import summary_from
 
     found = {}
-    for name, given in told.items():
+    for name, given in published.items():
         where = f"{name!r} in {path}"
         found[name] = summary_from(given if unit is None else _in_unit(given, unit, where), where)
     return found

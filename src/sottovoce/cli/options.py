@@ -1,6 +1,6 @@
 """From the text of options to what the functions take; what cannot be read is refused before a file is opened.
 
-One value for all sites, or one a site, is written `1`, `north=0.5,south=2`, or `@budgets.csv`.
+One value for all sites, or one for each, is written `1`, `north=0.5,south=2`, or `@budgets.csv`.
 """
 
 import math
@@ -47,7 +47,7 @@ def per_site(text: str, name: str) -> float | SiteValues:
 
 
 def levels(text: str) -> float | list[float] | SiteValues:
-    """Read --tau: one level, several, or one a site.
+    """Read --tau: one level, several, or one for each site.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def levels(text: str) -> float | list[float] | SiteValues:
 
 
 def shares(text: str, name: str = "shares") -> str | SiteValues:
-    """Read --shares, or --weights: a word, or one share a site."""
+    """Read --shares, or --weights: a word, or one share for each site."""
     if not (text.startswith("@") or "=" in text):
         return text
     found = per_site(text, name)
@@ -92,7 +92,7 @@ def _width(text: str) -> float | str:
 
 
 def bound(text: str | None) -> float | str | dict[str, float | str] | None:
-    """Read --bound: one width for all sources, or one a source; of times a width may be a text such as 5min.
+    """Read --bound: one width for all sources, or one for each source; of times a width may be a text such as 5min.
 
     Examples
     --------

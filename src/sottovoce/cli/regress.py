@@ -41,7 +41,7 @@ def regress(
     """Fit a linear model of a quantile, each person answering once with one randomised letter.
 
     The intervals count sampling noise and privacy noise. All input is checked before anybody answers. Without the
-    guesses of density and size the first people tell them, in private.
+    guesses of density and size they are estimated privately from the first people.
     """
     columns = options.names(features, "--features")
     asked: dict[str, Any] = {

@@ -108,6 +108,8 @@ def test_every_number_type_of_numpy(dtype: str) -> None:
         ([np.datetime64("2013-05-01"), np.datetime64("NaT")], [15826.0], Unit("date", "D")),
         ([np.timedelta64(2, "s"), None], [2.0], Unit("duration", "us")),
         ([np.datetime64("2013-05-01"), None], [15826.0], Unit("date", "D")),
+        ([np.datetime64("12013-05-01"), None], [3668251.0], Unit("date", "D")),
+        ([np.datetime64("12013-05-01T00:00:01"), None], [3668251.0 * 86400 + 1], Unit("datetime", "us")),
         (np.ma.masked_array([1, 2], [False, True]), [1.0], Unit("number")),
         (np.ma.masked_array([1.5, 2], [False, True]), [1.5], Unit("number")),
         ([np.ma.masked, 2.5], [2.5], Unit("number")),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sottovoce.client.reading.column import RECORDS, Accepts, Column, from_numpy
-from sottovoce.core import calendar_text, duration_text
+from sottovoce.core import time_text
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import bad_row, kind_of
 from sottovoce.core.unit import NUMBER, Kind, Unit
@@ -114,7 +114,7 @@ def _kind(value: Any) -> Kind | None:
 def _zone(value: Any) -> str:
     """Name the time zone of a moment; empty when it has none."""
     zone = value.tzinfo if isinstance(value, dt.datetime) else None
-    return "" if zone is None else calendar_text.text_of_zone(zone, value)
+    return "" if zone is None else time_text.text_of_zone(zone, value)
 
 
 def _unit_of(value: Any, where: str, row: int) -> Unit:
@@ -140,10 +140,10 @@ def _float(value: Any, unit: Unit, where: str, row: int) -> float:
         raise bad_row(where, row, f"a time with{'' if _zone(value) else 'out'} a time zone, unlike others", advice)
     if isinstance(value, np.datetime64 | np.timedelta64):
         value = value.astype(f"{value.dtype.kind}8[us]").item()
-    if isinstance(value, dt.datetime):
-        return calendar_text.days_of(value) if kind == "date" else calendar_text.seconds_of(value)
-    if isinstance(value, dt.date):
-        return calendar_text.days_of(value)
-    if isinstance(value, dt.timedelta):
-        return duration_text.seconds_of(value)
-    return duration_text.seconds_since_midnight(value) if isinstance(value, dt.time) else _number(value, where, row)
+        if isinstance(value, int):  # a year that Python's dates do not have, in microseconds
+            return value / (86_400e6 if kind == "date" else 1e6)
+    if kind == "date":
+        return time_text.days_of(value)
+    if kind == "datetime":
+        return time_text.seconds_of(value)
+    return time_text.duration_of(value) if kind == "duration" else _number(value, where, row)
