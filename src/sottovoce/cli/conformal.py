@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sottovoce.cli import options
-from sottovoce.cli.option_types import BUDGET, DropMissing, Files, Json, flag, option
+from sottovoce.cli.options import BUDGET, DropMissing, Files, Json, flag, option
 from sottovoce.cli.output import Command, draw, in_options, printed
 from sottovoce.core.errors import BadInput
 

@@ -4,7 +4,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from sottovoce.cli.option_types import Json, NoProgress, option
+from sottovoce.cli.options import Json, NoProgress, option
 from sottovoce.cli.output import printed, progress_bar
 from sottovoce.core.errors import BadInput
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sottovoce.cli import options
-from sottovoce.cli.option_types import (
+from sottovoce.cli.options import (
     BUDGET,
     FILES,
     VALUE,

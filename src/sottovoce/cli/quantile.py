@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from sottovoce.cli import options
-from sottovoce.cli.option_types import (
+from sottovoce.cli.options import (
     DropMissing,
     Files,
     Json,

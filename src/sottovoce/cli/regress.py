@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from sottovoce.cli import options
-from sottovoce.cli.option_types import Json, Level, NoProgress, flag, option
+from sottovoce.cli.options import Json, Level, NoProgress, flag, option
 from sottovoce.cli.output import in_options, print_json, progress_bar, show
 from sottovoce.core.errors import BadInput
 
