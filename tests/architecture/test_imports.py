@@ -75,7 +75,7 @@ BREACHES = {
     ("api.quantile", "sottovoce.sim"): {"seeds"},
     ("sim", "sottovoce.protocol"): {"house"},
     ("cli", "sottovoce.client"): {"commands"},
-    ("cli.breaches", "sottovoce.server"): {"commands"},
+    ("cli.breaches", "sottovoce.local"): {"commands"},
     ("inference.quantile", "sottovoce.inference.regression"): {"quantile"},
     ("server.quantile.breaches", "sottovoce.protocol.selection"): {"quantile"},
     ("api.regression", "sottovoce.api.quantile"): {"regression"},

@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from sottovoce import __version__
-from sottovoce.cli.conformal import conformal
+from sottovoce.cli.conformal import SeveralTests, conformal
 from sottovoce.cli.demo import demo
 from sottovoce.cli.integrate import integrate
+from sottovoce.cli.output import Command
 from sottovoce.cli.quantile import quantile
 from sottovoce.cli.regress import regress
-from sottovoce.cli.several import SeveralTests
 
 app = typer.Typer(
     name="sottovoce",
@@ -24,13 +24,13 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.command()(quantile)
-app.command()(integrate)
-app.command()(regress)
+app.command(cls=Command)(quantile)
+app.command(cls=Command)(integrate)
+app.command(cls=Command)(regress)
 app.command(cls=SeveralTests)(conformal)
-app.command()(demo)
+app.command(cls=Command)(demo)
 for command in entry_points(group="sottovoce.commands"):  # of other distributions: `reproduce` of sottovoce-papers
-    app.command(name=command.name)(command.load())
+    app.command(name=command.name, cls=Command)(command.load())
 
 
 def _show_version(asked: bool) -> None:

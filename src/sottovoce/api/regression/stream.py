@@ -8,9 +8,9 @@ from typing import Any
 
 from sottovoce.api.regression.recursions import Progress
 from sottovoce.api.regression.runs import Runs
-from sottovoce.client.reading.bounds import Bounds
 from sottovoce.client.reading.design_matrix import ReadRows, read, read_features
 from sottovoce.core.arrays import Floats
+from sottovoce.core.bounds import Bounds
 from sottovoce.core.checks import check_callers
 from sottovoce.core.errors import BadInput, SearchFailed
 from sottovoce.core.random_source import RandomSource, SystemEntropy
@@ -89,7 +89,8 @@ class Stream:
         if whole and self.runs.waiting:
             raise SearchFailed(
                 f"the search for location and scale asked all {found.rows.size:,} people and did not end; "
-                "give density and size, public guesses, or more people."
+                "give density and size, public guesses, or more people.",
+                parameter=("density", "size"),
             )
 
     def _check_whole(self) -> None:

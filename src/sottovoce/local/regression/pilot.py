@@ -53,7 +53,8 @@ class Pilot:
         self._begin()
         if not self._left.any():
             raise SearchFailed(
-                "the search for location and scale used up its people; give density and size, public guesses."
+                "the search for location and scale used up its people; give density and size, public guesses.",
+                parameter=("density", "size"),
             )
 
     def _begin(self) -> None:

@@ -61,7 +61,8 @@ def check(n: int, design: Design, settings: Settings) -> None:
     if n < first:
         raise Infeasible(
             f"the first people tell location and scale, which takes about {first:,} at epsilon "
-            f"{design.epsilon:g}, and there are {n:,}: add people, or give density and size, public guesses."
+            f"{design.epsilon:g}, and there are {n:,}: add people, or give density and size, public guesses.",
+            parameter=("density", "size"),
         )
     if settings.inference == "higrad":
         _check_tree(n, first, len(design.channels), Tree(settings.tree, n))  # a tree refuses fewer than its segments

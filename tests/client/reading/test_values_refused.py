@@ -39,6 +39,8 @@ def refusal(column: Any, missing: str = "refuse") -> str:
         (np.array(["x"]), f"holds text in row 1: {TEXT}"),
         (pd.Series([1.0, "x"]), f"holds text in row 2: {TEXT}"),
         (pd.Series([None, "x"]), f"holds text in row 2: {TEXT}"),
+        (pd.Series([1.5, "x"]).astype("category"), f"holds text in row 2: {TEXT}"),
+        (pd.Series([2j]), f"holds a complex number in row 1: {TEXT}"),
         (pl.Series([None, "x"]), f"holds text in row 2: {TEXT}"),
         (pl.Series(["x"], dtype=pl.Categorical), f"holds text in row 1: {TEXT}"),
         (pa.array([None, "x"]), f"holds text in row 2: {TEXT}"),
