@@ -32,7 +32,7 @@ app.command(cls=SeveralTests)(conformal)
 app.command(cls=Command)(demo)
 if (
     find_spec("sottovoce_papers") is not None
-):  # installed beside; asking for entry points would take a quarter of --help
+):  # asking for entry points would take a quarter of --help
     app.command(cls=Command)(import_module("sottovoce_papers.command").reproduce)
 
 
