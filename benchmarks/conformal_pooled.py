@@ -6,8 +6,7 @@ from benchmarks.conformal_cells import OTHERS, REAL, TUNED, edges_of, real_laws
 from benchmarks.conformal_tables import seed_of, show, within
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import Infeasible
-from sottovoce.server.conformal.coverage.pooled_aggregate import choose_aggregate
-from sottovoce.server.conformal.coverage.pooled_local import choose_local
+from sottovoce.server.conformal.coverage.pooled_modes import choose_aggregate, choose_local
 from sottovoce_papers.simulation.conformal.data_sets import absent
 from sottovoce_papers.simulation.conformal.repeat import Repeated
 from sottovoce_papers.simulation.conformal.repeat_pooled import repeat_aggregate, repeat_local

@@ -78,7 +78,7 @@ from sottovoce.server.regression.dithered.fit import OnlineFit
 from sottovoce.server.regression.dithered.step import learn
 from sottovoce.server.regression.dithered.study import OnlineStudy
 from sottovoce.server.regression.dithered.sums import TIGHT
-from sottovoce.protocol.regression.block_tables import tables_of
+from sottovoce.protocol.regression.blocks import tables_of
 
 assert 0.9 < choose(0.5, 2, 1.0).channel.epsilon <= 1.0
 channel = parse("cq:3,3", 0.5, 2, 4.0).channel  # one block that speaks of everything

@@ -16,9 +16,9 @@ from sottovoce.inference.common import measured
 from sottovoce.inference.quantile import fieller, inversion, logit_curve
 from sottovoce.inference.quantile.inversion import Stage
 from sottovoce.inference.regression import groups, higrad, vector_normalised
-from sottovoce.inference.regression.tree import Tree
+from sottovoce.inference.regression.higrad import Tree
 from sottovoce.inference.self_normalised import memory as self_normalised
-from sottovoce.inference.self_normalised import path as self_normalised_path
+from sottovoce.inference.self_normalised import memory as self_normalised_path
 from sottovoce.inference.self_normalised.critical_values import p_value
 from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol

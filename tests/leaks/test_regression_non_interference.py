@@ -13,9 +13,8 @@ from sottovoce.local.regression.dithered import DitheredRun
 from sottovoce.local.regression.dithered_messages import converse
 from sottovoce.local.regression.pilot import Pilot
 from sottovoce.protocol.messages import PersonQuery, PersonReport, to_bytes
-from sottovoce.protocol.regression.block_tables import COMMON, tables_of
-from sottovoce.protocol.regression.blocks import RegressionChannel
-from sottovoce.protocol.regression.cq import cq
+from sottovoce.protocol.regression.blocks import COMMON, RegressionChannel, tables_of
+from sottovoce.protocol.regression.box import cq
 from sottovoce.server.regression.design import omega, parse
 from sottovoce.server.regression.dithered.state import State, init
 from sottovoce.server.regression.dithered.study import DitheredStudy

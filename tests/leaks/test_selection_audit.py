@@ -14,11 +14,9 @@ import pytest
 
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.protocol.selection.base import Selection, Weighted
-from sottovoce.protocol.selection.exponential import exponential
+from sottovoce.protocol.selection.exponential import WeightTable, exponential, paper
 from sottovoce.protocol.selection.geometric import cost, numerators
-from sottovoce.protocol.selection.paper import paper
 from sottovoce.protocol.selection.sparse_vector import SparseVector, sparse_vector
-from sottovoce.protocol.selection.tables import Table
 from sottovoce.sim.randomness import dice
 
 BUDGETS = (0.1, 0.5, 1.0, 3.0, 10.0)
@@ -176,11 +174,11 @@ def test_a_mechanism_that_costs_more_than_it_says_is_caught(make: Callable[..., 
 
 
 def test_a_table_rounded_down_is_caught_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
-    def rounded_down(numerator: int, length: int) -> Table:
+    def rounded_down(numerator: int, length: int) -> WeightTable:
         weights = [1 << 4]
         while weights[-1] > 1:
             weights.append(max(weights[-1] * numerator >> 64, 1))
-        return Table(tuple(weights), Fraction(1 << 64, numerator))
+        return WeightTable(tuple(weights), Fraction(1 << 64, numerator))
 
     mechanism = exponential(4, 2, 400, 1.0)
     case = moved(2, np.bincount([0, 398], [1, 3], 400).astype(np.int64), 0, 399)

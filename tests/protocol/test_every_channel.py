@@ -67,7 +67,7 @@ every = pytest.mark.parametrize(
 
 
 def test_there_are_subjects() -> None:
-    assert {name for name, _, _ in SUBJECTS} >= {"randomised_response", "cq", "lp", "box"}
+    assert {name for name, _, _ in SUBJECTS} >= {"randomised_response", "lp", "box"}
     assert all(len([s for s in SUBJECTS if s[0] == name]) >= 3 for name, _, _ in SUBJECTS)
 
 

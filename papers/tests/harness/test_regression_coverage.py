@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sottovoce.inference.regression import groups, higrad
-from sottovoce.inference.regression.tree import Tree
+from sottovoce.inference.regression.higrad import Tree
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.harness import shelf
 from sottovoce_papers.harness.cell import Row, Value

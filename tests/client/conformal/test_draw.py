@@ -12,8 +12,7 @@ from sottovoce.client.conformal.draw import draw, select
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.protocol.selection.base import Weighted
-from sottovoce.protocol.selection.exponential import exponential
-from sottovoce.protocol.selection.paper import paper
+from sottovoce.protocol.selection.exponential import exponential, paper
 from sottovoce.protocol.selection.sparse_vector import SparseVector, sparse_vector
 from sottovoce.sim.randomness import dice
 

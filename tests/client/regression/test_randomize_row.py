@@ -12,11 +12,9 @@ from scipy import special
 
 from sottovoce.client.regression.randomize_row import face_of, randomize_row, rounded, show
 from sottovoce.protocol.channel import Channel
-from sottovoce.protocol.regression.block_tables import INSIDE, Tables, tables_of
-from sottovoce.protocol.regression.blocks import Block, RegressionChannel
-from sottovoce.protocol.regression.box import box
+from sottovoce.protocol.regression.blocks import INSIDE, Block, RegressionChannel, Tables, tables_of
+from sottovoce.protocol.regression.box import box, cq
 from sottovoce.protocol.regression.box_channel import FACES, BoxChannel, box_channel
-from sottovoce.protocol.regression.cq import cq
 from sottovoce.protocol.regression.lp import lp_pair
 from sottovoce.sim.randomness import dice
 

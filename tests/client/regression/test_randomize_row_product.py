@@ -8,10 +8,9 @@ import pytest
 
 from sottovoce.client.regression.randomize_row import randomize_product
 from sottovoce.protocol.exact import within
-from sottovoce.protocol.regression.block_tables import COMMON, INSIDE, LOW, tables_of
-from sottovoce.protocol.regression.box import box
+from sottovoce.protocol.regression.blocks import COMMON, INSIDE, LOW, tables_of
+from sottovoce.protocol.regression.box import box, cq
 from sottovoce.protocol.regression.box_channel import FACES
-from sottovoce.protocol.regression.cq import cq
 
 FEATURES = np.array([[0.3, -0.55, 0.8]])
 

@@ -11,9 +11,7 @@ from scipy.optimize import minimize
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.measured import SiteEstimate, pool, t_value, welch
 from sottovoce.inference.common.normal import below, two_sided
-from sottovoce.inference.integration.bound_path import caution_of
-from sottovoce.inference.integration.folded_normal import folded_value
-from sottovoce.inference.integration.known_bound import ALLOWANCE, combine
+from sottovoce.inference.integration.known_bound import ALLOWANCE, caution_of, combine, folded_value
 from sottovoce.sim.randomness import dice
 
 sites = st.builds(

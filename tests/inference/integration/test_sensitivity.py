@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.measured import SiteEstimate, pool
-from sottovoce.inference.integration.bound_path import caution_of
-from sottovoce.inference.integration.known_bound import combine
+from sottovoce.inference.integration.known_bound import caution_of, combine
 from sottovoce.inference.integration.sensitivity import BEFOREHAND, curve
 from sottovoce.sim.randomness import dice
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sottovoce.inference.quantile.inversion import Stage, evidence, invert, root
-from sottovoce.inference.quantile.tilt import back, through
+from sottovoce.inference.quantile.inversion import Stage, back, evidence, invert, root, through
 
 Z = 1.959963984540054
 

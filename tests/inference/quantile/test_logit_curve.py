@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pytest
 from scipy.special import expit
 
+from sottovoce.inference.quantile.inversion import through
 from sottovoce.inference.quantile.logit_curve import Curve, Prior, expected, fit, measure
-from sottovoce.inference.quantile.tilt import through
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]

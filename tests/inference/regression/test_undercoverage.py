@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.regression.tree import Tree
+from sottovoce.inference.regression.higrad import Tree
 from sottovoce.inference.regression.undercoverage import (
     average_step,
     caution,

@@ -10,7 +10,7 @@ import sottovoce as sv
 from sottovoce.api.integration.measure import KnownSite, LostSite
 from sottovoce.core.unit import Unit
 from sottovoce.inference.common.measured import SiteEstimate
-from sottovoce.inference.integration.paper_weights import REASONS
+from sottovoce.inference.integration.weighted import REASONS
 from sottovoce.server.integration.result import IntegratedResult
 from sottovoce.server.integration.summary import against_own, validity, width_text
 from sottovoce.server.quantile.summary import WIDTH

@@ -8,8 +8,7 @@ from scipy.special import chdtri
 
 from sottovoce.client.record import Records
 from sottovoce.local.conformal.one_round import ask_sum, ask_tallies
-from sottovoce.server.conformal.coverage.pooled_aggregate import choose_aggregate
-from sottovoce.server.conformal.coverage.pooled_local import choose_local
+from sottovoce.server.conformal.coverage.pooled_modes import choose_aggregate, choose_local
 from sottovoce.sim import dice
 from sottovoce_papers.simulation.conformal.agreement import against_each_other
 from sottovoce_papers.simulation.conformal.repeat import Repeated

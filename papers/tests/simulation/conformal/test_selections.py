@@ -8,9 +8,8 @@ import pytest
 from scipy.special import chdtri
 
 from sottovoce.client.conformal.draw import draw
-from sottovoce.protocol.selection.exponential import exponential
-from sottovoce.protocol.selection.named import Mechanism
-from sottovoce.protocol.selection.paper import paper
+from sottovoce.protocol.selection import Mechanism
+from sottovoce.protocol.selection.exponential import exponential, paper
 from sottovoce.protocol.selection.sparse_vector import sparse_vector
 from sottovoce.sim import dice
 from sottovoce_papers.simulation.conformal.agreement import against_each_other, against_law

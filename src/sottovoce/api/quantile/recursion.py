@@ -13,7 +13,7 @@ from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import number
 from sottovoce.core.errors import BadInput, Infeasible, SearchFailed
 from sottovoce.core.random_source import RandomSource
-from sottovoce.inference.self_normalised.path import CHECKPOINTS
+from sottovoce.inference.self_normalised.memory import CHECKPOINTS
 from sottovoce.local.quantile import compiled_walk as fused
 from sottovoce.local.quantile.conversation import converse
 from sottovoce.local.quantile.participation import Coin

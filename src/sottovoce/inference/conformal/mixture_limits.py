@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.inference.conformal import clopper_pearson, noisy_count
+from sottovoce.inference.conformal import counts as of_counts
 
 LEAST_LEVEL = 0.5  # the binomial comparison needs a tail of at most a quarter
 LARGEST = 300.0  # of l a, whose exponential must be a number
@@ -57,10 +57,10 @@ def limits(
     used = [place for place, weight in enumerate(weights) if weight > 0]
     x, n, w, r = (np.array([part[place] for place in used], dtype=float) for part in (counts, sizes, weights, ratios))
     if len(used) == 1:
-        return noisy_count.limits(int(x[0]), int(n[0]), level, float(r[0]))
+        return of_counts.limits(int(x[0]), int(n[0]), level, float(r[0]))
     tail, a = (1 - level) / 2, w / n
     if level >= LEAST_LEVEL and not r.any() and np.ptp(a) < 1e-9 * a.max():
-        low, high = clopper_pearson.limits(int(x.sum()), int(n.sum()), level)
+        low, high = of_counts.exact_limits(int(x.sum()), int(n.sum()), level)
         low = tail / float(n.sum()) if x.sum() == 1 else low
         return low, 1 - tail / float(n.sum()) if x.sum() == n.sum() - 1 else high
     mean = min(max(float(a @ x), 0.0), 1.0)

@@ -21,8 +21,15 @@ from numpy.typing import ArrayLike, NDArray
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.measured import SiteEstimate, t_value, welch
 from sottovoce.inference.common.roots import root
-from sottovoce.inference.integration.bound_path import crowd, shortest, walk
-from sottovoce.inference.integration.known_bound import ALLOWANCE, Combined, allowed, combine
+from sottovoce.inference.integration.known_bound import (
+    ALLOWANCE,
+    Combined,
+    allowed,
+    combine,
+    precisions_of,
+    shortest,
+    walk,
+)
 
 Array = NDArray[np.float64]
 
@@ -97,7 +104,7 @@ def curve(
     if len(factors) != len(sources):
         raise BadInput(f"there are {len(sources)} sources but {len(factors)} scales; give one scale a source.")
     shared = tuple(bool(each) for each in np.broadcast_to(np.asarray(common), len(sources)))
-    sites = crowd(target, sources, level)
+    sites = precisions_of(target, sources, level)
     whole = t_value(level, target.df)
 
     def relative(values: Array) -> Array:

@@ -1,11 +1,16 @@
 """An interval for a root by inverting a test, from stages of noisy values at a few points each.
 
 Stage ``i`` saw an increasing function minus its target at points ``x_j``. ``L_i(q)`` is the Lagrange polynomial through
-these values, in a coordinate that straightens the function (`inference.quantile.tilt`); ``V_i(q)`` is its variance plus
-the square of an allowance for what the polynomial leaves out. With ``T(q) = sum L_i / V_i`` and ``J(q) = sum 1 / V_i``,
-the estimate is the root of ``T`` and the interval is ``{q: |T(q)| <= z sqrt(J(q))}``, connected to the estimate. The
-weights depend on the design alone, so ``T`` at the true root is a sum of martingale differences of variance ``J``: no
-slope is estimated, and noise in the slope is absorbed.
+these values, in a coordinate that straightens the function; ``V_i(q)`` is its variance plus the square of an allowance
+for what the polynomial leaves out. With ``T(q) = sum L_i / V_i`` and ``J(q) = sum 1 / V_i``, the estimate is the root
+of ``T`` and the interval is ``{q: |T(q)| <= z sqrt(J(q))}``, connected to the estimate. The weights depend on the
+design alone, so ``T`` at the true root is a sum of martingale differences of variance ``J``: no slope is estimated, and
+noise in the slope is absorbed.
+
+*The tilt* of a coordinate: around ``origin`` the density is taken to change like ``exp(curvature (x - origin))``; ``y =
+(exp(curvature (x - origin)) - 1) / curvature`` then grows as the distribution function does. Beyond three units of the
+exponent both directions go on in a straight line, so that every ``x`` has a ``y`` and back. ``curvature = 0`` changes
+nothing but the origin.
 """
 
 import math
@@ -17,13 +22,14 @@ import numpy.typing as npt
 from numba import njit
 
 from sottovoce.core.arrays import Floats
-from sottovoce.inference.quantile.tilt import through
 
 FURTHEST = 24.0  # reaches from the estimate within which an edge is looked for
 
+STRAIGHT = 3.0
+
 
 class Stage(NamedTuple):
-    """One stage, seen through its lens (`inference.quantile.tilt`).
+    """One stage, seen through its lens (`inference.quantile.inversion`).
 
     ``places`` are the coordinates of its points, ``values`` what was seen there minus the target; ``allowance`` is the
     part that the polynomial may leave out, for every ``spacing`` by which a value is off all places.
@@ -165,3 +171,29 @@ def _bisect(low, high, target, places, values, variances, extra, ends):  # type:
         else:
             low = middle
     return low + (high - low) / 2
+
+
+@njit(cache=True)
+def through(at: float, origin: float, bend: float) -> float:
+    """Return the coordinate of a value."""
+    u = bend * (at - origin)
+    if abs(u) < 1e-8:
+        return at - origin
+    if u > STRAIGHT:
+        return (math.expm1(STRAIGHT) + math.exp(STRAIGHT) * (u - STRAIGHT)) / bend
+    if u < -STRAIGHT:
+        return (math.expm1(-STRAIGHT) + math.exp(-STRAIGHT) * (u + STRAIGHT)) / bend
+    return math.expm1(u) / bend
+
+
+@njit(cache=True)
+def back(place: float, origin: float, bend: float) -> float:
+    """Return the value at a coordinate."""
+    v = bend * place
+    if abs(v) < 1e-8:
+        return origin + place
+    if v > math.expm1(STRAIGHT):
+        return origin + (STRAIGHT + (v - math.expm1(STRAIGHT)) / math.exp(STRAIGHT)) / bend
+    if v < math.expm1(-STRAIGHT):
+        return origin + (-STRAIGHT + (v - math.expm1(-STRAIGHT)) / math.exp(-STRAIGHT)) / bend
+    return origin + math.log1p(v) / bend

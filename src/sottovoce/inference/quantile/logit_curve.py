@@ -1,7 +1,7 @@
 """A smooth distribution function fitted to noisy values at a few points, for its root and the error of the root.
 
 The logit of the function is ``logit(target) + y(x)``, where ``y`` grows like ``slope (x - root)`` and may bend through
-a lens (`inference.quantile.tilt`). Logits of common laws are nearly straight, in tails too, so that three numbers
+a lens (`inference.quantile.inversion`). Logits of common laws are nearly straight, in tails too, so that three numbers
 (root, slope, bend) use every answer; a polynomial (`inference.quantile.inversion`) assumes less and needs more records.
 A value's variance is ``ceiling - (F - 1/2)^2 drop``: for one site of rate ``r``, ``1 / (4 r^2 n)`` and ``1 / n``, those
 of a binomial count. The fit maximises that likelihood with weak normal priors, by Fisher's scoring. What the curve
@@ -16,7 +16,7 @@ from numba import njit
 
 from sottovoce.core.arrays import Floats
 from sottovoce.inference.common.measured import SiteEstimate
-from sottovoce.inference.quantile.tilt import through
+from sottovoce.inference.quantile.inversion import through
 
 STEPS = 80
 LIMIT = 2.0  # of one step, in logits

@@ -19,8 +19,8 @@ import numpy as np
 
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.regression.groups import student_value
+from sottovoce.inference.regression.higrad import Tree
 from sottovoce.inference.regression.region import confident
-from sottovoce.inference.regression.tree import Tree
 from sottovoce.inference.self_normalised.critical_values import critical_value
 
 TOLERANCE = 0.02

@@ -19,9 +19,12 @@ from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.roots import root
 from sottovoce.inference.self_normalised.clock import STEADY, Clock, clock
 from sottovoce.inference.self_normalised.pivots import area_tail, square_tail, sup_tail
-from sottovoce.inference.self_normalised.scheduled_area import area_table, scheduled_area_tail
-from sottovoce.inference.self_normalised.scheduled_square import scheduled_square_tail
-from sottovoce.inference.self_normalised.scheduled_sup import scheduled_sup_tail
+from sottovoce.inference.self_normalised.scheduled_tails import (
+    area_table,
+    scheduled_area_tail,
+    scheduled_square_tail,
+    scheduled_sup_tail,
+)
 
 Schedule = Sequence[float] | NDArray[np.float64] | None
 

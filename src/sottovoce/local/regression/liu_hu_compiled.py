@@ -8,7 +8,7 @@ from sottovoce.client.regression.randomize_row import randomize_row, show
 from sottovoce.core.arrays import Floats, Ints, Words
 from sottovoce.local.regression.lent import lent
 from sottovoce.local.regression.room import Room
-from sottovoce.protocol.regression.block_tables import FORM, OPEN, Tables
+from sottovoce.protocol.regression.blocks import FORM, OPEN, Tables
 from sottovoce.server.regression.decode import choose, decode
 from sottovoce.server.regression.liu_hu.step import Query, move
 

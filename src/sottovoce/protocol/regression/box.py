@@ -1,11 +1,18 @@
-"""Finite boxes: the truth moved by a uniform step inside a box of cells, or else a uniform letter.
+"""Finite boxes, and coordinate quantisation CQ_X(q, s), the paper's channel for online quantile regression.
 
-A box of ``width`` out of ``cells`` cells a slope is the piecewise-constant channel in several dimensions. With the
-face, the letter is (face, cell, ..., cell); without it, (cell, ..., cell) of the slopes' scores divided by their
-radius. With ``width`` 1 it is the randomised response of the paper's coordinate quantisation.
+*Boxes*: the truth moved by a uniform step inside a box of cells, or else a uniform letter. A box of ``width`` out of
+``cells`` cells a slope is the piecewise-constant channel in several dimensions. With the side, the letter is (side,
+cell, ..., cell); without it, (cell, ..., cell) of the slopes' scores divided by their radius. With ``width`` 1 it is
+the randomised response of the paper's coordinate quantisation.
+
+*CQ*: a public block of ``s`` of the coordinates 0..p is drawn uniformly. With coordinate 0 in it, the person says on
+which side the score lies and, for the other coordinates of the block, the covariate rounded at random to ``q`` steps of
+[-1, 1]; without it, each slope's score rounded to ``q`` steps of plus or minus the radius. K-ary randomised response
+hides the answer; the server inverts it and divides by the inclusion probability ``s / (p + 1)``.
 """
 
 import functools
+import math
 from collections.abc import Sequence
 from decimal import Decimal
 
@@ -14,6 +21,8 @@ import numpy as np
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.regression.blocks import Block, RegressionChannel
 from sottovoce.protocol.regression.box_channel import LETTERS, BoxChannel, box_channel
+
+FINEST_GRID = 1 << 16  # steps; a finer one gains nothing and its moments would fill the memory
 
 
 def box_block(probability: float, channel: BoxChannel, p: int, gains: Sequence[Sequence[float]]) -> Block:
@@ -86,18 +95,67 @@ def box(
     return RegressionChannel(f"box:{slopes},{cells},{width}", tuple(taus), p, tuple(blocks))
 
 
-def _example(epsilon: float, slopes: int, cells: int, width: int, alone: float, face: bool) -> RegressionChannel:
+def _box_example(epsilon: float, slopes: int, cells: int, width: int, alone: float, face: bool) -> RegressionChannel:
     return box((0.75,), max(slopes, 3), epsilon, slopes, cells, width, face=face, alone=alone)
+
+
+def cq(tau: float, p: int, epsilon: float, q: int, s: int) -> RegressionChannel:
+    """Return the paper's CQ_X(q, s).
+
+    Parameters
+    ----------
+    tau
+        The quantile level.
+    p
+        The number of slopes.
+    epsilon
+        The budget of one report; ``math.inf`` sends the rounded truth.
+    q
+        To how many steps a slope is rounded, at least 2.
+    s
+        Of how many of the p + 1 coordinates a person speaks.
+
+    Examples
+    --------
+    >>> channel = cq(0.5, 2, 2.0, q=2, s=1)
+    >>> [(round(block.probability, 4), block.channel.letters) for block in channel.blocks]
+    [(0.3333, 2), (0.6667, 2)]
+    """
+    if q < 2:
+        raise BadInput(f"cq needs at least 2 steps to round to, not q = {q}; give q of 2 or more.")
+    if q > FINEST_GRID:
+        raise BadInput(f"cq rounds to at most {FINEST_GRID:,} steps, not q = {q}; give a smaller q.")
+    if not 1 <= s <= p + 1:
+        raise BadInput(f"cq can ask for 1 to {p + 1} of the {p + 1} coordinates, not s = {s}; give such an s.")
+    share, gain = s / (p + 1), (p + 1) / s
+    cells = q if s > 1 else 1
+    with_face = fitting_box("face", epsilon, 2, s - 1, cells)
+    blocks = [box_block(share, with_face, p, [[gain] + [gain if s > 1 else 0.0] * p])]
+    if s <= p:
+        blocks.append(box_block(1 - share, fitting_box("slopes", epsilon, 1, s, q), p, [[0.0] + [gain] * p]))
+    return RegressionChannel(f"cq:{q},{s}", (tau,), p, tuple(blocks))
+
+
+def _cq_example(epsilon: float, tau: float, p: int, q: int, s: int) -> RegressionChannel:
+    return cq(tau, p, epsilon, q, s)
 
 
 EXAMPLES = (
     *(
-        (epsilon, functools.partial(_example, slopes=1, cells=7, width=3, alone=0.2, face=True))
+        (epsilon, functools.partial(_box_example, slopes=1, cells=7, width=3, alone=0.2, face=True))
         for epsilon in (0.05, 1.0, 4.0, 16.0)
     ),
-    (2.0, functools.partial(_example, slopes=2, cells=5, width=2, alone=0.3, face=False)),
-    (8.0, functools.partial(_example, slopes=2, cells=6, width=2, alone=0.0, face=True)),
-    (8.0, functools.partial(_example, slopes=5, cells=20, width=6, alone=0.0, face=True)),
-    (12.0, functools.partial(_example, slopes=20, cells=2, width=1, alone=0.0, face=True)),
+    (2.0, functools.partial(_box_example, slopes=2, cells=5, width=2, alone=0.3, face=False)),
+    (8.0, functools.partial(_box_example, slopes=2, cells=6, width=2, alone=0.0, face=True)),
+    (8.0, functools.partial(_box_example, slopes=5, cells=20, width=6, alone=0.0, face=True)),
+    (12.0, functools.partial(_box_example, slopes=20, cells=2, width=1, alone=0.0, face=True)),
+    (0.05, functools.partial(_cq_example, tau=0.5, p=0, q=2, s=1)),
+    (0.5, functools.partial(_cq_example, tau=0.75, p=1, q=4, s=1)),
+    (1.0, functools.partial(_cq_example, tau=0.75, p=2, q=2, s=2)),
+    (2.0, functools.partial(_cq_example, tau=0.25, p=2, q=3, s=1)),
+    (4.0, functools.partial(_cq_example, tau=0.5, p=2, q=4, s=3)),
+    (8.0, functools.partial(_cq_example, tau=0.9, p=1, q=16, s=2)),
+    (16.0, functools.partial(_cq_example, tau=0.5, p=8, q=4, s=9)),
+    (math.inf, functools.partial(_cq_example, tau=0.5, p=2, q=3, s=2)),
 )
-"""Budgets on which the universal channel checks run; the last two have alphabets too large for a matrix."""
+"""Budgets on which the universal channel checks run; two of the boxes have alphabets too large for a matrix."""

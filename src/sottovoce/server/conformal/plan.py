@@ -8,11 +8,10 @@ from functools import partial
 import numpy as np
 
 from sottovoce.core.errors import BadInput, Infeasible
-from sottovoce.protocol.selection.named import Mechanism, selection
+from sottovoce.protocol.selection import Mechanism, selection
 from sottovoce.server.conformal.base import SiteFacts
 from sottovoce.server.conformal.coverage.choose import Aim, Choice, choose, infinite, law_grid, survival
-from sottovoce.server.conformal.coverage.equal import ROUNDING
-from sottovoce.server.conformal.coverage.paper_private import paper_private
+from sottovoce.server.conformal.coverage.equal import ROUNDING, paper_private
 from sottovoce.server.conformal.coverage.voters import Kind
 from sottovoce.server.conformal.settings import Settings
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sottovoce.api.integration.measure import KnownSite
 from sottovoce.inference.common.measured import SiteEstimate, t_value
-from sottovoce.inference.integration import conservative, known_bound, paper_weights, valid
+from sottovoce.inference.integration import known_bound, valid, weighted
 from sottovoce.inference.integration.sensitivity import least_bounds
 from sottovoce.server.integration.settings import Settings
 
@@ -34,14 +34,14 @@ def combine(settings: Settings, target: KnownSite, sources: Sequence[KnownSite])
     if settings.method == "valid":
         trusted = all(site.trusted for site in sources)
         return Combination(*valid.combine(target.measured, own, measured, level, trusted))
-    if settings.method in paper_weights.METHODS:
+    if settings.method in weighted.METHODS:
         return _paper(settings, target, sources)
     if settings.bound is not None:
         limits = [limit_of(settings, target, site) for site in sources]
         bounded = known_bound.combine(effective(target, level), measured, limits, level, common(sources))
         found = Combination(bounded.estimate, bounded.low, bounded.high, bounded.weights)
     else:
-        cautious = conservative.combine(target.measured, measured, level)
+        cautious = weighted.cautious(target.measured, measured, level)
         # the target's own edges, shortened, so that it is never longer than these, symmetric or not
         part, place = cautious.error / target.measured.error, target.measured.estimate
         low, high = cautious.estimate - part * (place - own[0]), cautious.estimate + part * (own[1] - place)
@@ -52,7 +52,7 @@ def combine(settings: Settings, target: KnownSite, sources: Sequence[KnownSite])
 
 def _paper(settings: Settings, target: KnownSite, sources: Sequence[KnownSite]) -> Combination:
     """Combine as the paper does."""
-    weighed = paper_weights.combine(
+    weighed = weighted.paper(
         settings.method,
         target.measured,
         [site.measured for site in sources],

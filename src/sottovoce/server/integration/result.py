@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sottovoce.api.integration.measure import KnownSite, LostSite
 from sottovoce.core.unit import Unit
-from sottovoce.inference.integration import paper_weights
+from sottovoce.inference.integration import weighted
 from sottovoce.server.integration.combine import Combination, combine, moderate, refuted
 from sottovoce.server.integration.settings import Settings, check_numbers, check_settings, with_bound
 from sottovoce.server.privacy_statement import promise
@@ -112,7 +112,7 @@ class IntegratedResult:
         """Return why the interval is not uniformly valid, or on what its validity rests."""
         if self.method == "target" and self.settings.chains is None:
             return "Not helped by any source; by the normal quantile it is short where the target's error is uncertain."
-        return RESTS.get(self.method) or paper_weights.REASONS.get(self.method)
+        return RESTS.get(self.method) or weighted.REASONS.get(self.method)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ class IntegratedResult:
             for site in self.known[1:]
             if not site.usable
         ]
-        if self.method in paper_weights.REASONS and self.reason is not None:
+        if self.method in weighted.REASONS and self.reason is not None:
             found.append(self.reason)
         return (*found, *refuted(self.settings, self.target, self.sources))
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sottovoce.core.unit import Unit
-from sottovoce.inference.integration.paper_weights import METHODS as PAPER
+from sottovoce.inference.integration.weighted import METHODS as PAPER
 from sottovoce.server.quantile.summary import WIDTH, wrapped
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sottovoce.protocol.selection.named import selection
+from sottovoce.protocol.selection import selection
 from sottovoce.server.conformal.coverage import equal
 from sottovoce.server.conformal.coverage.choose import (
     Aim,

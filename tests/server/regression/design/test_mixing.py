@@ -4,16 +4,21 @@ import numpy as np
 import pytest
 
 from sottovoce.core.errors import BadInput
+from sottovoce.protocol.regression.box import cq
 from sottovoce.protocol.regression.box_channel import box_channel
-from sottovoce.protocol.regression.cq import cq
 from sottovoce.server.regression.design.boxes import boxes
 from sottovoce.server.regression.design.covariates import covariates
-from sottovoce.server.regression.design.families import Setting, best_cq, box_mixture, cq_optimised
+from sottovoce.server.regression.design.families import (
+    Setting,
+    best_cq,
+    box_mixture,
+    cq_optimised,
+    inclusions,
+    shared_box,
+    systematic,
+)
 from sottovoce.server.regression.design.mixing import Part, best_pair, mixture
-from sottovoce.server.regression.design.moments import block_moments
-from sottovoce.server.regression.design.omega import covariance, omega
-from sottovoce.server.regression.design.shared import shared_box
-from sottovoce.server.regression.design.subsets import inclusions, systematic
+from sottovoce.server.regression.design.omega import block_moments, covariance, omega
 
 
 def test_two_kinds_against_a_fine_search() -> None:

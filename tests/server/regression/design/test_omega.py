@@ -8,13 +8,11 @@ import pytest
 from scipy.integrate import quad
 
 from sottovoce.protocol.channel import Channel
-from sottovoce.protocol.regression.blocks import Block, RegressionChannel
-from sottovoce.protocol.regression.box import box
+from sottovoce.protocol.regression.blocks import Block, RegressionChannel, open_channel
+from sottovoce.protocol.regression.box import box, cq
 from sottovoce.protocol.regression.box_channel import BoxChannel, box_channel
 from sottovoce.protocol.regression.covariates import chances
-from sottovoce.protocol.regression.cq import cq
 from sottovoce.protocol.regression.lp import lp_pair
-from sottovoce.protocol.regression.open import open_channel
 from sottovoce.server.regression.design.covariates import covariates
 from sottovoce.server.regression.design.mixing import Part, mixture
 from sottovoce.server.regression.design.omega import covariance, omega

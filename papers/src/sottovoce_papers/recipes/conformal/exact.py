@@ -5,7 +5,7 @@ Rows are at a few sizes; those at the largest carry the curves over all of them.
 
 from pathlib import Path
 
-from sottovoce.server.conformal.coverage.equal import Pair, argmin, closest
+from sottovoce.server.conformal.coverage.equal import RankPair, argmin, closest
 from sottovoce_papers.harness.cell import Row, Setting, Value
 from sottovoce_papers.harness.measure import exact
 from sottovoce_papers.simulation.conformal.baselines import split_law
@@ -52,5 +52,5 @@ def _methods(sites: int, size: int, alpha: float) -> dict[str, tuple[float, floa
     }
 
 
-def _law(pair: Pair | None) -> tuple[float, float]:
+def _law(pair: RankPair | None) -> tuple[float, float]:
     return (1.0, 0.0) if pair is None else (pair.mean, pair.spread)

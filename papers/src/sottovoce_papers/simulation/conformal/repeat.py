@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.protocol.selection.named import Mechanism, selection
+from sottovoce.protocol.selection import Mechanism, selection
 from sottovoce.server.conformal.base import SiteFacts
 from sottovoce.server.conformal.coverage.choose import lower_neighbour
 from sottovoce.server.conformal.plan import Plan, plan

@@ -2,7 +2,7 @@
 
 What is counted and compared is decided by the code that ships (`server.conformal.coverage`). Locally every edge has
 records of its own, so the yeses of a site are independent binomial counts; in a secure sum the sites' shares of noise
-add up to one two-sided geometric variable a cell (`protocol.selection.polya`).
+add up to one two-sided geometric variable a cell (`protocol.selection.geometric`).
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ def repeat_local(choice: PooledChoice, distribution: ScoreLaw, edges: Floats, re
 
     Examples
     --------
-    >>> from sottovoce.server.conformal.coverage.pooled_local import choose_local
+    >>> from sottovoce.server.conformal.coverage.pooled_modes import choose_local
     >>> from sottovoce_papers.simulation.conformal.score_distributions import score_law
     >>> scores = score_law("exponential")
     >>> found = repeat_local(choose_local([900] * 2, [4.0] * 2, bins=8), scores, scores.edges(8), 400, seed=1)
@@ -44,7 +44,7 @@ def repeat_aggregate(
 
     Examples
     --------
-    >>> from sottovoce.server.conformal.coverage.pooled_aggregate import choose_aggregate
+    >>> from sottovoce.server.conformal.coverage.pooled_modes import choose_aggregate
     >>> from sottovoce_papers.simulation.conformal.score_distributions import score_law
     >>> scores = score_law("exponential")
     >>> found = repeat_aggregate(choose_aggregate(1000, 5, 1.0, bins=8), 1000, scores, scores.edges(8), 400, seed=1)

@@ -8,7 +8,7 @@ dice, which makes them independent.
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.inference.regression.tree import Tree
+from sottovoce.inference.regression.higrad import Tree
 from sottovoce_papers.simulation.regression import block, single, studentised, walk
 from sottovoce_papers.simulation.regression.cell import Cell
 from sottovoce_papers.simulation.regression.dice import seeded

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.inference.regression.tree import Tree
+from sottovoce.inference.regression.higrad import Tree
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.regression import studentised
 from sottovoce_papers.simulation.regression.cell import Cell

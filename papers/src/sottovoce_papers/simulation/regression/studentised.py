@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from sottovoce.core.arrays import Floats
 from sottovoce.inference.regression.groups import hotelling_value, student_value
-from sottovoce.inference.regression.tree import Tree
+from sottovoce.inference.regression.higrad import Tree
 
 Hits = npt.NDArray[np.bool_]
 

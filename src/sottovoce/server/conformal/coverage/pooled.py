@@ -16,7 +16,7 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, Infeasible
-from sottovoce.protocol.selection.polya import Polya
+from sottovoce.protocol.selection.geometric import Polya
 from sottovoce.server.conformal.coverage.pooled_distribution import PooledCount, binomial_reach, failures, noise_reach
 
 Guarantee = Literal["marginal", "training-conditional"]

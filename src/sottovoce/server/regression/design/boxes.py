@@ -15,7 +15,7 @@ from sottovoce.core.errors import BadInput
 from sottovoce.protocol.regression.box_channel import FACES, FINEST, LETTERS, BoxChannel, box_channel
 from sottovoce.protocol.regression.covariates import rounded
 from sottovoce.server.regression.design.covariates import Covariates
-from sottovoce.server.regression.design.moments import face_chances, face_values
+from sottovoce.server.regression.design.omega import face_chances, face_values
 
 CELLS = (*range(2, 25), 28, 32, 40, 48, 64)  # finer ones gain nothing that could be measured
 _ROOM = 1.5  # a margin, so that whole weights certainly fit

@@ -1,24 +1,37 @@
-"""The families of channels for one level, each at its best for a public setting: CQ, CQ with a free law, BOX, LP."""
+"""The families of channels, each at its best for a public setting: CQ, CQ with a free draw of blocks, BOX, LP.
 
+*Which slopes to ask together when some matter more*: fixed subsets with chosen inclusion probabilities, by systematic
+sampling with unequal probabilities (Madow 1949, doi:10.1214/aoms/1177729988). Lay the inclusion probabilities end to
+end on a line, and take the slopes that a comb with teeth one apart touches. As the comb moves through [0, 1), at most p
++ 1 subsets occur.
+
+*Several quantile levels from one report*: the side tells between which fitted quantiles the response lies. The
+alternative is to ask each person for one level, drawn at random; it costs each level a factor "number of levels" in
+variance. Sharing costs less at large budgets and more at small ones.
+"""
+
+import itertools
 from typing import NamedTuple
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.regression.blocks import RegressionChannel
+from sottovoce.protocol.regression.box import cq
 from sottovoce.protocol.regression.box_channel import LETTERS, BoxChannel
-from sottovoce.protocol.regression.cq import cq
 from sottovoce.protocol.regression.lp import lp_pair
 from sottovoce.server.regression.design.boxes import Boxes, boxes
 from sottovoce.server.regression.design.covariates import Covariates
 from sottovoce.server.regression.design.mixing import Pair, Part, best_pair, mixture
-from sottovoce.server.regression.design.moments import block_moments
-from sottovoce.server.regression.design.subsets import inclusions, systematic
+from sottovoce.server.regression.design.omega import block_moments
 
 _SMALLER = 5e-4  # a smaller alphabet is worth this much of the information
 _SOLVES = 3  # of the linear program, each for the weight that the last mixture asks for
 _NEVER = 1e-6  # of the most important slope: every slope is asked for now and then, however clear it is
 _SETTLED = 0.1  # a weight that moves less than this (in its logarithm) is not solved for again
+
+_GRID = np.linspace(0.0, 0.6, 31)  # how often the face alone may be asked
 
 
 class Setting(NamedTuple):
@@ -144,3 +157,63 @@ def _lighter(table: Boxes, index: int) -> int:
 def _find(table: Boxes, kinds: int, slopes: int, cells: int) -> int:
     same = (table.kinds == kinds) & (table.slopes == slopes) & (table.cells == cells) & (table.width == 1)
     return int(np.flatnonzero(same)[0])
+
+
+def shared_box(taus: tuple[float, ...], epsilon: float, known: Covariates) -> RegressionChannel:
+    """Return the box that serves all levels with the smallest sum of their traces."""
+    table = boxes(taus, epsilon, known)
+    face, slope = table.face[:, :, None], table.slope[:, :, None]
+    lone = int(np.flatnonzero(table.slopes == 0)[0])
+    mixed = face * (1 - _GRID) + table.face[:, lone, None, None] * _GRID, slope * (1 - _GRID)
+    costs = known.costs
+    with np.errstate(divide="ignore"):
+        traces = costs[0] / mixed[0] + (costs[1:].sum() / mixed[1] if known.p else 0.0)
+    value = traces.sum(axis=0)
+    light = np.where(value <= value.min() * (1 + 5e-4), table.letters[:, None], np.inf)
+    index, share = np.unravel_index(int(np.argmin(light)), light.shape)
+    channel = table.channel(int(index), epsilon)
+    size = channel.slopes
+    parts = [Part(channel, None if 0 < size < known.p else tuple(range(1, size + 1)))]
+    shares = [1 - float(_GRID[share])]
+    if _GRID[share] > 0:
+        parts.append(Part(table.channel(lone, epsilon), ()))
+        shares.append(float(_GRID[share]))
+    return mixture("shared box", taus, known, parts, shares)
+
+
+def inclusions(importance: Floats, size: int) -> Floats:
+    """Return inclusion probabilities proportional to ``importance`` that add up to ``size``, none above one.
+
+    Examples
+    --------
+    >>> inclusions(np.array([6.0, 1.0, 1.0]), 2).tolist()
+    [1.0, 0.5, 0.5]
+    """
+    found = np.zeros(len(importance))
+    sure = np.zeros(len(importance), dtype=bool)
+    while True:
+        rest = importance * ~sure
+        found = np.where(sure, 1.0, rest * (size - sure.sum()) / max(rest.sum(), 1e-300))
+        over = (found > 1 - 1e-12) & ~sure
+        if not over.any():
+            return found
+        sure |= over
+
+
+def systematic(probabilities: Floats) -> list[tuple[tuple[int, ...], float]]:
+    """Return subsets of the slopes 1..p and how often each is asked, with these inclusion probabilities.
+
+    Examples
+    --------
+    >>> systematic(np.array([1.0, 0.5, 0.5]))
+    [((1, 2), 0.5), ((1, 3), 0.5)]
+    """
+    ends = np.concatenate([[0.0], np.cumsum(probabilities)])
+    size = round(float(ends[-1]))
+    cuts = np.unique(np.round(np.append(ends % 1.0, [0.0, 1.0]), 12))
+    found = []
+    for left, right in itertools.pairwise(cuts):
+        teeth = (left + right) / 2 + np.arange(size)
+        hit = np.searchsorted(ends, teeth, side="right")
+        found.append((tuple(sorted({int(j) for j in hit})), float(right - left)))
+    return [(subset, share) for subset, share in found if len(subset) == size and share > 1e-9]

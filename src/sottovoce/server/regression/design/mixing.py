@@ -15,7 +15,7 @@ from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.regression.blocks import Block, RegressionChannel
 from sottovoce.protocol.regression.box_channel import BoxChannel
 from sottovoce.server.regression.design.covariates import Covariates
-from sottovoce.server.regression.design.moments import block_moments
+from sottovoce.server.regression.design.omega import block_moments
 
 _ROUNDS = 4000
 _SELDOM = 1e-4  # a block asked less often than this is left out where the others tell as much
