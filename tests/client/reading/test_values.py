@@ -202,10 +202,10 @@ def test_memory_beside_the_data_is_constant() -> None:
     st.lists(st.one_of(st.none(), st.floats(allow_infinity=False), st.integers(-(2**53), 2**53)), max_size=40),
     st.integers(1, 9),
 )
-def test_stretches_do_not_show(items: list[float | None], stretch: int) -> None:
+def test_chunks_do_not_show(items: list[float | None], chunk: int) -> None:
     present = [float(item) for item in items if item is not None and item == item]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(values, "_STRETCH", stretch)
+        patch.setattr(values, "_CHUNK", chunk)
         for column in (items, np.array([np.nan if item is None else item for item in items], dtype=float)):
             records, dropped = read_values(column, where=WHERE, missing="drop")
             assert records.values().tolist() == present
@@ -218,5 +218,5 @@ def test_the_first_bad_row_is_named(items: list[float], data: st.DataObject) -> 
     bad = data.draw(st.sampled_from([np.nan, np.inf, -np.inf]))
     column = np.array([*items[:row], bad, *items[row:], np.nan])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(values, "_STRETCH", 4)
+        patch.setattr(values, "_CHUNK", 4)
         assert f" in row {row + 1}: " in refusal(column)

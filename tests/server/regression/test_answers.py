@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sottovoce.client.reading.bounds import read_bounds
+from sottovoce.core.bounds import read_bounds
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.region import Ellipsoid, normal_ellipsoid
 from sottovoce.server.regression.answers import SMALLEST, Answers

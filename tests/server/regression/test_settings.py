@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sottovoce.api.regression.regressor import PrivateQuantileRegressor
-from sottovoce.client.reading.bounds import read_bounds
+from sottovoce.core.bounds import read_bounds
 from sottovoce.core.errors import BadInput
 from sottovoce.server.regression.settings import SCHEDULES, Settings, read_settings
 

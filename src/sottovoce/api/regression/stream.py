@@ -8,9 +8,9 @@ from typing import Any
 
 from sottovoce.api.regression.recursions import Progress
 from sottovoce.api.regression.runs import Runs
-from sottovoce.client.reading.bounds import Bounds
 from sottovoce.client.reading.design_matrix import ReadRows, read, read_features
 from sottovoce.core.arrays import Floats
+from sottovoce.core.bounds import Bounds
 from sottovoce.core.checks import check_callers
 from sottovoce.core.errors import BadInput, SearchFailed
 from sottovoce.core.random_source import RandomSource, SystemEntropy

@@ -8,23 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.client.reading.column import Column, from_numpy
-from sottovoce.client.reading.complaint import KINDS, bad_row, kind_of
+from sottovoce.client.reading.column import RECORDS, Accepts, Column, from_numpy
 from sottovoce.core import calendar_text, duration_text
 from sottovoce.core.arrays import Floats
+from sottovoce.core.checks import bad_row, kind_of
 from sottovoce.core.unit import NUMBER, Kind, Unit
 
 _LONG = 2.0**53
 
 
-def from_objects(objects: Sequence[Any], where: str) -> Column:
+def from_objects(objects: Sequence[Any], where: str, accepts: Accepts) -> Column:
     """Read a sequence of Python objects; None, NaN, NaT and NA are missing."""
+    if not accepts.times:
+        _refuse_other_than_numbers(objects, where, accepts)
+    if accepts.truth and not {bool, np.bool_}.isdisjoint(map(type, objects)):
+        objects = [int(value) if isinstance(value, bool | np.bool_) else value for value in objects]
     types = set(map(type, objects))
     if types <= {int, float}:
         return Column(NUMBER, len(objects), lambda start, stop: _plain(objects, where, start, stop, int in types))
     (only, *more) = types
     if not more and issubclass(only, np.generic) and only is not np.object_:
-        return from_numpy(np.array(objects), where)
+        return from_numpy(np.array(objects), where, accepts)
     unit = NUMBER
     for row, value in enumerate(objects):
         if not is_missing(value):
@@ -33,10 +37,10 @@ def from_objects(objects: Sequence[Any], where: str) -> Column:
     if unit.zone and unit.zone != "UTC" and len({_zone(v) for v in objects if not is_missing(v)}) > 1:
         unit = Unit(unit.kind, unit.resolution, "UTC")
 
-    def stretch(start: int, stop: int) -> Floats:
+    def read(start: int, stop: int) -> Floats:
         return np.array([_float(objects[row], unit, where, row) for row in range(start, stop)], dtype=np.float64)
 
-    return Column(unit, len(objects), stretch)
+    return Column(unit, len(objects), read)
 
 
 def is_missing(value: object) -> bool:
@@ -50,6 +54,21 @@ def is_missing(value: object) -> bool:
     if isinstance(value, np.ma.core.MaskedConstant):
         return True
     return isinstance(value, float | np.floating) and bool(value != value)
+
+
+def _refuse_other_than_numbers(objects: Sequence[Any], where: str, accepts: Accepts) -> None:
+    """Refuse the first object that is neither a number, nor a truth value, nor missing."""
+    others = {kind for kind in set(map(type, objects)) if not _numeric(kind)}
+    if others:
+        for row, value in enumerate(objects):
+            if type(value) in others and not is_missing(value):
+                raise accepts.refusal(where, row, kind_of(value))
+
+
+def _numeric(kind: type) -> bool:
+    """Tell whether values of a type are numbers or truth values."""
+    # numpy's durations call themselves signed integers
+    return issubclass(kind, numbers.Real | Decimal | np.bool_) and not issubclass(kind, np.timedelta64)
 
 
 def _plain(objects: Sequence[Any], where: str, start: int, stop: int, whole: bool) -> Floats:
@@ -102,7 +121,7 @@ def _unit_of(value: Any, where: str, row: int) -> Unit:
     """Find the unit that one value announces for its column."""
     kind = _kind(value)
     if kind is None:
-        raise bad_row(where, row, kind_of(value), KINDS)
+        raise RECORDS.refusal(where, row, kind_of(value))
     return Unit(kind, {"number": "", "date": "D"}.get(kind, "us"), _zone(value))
 
 
@@ -112,7 +131,7 @@ def _float(value: Any, unit: Unit, where: str, row: int) -> float:
         return float("nan")
     kind = _kind(value)
     if kind is None:
-        raise bad_row(where, row, kind_of(value), KINDS)
+        raise RECORDS.refusal(where, row, kind_of(value))
     if kind != unit.kind:
         other = "a date with a time" if kind == "datetime" else f"a {kind}"
         raise bad_row(where, row, other, f"the rows before it hold {unit.plural}")

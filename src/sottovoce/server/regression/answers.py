@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from sottovoce.api.regression.recursions import Fit
-from sottovoce.client.reading.bounds import Bounds
 from sottovoce.core.arrays import Floats
+from sottovoce.core.bounds import Bounds
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.region import Ellipsoid, vector
 

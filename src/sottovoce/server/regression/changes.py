@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.client.reading.bounds import Bounds, read_bounds
+from sottovoce.core.bounds import Bounds, read_bounds
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.server.regression.settings import Settings, read_settings

@@ -12,15 +12,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from sottovoce.client.reading.number_column import NotNumbers, open_numbers
+from sottovoce.client.reading.column import NotNumbers
+from sottovoce.client.reading.reader import open_column
 from sottovoce.core.errors import BadInput
 
 NAN = math.nan
 
 
 def read(column: Any) -> list[float]:
-    opened = open_numbers(column, "column 'hour' of X")
-    numbers: list[float] = (opened.stretch(0, opened.size) if opened.whole is None else opened.whole).tolist()
+    opened = open_column(column, "column 'hour' of X")
+    numbers: list[float] = opened.chunk(0, opened.size).tolist()
     return numbers
 
 
@@ -77,7 +78,7 @@ def test_what_is_missing_becomes_nan(column: Any) -> None:
 def test_floats_are_not_copied() -> None:
     values = np.array([1.0, 2.0])
     for column in (values, pd.Series(values, copy=False), pa.array(values)):
-        whole = open_numbers(column, "column 'hour' of X").whole
+        whole = open_column(column, "column 'hour' of X").whole
         assert whole is not None
         assert np.shares_memory(whole, values)
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.client.reading.complaint import kind_of
 from sottovoce.core.arrays import Floats
+from sottovoce.core.checks import kind_of
 from sottovoce.core.errors import BadInput
 
 _HOW = "give one pair (low, high), one pair for each column, or a mapping from column to pair"

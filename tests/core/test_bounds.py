@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from sottovoce.client.reading.bounds import Bounds, read_bounds
+from sottovoce.core.bounds import Bounds, read_bounds
 from sottovoce.core.errors import BadInput
 
 NAMES = ("miles", "hour")
