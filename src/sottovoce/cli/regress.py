@@ -86,7 +86,7 @@ def regress(
             return
         with progress_bar(study.people, wanted=not no_progress, who="people") as progress:
             found = study.run(progress)
-        payload, text = found.to_dict(), [in_options(found.summary())]
+        payload, text = dict(found.describe().values), [in_options(found.summary())]
         try:
             if plot is not None:
                 payload["plot"] = str(found.plot(plot))
