@@ -30,9 +30,7 @@ app.command(cls=Command)(integrate)
 app.command(cls=Command)(regress)
 app.command(cls=SeveralTests)(conformal)
 app.command(cls=Command)(demo)
-if (
-    find_spec("sottovoce_papers") is not None
-):  # asking for entry points would take a quarter of --help
+if find_spec("sottovoce_papers") is not None:  # asking for entry points would take a quarter of --help
     app.command(cls=Command)(import_module("sottovoce_papers.command").reproduce)
 
 

@@ -16,6 +16,7 @@ from sottovoce.server.description import Description
 
 FORMAT = 1
 KINDS = {  # what is stored, by name, and who reads it back
+    "regression": "sottovoce.server.regression.result:RegressionResult",
     "quantile": "sottovoce.server.quantile.result:QuantileResult",
     "quantiles": "sottovoce.server.quantile.levels:QuantilesResult",
     "difference": "sottovoce.server.quantile.difference:Difference",

@@ -8,7 +8,7 @@ import pytest
 
 from sottovoce.server.quantile.asking import Ask
 from sottovoce.server.quantile.search import Found
-from sottovoce.server.regression.dithered.guess import LENGTH, UNEXPLAINED, guess_of, search, searchers
+from sottovoce.server.regression.pilot import LENGTH, UNEXPLAINED, guess_of, search, searchers
 
 
 def test_guesses_are_those_of_a_normal_law() -> None:

@@ -1,4 +1,4 @@
-"""The gate of a regression: do so many people, at this budget, tell anything of every coefficient at all?
+"""Whether a regression can tell anything: do so many people, at this budget, tell anything of every coefficient at all?
 
 A report through a channel tells of coefficient j what ``I_j = tau (1 - tau) E x_j^2 / Omega_jj`` exact scores would
 tell. Where all reports together tell less of some coefficient than a quarter of one exact score, the fit would be its
@@ -16,12 +16,12 @@ from sottovoce.protocol.randomised_response import binary, rate_of
 from sottovoce.protocol.regression.blocks import open_channel
 from sottovoce.server.regression.design import Design
 from sottovoce.server.regression.design.omega import omega_at
-from sottovoce.server.regression.dithered.guess import searchers
-from sottovoce.server.regression.settings import Settings
+from sottovoce.server.regression.pilot import searchers
+from sottovoce.server.regression.settings import RegressionSettings
 
-SPARE = 2.0  # people for each that the search for location and scale is expected to ask
+SPARE = 2.0  # people for each that the search for location and scale is expected to ask (decision 0022)
 SURE = 6.0  # standard deviations that a level's part of the people may fall short of its mean
-LEAST = 0.25  # exact scores that all reports together must be worth, for every coefficient
+LEAST = 0.25  # exact scores that all reports together must be worth, for every coefficient (decision 0022)
 
 
 def information(design: Design) -> Floats:
@@ -44,11 +44,11 @@ def information(design: Design) -> Floats:
 
 
 def needed(design: Design) -> int:
-    """Return about how many people the gate lets through."""
+    """Return about how many people are enough."""
     return max(2, _round_up(LEAST / float(information(design).min())))
 
 
-def check(n: int, design: Design, settings: Settings) -> None:
+def check(n: int, design: Design, settings: RegressionSettings) -> None:
     """Refuse a fit to fewer people than tell anything, in one sentence that says how many are needed."""
     if n < 2 or n * float(information(design).min()) < LEAST:
         there = "there is 1 sample" if n == 1 else f"there are {n:,}"
@@ -82,7 +82,7 @@ def _check_tree(n: int, first: int, levels: int, tree: Tree) -> None:
         )
 
 
-def check_batches(settings: Settings) -> None:
+def check_batches(settings: RegressionSettings) -> None:
     """Refuse to ask in batches what has to know everybody beforehand."""
     if settings.inference == "higrad":
         raise BadInput("higrad needs all people at once, to deal them to its tree; use fit, or another inference.")

@@ -11,7 +11,8 @@ import pytest
 from sottovoce.core.bounds import read_bounds
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.region import Ellipsoid, normal_ellipsoid
-from sottovoce.server.regression.answers import SMALLEST, Answers
+from sottovoce.server.regression.result import SMALLEST, RegressionResult
+from sottovoce.server.regression.summary import RegressionFacts
 
 BOUNDS = read_bounds([(0, 10), (1e8, 1e8 + 4)], ("a", "b"))
 POINT = np.array([[3.0, 2.0, -1.0], [4.0, 2.5, -1.0]])
@@ -41,9 +42,11 @@ class Known:
         return normal_ellipsoid(POINT[index], COVARIANCE, level)
 
 
-def answers(**options: Any) -> Answers:
-    fit = Known(point=POINT, **options)
-    return Answers((0.25, 0.75), ((fit, 0), (fit, 1)), BOUNDS)
+FACTS = RegressionFacts((0.25, 0.75), True, "dithered", 1.0, True, 100, "lp", "given", 38, False)
+
+
+def answers(**options: Any) -> RegressionResult:
+    return RegressionResult(FACTS, BOUNDS, (Known(point=POINT, **options),))
 
 
 def test_coefficients_and_intervals_are_carried_over() -> None:

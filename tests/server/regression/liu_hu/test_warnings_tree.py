@@ -8,8 +8,7 @@ from sottovoce.inference.regression.higrad import Tree
 from sottovoce.protocol.regression.blocks import open_channel
 from sottovoce.server.regression.liu_hu.chains import chains_of
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy
-from sottovoce.server.regression.liu_hu.tree import inflation
-from sottovoce.server.regression.liu_hu.warnings import tree_coverage, warnings
+from sottovoce.server.regression.liu_hu.warnings import inflation, tree_coverage, warnings
 
 
 def study(tree: tuple[int, ...], scale: float) -> LiuHuStudy:
@@ -24,9 +23,9 @@ def test_every_influence_written_out(branching: tuple[int, ...], n: int, scale: 
     chains = chains_of(one, n)
     points, sums = np.zeros((tree.nodes, n)), np.zeros((tree.nodes, n))
     for person in range(n):
-        stretch = chains.at(person)
-        if person == stretch.first and person > 0:
-            begun = slice(stretch.chain, stretch.chain + stretch.width)
+        span = chains.at(person)
+        if person == span.first and person > 0:
+            begun = slice(span.chain, span.chain + span.width)
             points[begun] = points[chains.parents[begun]]
         chain, time = chains.deal(person, 1)
         step = float(one.steps(time)[0])

@@ -1,31 +1,26 @@
-"""Which recursion a regression runs, and what every one of them offers: one channel, its people, and a fit."""
+"""What a regression came to, channel by channel: fits in units of scaled covariates, and how they are stored."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Floats
-from sottovoce.core.errors import Infeasible
-from sottovoce.core.random_source import RandomSource
+from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.region import Ellipsoid
-from sottovoce.local.regression.dithered import DitheredRun
-from sottovoce.local.regression.liu_hu import LiuHuRun
-from sottovoce.protocol.regression.blocks import RegressionChannel
-from sottovoce.server.regression.design import Design
-from sottovoce.server.regression.design.omega import omega_at
-from sottovoce.server.regression.dithered.guess import Guess
-from sottovoce.server.regression.dithered.study import DitheredStudy
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy, paper_scale
-from sottovoce.server.regression.settings import Settings
+from sottovoce.server.regression.dithered.fit import DitheredFit
+from sottovoce.server.regression.dithered.knowledge import Knowledge
+from sottovoce.server.regression.dithered.study import DitheredStudy, StoredDithered
+from sottovoce.server.regression.liu_hu.chains import chains_of
+from sottovoce.server.regression.liu_hu.fit import LiuHuFit
+from sottovoce.server.regression.liu_hu.step import LiuHuState
+from sottovoce.server.regression.liu_hu.study import LiuHuStudy, StoredLiuHu
 
-Progress = Callable[[int], None]
 Found = TypeVar("Found")
 
 
-class Fit(Protocol):
+class RegressionFit(Protocol):
     """An estimate in units of scaled covariates."""
 
     @property
@@ -47,22 +42,8 @@ class Fit(Protocol):
         """Return the ellipsoid of one level's coefficients, or refuse."""
 
 
-class Recursion(Protocol):
-    """A recursion under way: it asks people, and keeps sums of their reports."""
-
-    @property
-    def people(self) -> int:
-        """Return how many people were asked so far."""
-
-    def ask(self, rows: Rows, dice: RandomSource, shuffle: bool, progress: Progress | None = None) -> None:
-        """Ask every row once."""
-
-    def estimate(self) -> Fit:
-        """Return the fit to all people so far."""
-
-
 @dataclass(frozen=True, eq=False)
-class Waiting:
+class SearchingFit:
     """What is known while the first people are still being asked for location and scale: nothing."""
 
     people: int
@@ -90,10 +71,10 @@ class Waiting:
 
 
 @dataclass(frozen=True, eq=False)
-class OneLevel:
+class SplitFit:
     """The fit of a level that a part of the people answered for; its refusals say that they count this part alone."""
 
-    fit: Fit
+    fit: RegressionFit
     levels: int
 
     @property
@@ -129,36 +110,44 @@ class OneLevel:
             ) from None
 
 
-def recursions(settings: Settings, design: Design, guess: Guess, sizes: Sequence[int]) -> list[Recursion]:
-    """Return a recursion for each channel of a design; ``sizes`` are the people that each will ask first."""
-    found: list[Recursion] = []
-    first = 0
-    for channel, people in zip(design.channels, sizes, strict=True):
-        own = slice(first, first + len(channel.taus))
-        first = own.stop
-        part = Guess(guess.density[own], guess.size, guess.start[own])
-        found.append(_recursion(settings, design, channel, part, people))
-    return found
+class StoredFit(NamedTuple):
+    """One fit as it is stored: one of its kinds, or none while the search for location and scale went on."""
+
+    people: int
+    shape: tuple[int, int]  # of the point
+    split: int = 0  # of how many levels each person answered for one; 0: for all
+    dithered: tuple[StoredDithered, Knowledge] | None = None
+    liu_hu: tuple[StoredLiuHu, int, LiuHuState] | None = None  # with the people a tree was made for
 
 
-def _recursion(settings: Settings, design: Design, channel: RegressionChannel, guess: Guess, people: int) -> Recursion:
-    noise = np.array([omega_at(channel, design.known, level) for level in range(len(channel.taus))])
-    moments = design.known.information
-    if settings.inference == "dithered":
-        return DitheredRun(
-            DitheredStudy(channel, noise, guess.density, guess.size, guess.start, moments, limit=settings.limit)
-        )
-    taus = np.array(channel.taus)
-    study = LiuHuStudy(
-        channel,
-        noise,
-        guess.start,
-        paper_scale(channel, guess.size, second_moments=design.known.cross),
-        limit=settings.limit,
-        inference=settings.inference,
-        groups=settings.groups or 0,
-        tree=settings.tree,
-        noise=float(np.mean(taus * (1 - taus) / guess.density)),  # the scale of the logistic law of that density
-        moments=moments,
-    )
-    return LiuHuRun(study, people if settings.inference == "higrad" else None)
+def stored(fit: RegressionFit) -> StoredFit:
+    """Return the plain state of a fit."""
+    if isinstance(fit, SplitFit):
+        return stored(fit.fit)._replace(split=fit.levels)
+    shape = (int(fit.point.shape[0]), int(fit.point.shape[1]))
+    if isinstance(fit, DitheredFit):
+        terms = fit.study.terms if isinstance(fit.study, DitheredStudy) else fit.study
+        if isinstance(terms, StoredDithered):
+            return StoredFit(fit.people, shape, dithered=(terms, fit.knowledge))
+    if isinstance(fit, LiuHuFit):
+        public = fit.study.terms if isinstance(fit.study, LiuHuStudy) else fit.study
+        if isinstance(public, StoredLiuHu):
+            planned = fit.people if fit.chains.tree is None else fit.chains.tree.n
+            return StoredFit(fit.people, shape, liu_hu=(public, planned, fit.state))
+    return StoredFit(fit.people, shape)
+
+
+def restored(state: StoredFit) -> RegressionFit:
+    """Return the fit of a plain state, or refuse one that does not hold together."""
+    fit: RegressionFit
+    if state.dithered is not None:
+        terms, knowledge = state.dithered
+        if len(knowledge.slopes) != terms.levels or knowledge.omegas.shape != (terms.levels, terms.d, terms.d):
+            raise BadInput("this is not a stored regression: its parts do not fit each other; store it again.")
+        fit = DitheredFit(terms, state.people, knowledge)
+    elif state.liu_hu is not None:
+        public, planned, run = state.liu_hu
+        fit = LiuHuFit(public, chains_of(public, planned), run)
+    else:
+        fit = SearchingFit(state.people, np.full(state.shape, np.nan))
+    return SplitFit(fit, state.split) if state.split else fit

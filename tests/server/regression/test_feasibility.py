@@ -10,11 +10,11 @@ import sottovoce as sv
 from sottovoce.api.regression.regressor import PrivateQuantileRegressor
 from sottovoce.protocol.randomised_response import binary, rate_of
 from sottovoce.server.regression.design import parse
-from sottovoce.server.regression.gate import LEAST, check, check_batches, information, needed
-from sottovoce.server.regression.settings import Settings, read_settings
+from sottovoce.server.regression.feasibility import LEAST, check, check_batches, information, needed
+from sottovoce.server.regression.settings import RegressionSettings, read_settings
 
 
-def settings(**options: Any) -> Settings:
+def settings(**options: Any) -> RegressionSettings:
     given = {"density": 1.0, "size": 1.0, **options}
     return read_settings(PrivateQuantileRegressor(**given).get_params(deep=False))
 
@@ -79,7 +79,7 @@ def test_a_tree_has_people_left_after_the_search_and_the_draw_of_levels() -> Non
         check(first + 6, alone, settings(size=None, **higrad))
 
 
-def _refused(n: int, design: Any, given: Settings) -> bool:
+def _refused(n: int, design: Any, given: RegressionSettings) -> bool:
     try:
         check(n, design, given)
     except sv.Infeasible:

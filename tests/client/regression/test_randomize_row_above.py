@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sottovoce.client.regression.compare import count_above
+from sottovoce.client.regression.randomize_row import count_above
 from sottovoce.protocol.channel import OUTCOMES
 from sottovoce.protocol.randomised_response import binary, flips_of
 from sottovoce.sim.randomness import dice
