@@ -24,7 +24,7 @@ def from_objects(objects: Sequence[Any], where: str, accepts: Accepts) -> Column
     if accepts.truth and not {bool, np.bool_}.isdisjoint(map(type, objects)):
         objects = [int(value) if isinstance(value, bool | np.bool_) else value for value in objects]
     types = set(map(type, objects))
-    if types <= {int, float}:
+    if types <= {int, float, type(None)}:
         return Column(NUMBER, len(objects), lambda start, stop: _plain(objects, where, start, stop, int in types))
     (only, *more) = types
     if not more and issubclass(only, np.generic) and only is not np.object_:
@@ -72,12 +72,13 @@ def _numeric(kind: type) -> bool:
 
 
 def _plain(objects: Sequence[Any], where: str, start: int, stop: int, whole: bool) -> Floats:
-    """Read floats and ints at the speed of numpy, refusing an int that float64 would change."""
+    """Read floats, ints and None at the speed of numpy, refusing an int that float64 would change."""
     piece = objects[start:stop]
     try:
         floats = np.array(piece, dtype=np.float64)
     except OverflowError:
-        return np.array([_number(value, where, start + row) for row, value in enumerate(piece)], dtype=np.float64)
+        rows = range(start, stop)
+        return np.array([_float(objects[row], NUMBER, where, row) for row in rows], dtype=np.float64)
     if whole:
         for row in map(int, np.flatnonzero(np.abs(floats) >= _LONG)):
             _number(piece[row], where, start + row)
