@@ -4,12 +4,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sottovoce.api.integration.measure import measure_sites
-from sottovoce.api.integration.sites import PlannedSites, plan_sites
+from sottovoce.api.integration.sites import read_given
+from sottovoce.client.integration.site import OpenSite
+from sottovoce.client.quantile.site import Site
+from sottovoce.client.reading.table import SiteTable
 from sottovoce.core.checks import check_callers
-from sottovoce.core.random_source import RandomSource
+from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.local.integration.study import ask_in_turn
+from sottovoce.server.integration.method import IntegrationMethod
+from sottovoce.server.integration.plan import IntegrationPlan, plan_integration
 from sottovoce.server.integration.result import IntegratedResult
-from sottovoce.server.integration.settings import check_settings, check_sites, unneeded, with_bound
+from sottovoce.server.integration.settings import check_settings
 
 Progress = Callable[[int], None]
 
@@ -86,31 +91,35 @@ def integrated_quantile(
     """
     settings = check_settings(method, level, tau, variance, quantile, caution, sites, chains)
     check_callers(randomness, progress)
-    plan = plan_sites(
-        target, sources, tau, epsilon, settings.level, missing, bounds=bounds, scale=scale, resolution=resolution
+    dice = SystemEntropy() if randomness is None else randomness
+    given = read_given(target, sources, missing)
+    plan = plan_integration(
+        settings,
+        given.names,
+        None if given.table is None else given.table.roster,
+        given.summaries,
+        tau,
+        epsilon,
+        bound,
+        simulated=not dice.private,
+        bounds=bounds,
+        scale=scale,
+        resolution=resolution,
     )
-    settings = with_bound(settings, bound, [site.name for site in plan.sources], plan.unit, plan.step)
-    check_sites(settings, plan)
-    idle = unneeded(settings, plan)
-    asked = replace(plan, sites=tuple(site for site in plan.sites if site.name not in idle))
-    known, lost, warnings = measure_sites(asked, settings.level, settings.chains, randomness, progress)
-    seeded = plan.seeded or (randomness is not None and not randomness.private)
-    return IntegratedResult(
-        settings=settings,
-        known=tuple(known),
-        lost=lost,
-        idle=tuple(site.name for site in plan.sources if site.name in idle),
-        unit=plan.unit,
-        step=plan.step,
-        resolution=_resolution(plan),
-        private=all([site.private for site in known] + [site.private for site in lost]) and not plan.seeded,
-        seeded=seeded,
-        per_person=plan.per_person,
-        measured_warnings=warnings,
-        hints=plan.hints,
-    )
+    result = ask_in_turn(IntegrationMethod(plan), open_sites(plan, given.table, dice), progress)
+    return replace(result, hints=given.hints(plan))
 
 
-def _resolution(plan: PlannedSites) -> float:
-    """Return the public step to which the answer is rounded: that of the target's own dithered records, if any."""
-    return plan.target.study.plan.resolution if plan.target.study is not None else 0.0
+def open_sites(plan: IntegrationPlan, table: SiteTable | None, dice: RandomSource) -> list[Site | OpenSite | None]:
+    """Open each site that takes part, with dice of its own; None where there is nothing to ask."""
+    records = {} if table is None else dict(zip(table.names, table.records, strict=True))
+    opened: list[Site | OpenSite | None] = []
+    for site, own in zip(plan.asked, dice.split(len(plan.asked)), strict=True):
+        if site.study is None:
+            opened.append(None)
+        elif site.kind == "open":
+            opened.append(OpenSite(records[site.name], site.study.study_of(0), own))
+        else:
+            [die] = own.split(1)  # as a study of one site has it
+            opened.append(Site(records[site.name], site.study.study_of(0), die, site.study.channels[0]))
+    return opened
