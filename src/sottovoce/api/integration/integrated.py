@@ -106,20 +106,21 @@ def integrated_quantile(
         scale=scale,
         resolution=resolution,
     )
-    result = ask_in_turn(IntegrationMethod(plan), open_sites(plan, given.table, dice), progress)
-    return replace(result, hints=given.hints(plan))
+    opened = opener(plan, given.table, dice)
+    return replace(ask_in_turn(IntegrationMethod(plan), opened, progress), hints=given.hints(plan))
 
 
-def open_sites(plan: IntegrationPlan, table: SiteTable | None, dice: RandomSource) -> list[Site | OpenSite | None]:
-    """Open each site that takes part, with dice of its own; None where there is nothing to ask."""
-    records = {} if table is None else dict(zip(table.names, table.records, strict=True))
-    opened: list[Site | OpenSite | None] = []
-    for site, own in zip(plan.asked, dice.split(len(plan.asked)), strict=True):
-        if site.study is None:
-            opened.append(None)
-        elif site.kind == "open":
-            opened.append(OpenSite(records[site.name], site.study.study_of(0), own))
-        else:
-            [die] = own.split(1)  # as a study of one site has it
-            opened.append(Site(records[site.name], site.study.study_of(0), die, site.study.channels[0]))
+def opener(plan: IntegrationPlan, table: SiteTable | None, dice: RandomSource) -> Callable[[int], Site | OpenSite]:
+    """Return what opens a site that takes part, by its place, with dice of its own."""
+    parts = dice.split(len(plan.asked))
+
+    def opened(k: int) -> Site | OpenSite:
+        site = plan.asked[k]
+        assert table is not None and site.study is not None
+        records, study = table.records[table.names.index(site.name)], site.study.study_of(0)
+        if site.kind == "open":
+            return OpenSite(records, study, parts[k])
+        [own] = parts[k].split(1)  # as a study of one site splits them
+        return Site(records, study, own, site.study.channels[0])
+
     return opened

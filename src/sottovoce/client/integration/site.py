@@ -86,9 +86,7 @@ class OpenSite:
             raise BadInput(f"round {round} asks nothing that this site understands; correct the query.")
         self._limits.check_round(round)
         if query.tau != self._study.tau or not 0 < query.level < 1:
-            raise BadInput(
-                "the query asks for another quantile than the study, or for no interval; correct it."
-            )
+            raise BadInput("the query asks for another quantile than the study, or for no interval; correct it.")
 
         def draw(_: int) -> SummaryReport:
             records = dithered(self._records, self._study.resolution, self._dice)

@@ -4,7 +4,7 @@ The same replies, and so the same result, as asking the sites side by side with 
 in their compiled twin.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from sottovoce.client.door import Door
 from sottovoce.client.integration.site import OpenSite
@@ -14,20 +14,11 @@ from sottovoce.protocol.card import identity
 from sottovoce.protocol.messages import WalkQuery
 from sottovoce.server.integration.chains import ChainMethod
 from sottovoce.server.integration.method import IntegrationMethod
-from sottovoce.server.integration.plan import IntegrationPlan
 from sottovoce.server.integration.result import IntegratedResult
 
 
-def doors_of(plan: IntegrationPlan, sites: Sequence[Site | OpenSite | None]) -> list[Door | None]:
-    """Return the doors of open sites, for the study that a plan describes; None where there is nothing to ask."""
-    study = identity(plan.card())
-    return [None if site is None else Door(site, study) for site in sites]
-
-
 def ask_in_turn(
-    method: IntegrationMethod,
-    sites: Sequence[Site | OpenSite | None],
-    progress: Callable[[int], None] | None = None,
+    method: IntegrationMethod, opened: Callable[[int], Site | OpenSite], progress: Callable[[int], None] | None = None
 ) -> IntegratedResult:
     """Ask each site to its end, those without a budget first, then the target.
 
@@ -35,20 +26,23 @@ def ask_in_turn(
     ----------
     method
         Who is asked, and how.
-    sites
-        The open sites, in the method's order; None where there is nothing to ask.
+    opened
+        Opens a site by its place in the plan, once it is its turn: until then not even its order is drawn.
     progress
         Called with the number of records that have just answered.
     """
-    state, doors = method.init(), doors_of(method.plan, sites)
+    state, study = method.init(), identity(method.plan.card())
     for k in method.order:
-        own, site, door = method.parts[k].method, sites[k], doors[k]
+        if method.ask(state, k) is None:
+            continue
+        own, site = method.parts[k].method, opened(k)
+        door = Door(site, study)
         while (asked := method.ask(state, k)) is not None:
             [message] = asked.messages
             if isinstance(message, WalkQuery) and isinstance(own, ChainMethod) and isinstance(site, Site):
                 state = method.put(state, k, finish_chains(own, state[0][k], site, progress))
                 continue
-            reply = None if message is None or door is None else door.ask(asked.round, message)
+            reply = None if message is None else door.ask(asked.round, message)
             if progress is not None:
                 progress(asked.records)
             state = method.tell(state, k, reply)
