@@ -116,7 +116,8 @@ def opener(plan: IntegrationPlan, table: SiteTable | None, dice: RandomSource) -
 
     def opened(k: int) -> Site | OpenSite:
         site = plan.asked[k]
-        assert table is not None and site.study is not None
+        assert table is not None
+        assert site.study is not None
         records, study = table.records[table.names.index(site.name)], site.study.study_of(0)
         if site.kind == "open":
             return OpenSite(records, study, parts[k])
