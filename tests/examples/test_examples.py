@@ -223,7 +223,7 @@ def test_the_salaries_of_the_target_are_found(salaries: ModuleType, census: Path
     valid, found = salaries.ask(sites, 0.5, salaries.RATES["rates .7, .8, .9 and 1"], 3)
     assert [site.kind for site in valid.known] == ["private"] * 3 + ["open"]
     own = valid.target.measured
-    assert abs(own.estimate - salaries.spread(sites["Rocky Mountain"], 0.5)) < FALSE_ALARM * own.error
+    assert abs(own.estimate - salaries.spread(sites["Rocky Mountain"], 0.5)) < FALSE_ALARM * own.std_error
     low, high = found["valid"].given
     assert low <= valid.estimate <= high
     assert low % 1_000 == high % 1_000 == 0
@@ -265,7 +265,7 @@ def test_the_dozen_lines_of_the_page_run(monkeypatch: pytest.MonkeyPatch, capsys
     assert "One site helped by others, tau = 0.5" in said
     assert "a bound read" in said
     own = names["r"].target.measured
-    assert abs(own.estimate - np.median(names["ours"])) < FALSE_ALARM * own.error
+    assert abs(own.estimate - np.median(names["ours"])) < FALSE_ALARM * own.std_error
 
 
 def test_the_integration_page_shows_a_small_picture() -> None:

@@ -26,8 +26,7 @@ from sottovoce.client.quantile import site as site_module
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput, SearchFailed
 from sottovoce.local.quantile import source as source_module
-from sottovoce.protocol.channel import Channel
-from sottovoce.protocol.randomised_response import FACES
+from sottovoce.protocol.channel import OUTCOMES, Channel
 from sottovoce.server.integration.plan import plan_integration
 from sottovoce.server.integration.result import IntegratedResult
 from sottovoce.server.integration.settings import check_settings
@@ -236,7 +235,7 @@ def test_a_result_says_whether_it_is_private() -> None:
 
 
 ENDS = np.array([[0.0], [1.0]])
-SILENT = Channel("silent", ENDS, ((FACES // 2, FACES // 2),) * 2, ENDS)
+SILENT = Channel("silent", ENDS, ((OUTCOMES // 2, OUTCOMES // 2),) * 2, ENDS)
 LOW = (np.linspace(-1.0, 1.0, 3000), np.linspace(-1.0, 1.0, 4000))
 OTHERS = {
     "another population": (1e6 + np.exp(np.linspace(0.0, 9.0, 3000)), np.linspace(7.0, 8.0, 4000)),

@@ -14,9 +14,9 @@ from sottovoce.local.quantile import compiled_walk as fused
 from sottovoce.local.quantile.participation import Coin
 from sottovoce.local.quantile.source import Source
 from sottovoce.local.runner import run, through_bytes
-from sottovoce.protocol.channel import Channel
+from sottovoce.protocol.channel import OUTCOMES, Channel
 from sottovoce.protocol.messages import Query, Study, to_bytes
-from sottovoce.protocol.randomised_response import FACES, binary
+from sottovoce.protocol.randomised_response import binary
 from sottovoce.server.method import converse
 from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.conversation import Conversation
@@ -31,7 +31,7 @@ from sottovoce.sim.randomness import dice
 
 ENDS = np.array([[0.0], [1.0]])
 # letters that say nothing about the symbol; no table decodes them, so any finite one will do
-SILENT = Channel("silent", ENDS, ((FACES // 2, FACES // 2),) * 2, ENDS)
+SILENT = Channel("silent", ENDS, ((OUTCOMES // 2, OUTCOMES // 2),) * 2, ENDS)
 SIZES = (700, 400)
 Floats = npt.NDArray[np.float64]
 

@@ -14,8 +14,8 @@ from sottovoce.client.conformal.shares import SharingSite
 from sottovoce.client.record import Records
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.exact import logarithm, within
-from sottovoce.protocol.selection.polya import Polya, polya
-from sottovoce.server.conformal.coverage.pooled_local import choose_local
+from sottovoce.protocol.selection.geometric import Polya, polya
+from sottovoce.server.conformal.coverage.pooled_modes import choose_local
 from sottovoce.server.conformal.tail_rule import add_messages
 from sottovoce.sim.randomness import dice
 

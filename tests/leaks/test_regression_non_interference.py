@@ -13,9 +13,8 @@ from sottovoce.local.regression.dithered import DitheredRun
 from sottovoce.local.regression.dithered_messages import converse
 from sottovoce.local.regression.pilot import Pilot
 from sottovoce.protocol.messages import PersonQuery, PersonReport, to_bytes
-from sottovoce.protocol.regression.block_tables import COMMON, tables_of
-from sottovoce.protocol.regression.blocks import RegressionChannel
-from sottovoce.protocol.regression.cq import cq
+from sottovoce.protocol.regression.blocks import COMMON, RegressionChannel, tables_of
+from sottovoce.protocol.regression.box import cq
 from sottovoce.server.regression.design import omega, parse
 from sottovoce.server.regression.dithered.state import State, init
 from sottovoce.server.regression.dithered.study import DitheredStudy
@@ -46,7 +45,7 @@ class Quiet:
 
     def __init__(self, die: SeededSource, channel: RegressionChannel, step_length: int) -> None:
         tables = tables_of(channel)
-        common = [int(x) for x in tables.faces[:, COMMON] if x] + [int(x) for x in tables.steps[:, 0, -1] if x]
+        common = [int(x) for x in tables.outcomes[:, COMMON] if x] + [int(x) for x in tables.steps[:, 0, -1] if x]
         self._die, self._most, self._stride = die, np.uint64(min(common)), step_length
 
     def words(self, n: int) -> Words:

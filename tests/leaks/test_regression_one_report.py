@@ -15,7 +15,7 @@ from sottovoce.local.regression import dithered_compiled as online_fused
 from sottovoce.local.regression import pilot as pilot_module
 from sottovoce.local.regression.dithered import CHUNK, DitheredRun, order_for, walk
 from sottovoce.local.regression.pilot import Pilot
-from sottovoce.protocol.regression.cq import cq
+from sottovoce.protocol.regression.box import cq
 from sottovoce.server.regression.design import omega
 from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.sim.randomness import dice

@@ -8,7 +8,7 @@ import pytest
 import sottovoce as sv
 from sottovoce.client.conformal.covered import count_covered, noisy_covered
 from sottovoce.client.record import Records
-from sottovoce.protocol.selection.noisy_count import noisy_count
+from sottovoce.protocol.selection.geometric import noisy_count
 
 SCORES = Records(np.array([0.5, 2.0, 2.0, 7.0]))
 

@@ -10,7 +10,7 @@ from sottovoce.client.conformal.shares import SharingSite, _throw, draw_polya, n
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Words
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.selection.polya import Polya, polya
+from sottovoce.protocol.selection.geometric import Polya, polya
 from sottovoce.sim.randomness import dice
 
 FALSE_ALARM = 1e-6

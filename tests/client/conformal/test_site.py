@@ -13,7 +13,7 @@ from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import SystemEntropy
 from sottovoce.protocol.calibration import CellQuery, CellReport, OrderQuery, OrderReport
-from sottovoce.protocol.selection.named import SELECTIONS, selection
+from sottovoce.protocol.selection import SELECTIONS, selection
 from sottovoce.sim.randomness import dice
 
 pickled: Callable[[object], bytes] = importlib.import_module("pickle").dumps

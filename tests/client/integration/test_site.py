@@ -2,7 +2,6 @@
 
 import copy
 import math
-
 from typing import Any
 
 import numpy as np

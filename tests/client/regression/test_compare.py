@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sottovoce.client.regression.compare import count_above
-from sottovoce.protocol.randomised_response import FACES, binary, flips_of
+from sottovoce.protocol.channel import OUTCOMES
+from sottovoce.protocol.randomised_response import binary, flips_of
 from sottovoce.sim.randomness import dice
 
 FLIPS = flips_of(binary(1.0))
@@ -24,10 +25,10 @@ def says(response: float, word: int, flips: int = FLIPS, point: float = 0.0) -> 
         (0, 0, 0),
         (FLIPS - 1, 0, 0),
         (FLIPS, 0, 1),
-        (FACES // 2, 0, 1),
-        (FACES - FLIPS - 1, 0, 1),
-        (FACES - FLIPS, 1, 1),
-        (FACES - 1, 1, 1),
+        (OUTCOMES // 2, 0, 1),
+        (OUTCOMES - FLIPS - 1, 0, 1),
+        (OUTCOMES - FLIPS, 1, 1),
+        (OUTCOMES - 1, 1, 1),
     ],
 )
 @pytest.mark.parametrize("low_bits", [0, 3])
@@ -56,7 +57,7 @@ def test_at_epsilon_zero_the_same_dice_count_the_same() -> None:
     words = dice(4).words(5000)
     where = np.arange(5000, dtype=np.uint64)
     low, high = np.full(5000, -1e9), np.full(5000, 1e9)
-    assert count_above(low, where, words, FACES // 2, 0.0) == count_above(high, where, words, FACES // 2, 0.0)
+    assert count_above(low, where, words, OUTCOMES // 2, 0.0) == count_above(high, where, words, OUTCOMES // 2, 0.0)
     assert count_above(low, where, words, FLIPS, 0.0) < count_above(high, where, words, FLIPS, 0.0)
 
 
@@ -65,6 +66,6 @@ def test_counts_have_the_mean_of_the_channel(epsilon: float) -> None:
     n, flips = 100_000, flips_of(binary(epsilon))
     response = np.where(np.arange(n) % 4 == 0, 1.0, -1.0)
     ones = count_above(response, np.arange(n, dtype=np.uint64), dice(8).words(n), flips, 0.0)
-    flip = flips / FACES
+    flip = flips / OUTCOMES
     mean = n * (0.25 * (1 - flip) + 0.75 * flip)
     assert abs(ones - mean) <= 4.9 * math.sqrt(n * flip * (1 - flip))  # false alarm 1e-6

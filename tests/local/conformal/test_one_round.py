@@ -10,8 +10,7 @@ from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
 from sottovoce.local.conformal.one_round import ask, ask_sum, ask_tallies
 from sottovoce.protocol.calibration import CellQuery, OrderQuery
-from sottovoce.server.conformal.coverage.pooled_aggregate import choose_aggregate
-from sottovoce.server.conformal.coverage.pooled_local import choose_local
+from sottovoce.server.conformal.coverage.pooled_modes import choose_aggregate, choose_local
 from sottovoce.sim.randomness import dice
 
 LOW, HIGH = np.arange(1.0, 11.0), np.arange(101.0, 111.0)

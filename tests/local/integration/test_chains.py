@@ -18,16 +18,17 @@ from sottovoce.local.integration.chains import finish_chains, run_chains, walk_c
 from sottovoce.local.quantile import compiled_walk as fused
 from sottovoce.local.quantile.source import Faces, Source
 from sottovoce.local.runner import run_to_end, through_bytes
-from sottovoce.protocol.channel import Channel
+from sottovoce.protocol.channel import OUTCOMES, Channel
 from sottovoce.protocol.messages import Study
-from sottovoce.protocol.randomised_response import FACES, binary, epsilon_of_rate
+from sottovoce.protocol.randomised_response import binary, epsilon_of_rate
 from sottovoce.server.integration.chains import Chained, ChainMethod, ChainState, ChainStudy, chain, measure
 from sottovoce.server.method import converse
 from sottovoce.sim.randomness import dice
 
 compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="too long uncompiled")
 ENDS = np.array([[0.0], [1.0]])
-SILENT = Channel("silent", ENDS, ((FACES // 2, FACES // 2),) * 2, ENDS)  # letters that say nothing about the symbol
+# letters that say nothing about the symbol
+SILENT = Channel("silent", ENDS, ((OUTCOMES // 2, OUTCOMES // 2),) * 2, ENDS)
 STUDY = b"chains of a site"
 VALUES = 47.0 + 3.0 * dice(8).generator().standard_normal(437)
 

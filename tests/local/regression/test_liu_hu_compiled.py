@@ -12,11 +12,9 @@ from sottovoce.client.regression.rows import Rows
 from sottovoce.local.regression.lent import lent
 from sottovoce.local.regression.liu_hu import LiuHuRun
 from sottovoce.local.regression.liu_hu_compiled import answer
-from sottovoce.protocol.regression.blocks import RegressionChannel
-from sottovoce.protocol.regression.box import box
-from sottovoce.protocol.regression.cq import cq
+from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
+from sottovoce.protocol.regression.box import box, cq
 from sottovoce.protocol.regression.lp import lp_pair
-from sottovoce.protocol.regression.open import open_channel
 from sottovoce.server.regression.design import parse
 from sottovoce.server.regression.design.covariates import covariates
 from sottovoce.server.regression.design.mixing import Part, mixture

@@ -9,7 +9,7 @@ import pytest
 import sottovoce as sv
 from sottovoce.core.unit import Unit
 from sottovoce.inference.common.measured import SiteEstimate
-from sottovoce.inference.integration.paper_weights import REASONS
+from sottovoce.inference.integration.weighted import REASONS
 from sottovoce.server.description import WIDTH
 from sottovoce.server.integration.known_site import KnownSite, LostSite
 from sottovoce.server.integration.result import IntegratedResult

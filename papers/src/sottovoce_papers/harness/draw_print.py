@@ -1,4 +1,4 @@
-"""The print against ours: a point a number, the diagonal, the band of 5 per cent, and what lies off it marked."""
+"""The print against ours: one point per number, the diagonal, the band of 5 per cent, and what lies off it marked."""
 
 import math
 from typing import TYPE_CHECKING, Any

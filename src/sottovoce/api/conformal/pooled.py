@@ -8,11 +8,10 @@ from sottovoce.client.reading.table import SiteTable
 from sottovoce.core.arrays import Floats
 from sottovoce.core.random_source import RandomSource
 from sottovoce.local.conformal.one_round import ask_sum, ask_tallies
-from sottovoce.protocol.selection.grid import upper_edge
+from sottovoce.protocol.selection.base import upper_edge
 from sottovoce.server.conformal.base import NOT_PROTECTED, SiteFacts, Threshold
 from sottovoce.server.conformal.coverage.pooled import Guarantee, PooledChoice
-from sottovoce.server.conformal.coverage.pooled_aggregate import choose_aggregate
-from sottovoce.server.conformal.coverage.pooled_local import choose_local
+from sottovoce.server.conformal.coverage.pooled_modes import choose_aggregate, choose_local
 from sottovoce.server.conformal.settings import Settings
 from sottovoce.server.description import WIDTH, wrapped
 from sottovoce.server.privacy_statement import promise

@@ -17,7 +17,7 @@ from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
 from sottovoce.core.checks import check_callers, confidence, number, per_site
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
-from sottovoce.protocol.selection.noisy_count import NoisyCount, noisy_count
+from sottovoce.protocol.selection.geometric import NoisyCount, noisy_count
 from sottovoce.server.conformal.base import Threshold
 from sottovoce.server.conformal.report_result import CoverageReport
 

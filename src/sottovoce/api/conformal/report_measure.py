@@ -9,7 +9,7 @@ import numpy as np
 from sottovoce.client.conformal.order_values import order_values
 from sottovoce.client.conformal.pooled import PooledScores
 from sottovoce.client.reading.table import SiteTable
-from sottovoce.inference.conformal import holm, mixture_limits, noisy_count
+from sottovoce.inference.conformal import counts, mixture_limits
 from sottovoce.server.conformal.coverage.heterogeneous import Asked, curve
 from sottovoce.server.conformal.report_result import Mixture, Prediction, SiteCoverage, Spread
 
@@ -26,12 +26,12 @@ class Said(NamedTuple):
 
 def judge(names: Sequence[str], said: Sequence[Said], target: float, level: float) -> tuple[SiteCoverage, ...]:
     """Judge every site, worst first."""
-    p_values = [noisy_count.at_most(count, n, target, fall) for count, n, fall in said]
+    p_values = [counts.at_most(count, n, target, fall) for count, n, fall in said]
     # half of what the level leaves: a site that is flagged has its whole two-sided interval below the target
-    below = holm.rejected(p_values, (1 - level) / 2)
+    below = counts.rejected(p_values, (1 - level) / 2)
     rows = []
     for name, (count, n, fall), p_value, flag in zip(names, said, p_values, below, strict=True):
-        low, high = noisy_count.limits(count, n, level, fall)
+        low, high = counts.limits(count, n, level, fall)
         rows.append(SiteCoverage(name, n, count, min(max(count / n, 0.0), 1.0), low, high, p_value, flag))
     return tuple(sorted(rows, key=lambda row: (row.coverage, row.high, row.name)))
 

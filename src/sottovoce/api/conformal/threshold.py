@@ -15,7 +15,7 @@ from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.local.conformal.one_round import ask
 from sottovoce.protocol.calibration import CellQuery, OrderQuery
-from sottovoce.protocol.selection.named import selection
+from sottovoce.protocol.selection import selection
 from sottovoce.server.conformal.base import SiteFacts, Threshold
 from sottovoce.server.conformal.coverage.choose import lower_neighbour
 from sottovoce.server.conformal.plan import Plan, plan

@@ -21,7 +21,7 @@ from sottovoce.server.regression import gate as regression_gate
 from sottovoce.server.regression import plot as regression_plot
 from sottovoce.server.regression import summary as regression_summary
 from sottovoce.server.regression.design import Design
-from sottovoce.server.regression.design.by_user import design_of
+from sottovoce.server.regression.design.choose import design_of
 from sottovoce.server.regression.settings import Settings, read_settings
 
 # The parameters of `PrivateQuantileRegressor`, without the second that importing scikit-learn takes.

@@ -19,7 +19,7 @@ from sottovoce.server.regression import gate as regression_gate
 from sottovoce.server.regression.answers import Answers
 from sottovoce.server.regression.changes import check_unchanged
 from sottovoce.server.regression.design import Design
-from sottovoce.server.regression.design.by_user import design_of
+from sottovoce.server.regression.design.choose import design_of
 from sottovoce.server.regression.settings import Settings, read_settings
 
 Warn = Callable[[str], None]

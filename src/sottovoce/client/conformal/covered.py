@@ -5,7 +5,7 @@ import numpy as np
 from sottovoce.client.conformal.noise import geometric
 from sottovoce.client.record import Records
 from sottovoce.core.random_source import RandomSource
-from sottovoce.protocol.selection.noisy_count import NoisyCount
+from sottovoce.protocol.selection.geometric import NoisyCount
 
 
 def count_covered(scores: Records, threshold: float) -> int:
@@ -33,7 +33,7 @@ def noisy_covered(scores: Records, threshold: float, noise: NoisyCount, dice: Ra
 
     Examples
     --------
-    >>> from sottovoce.protocol.selection.noisy_count import noisy_count
+    >>> from sottovoce.protocol.selection.geometric import noisy_count
     >>> from sottovoce.sim.randomness import dice
     >>> noisy_covered(Records(np.arange(100.0)), 89.0, noisy_count(1.0), dice(1))
     92

@@ -9,11 +9,11 @@ from sottovoce.client.conformal.noise import geometric, uniform_below
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.random_source import RandomSource
-from sottovoce.protocol.selection.base import Weighted
+from sottovoce.protocol.selection.base import WeightedSelection
 from sottovoce.protocol.selection.sparse_vector import SparseVector
 
 
-def select(scores: Records, edges: Floats, mechanism: SparseVector | Weighted, dice: RandomSource) -> int:
+def select(scores: Records, edges: Floats, mechanism: SparseVector | WeightedSelection, dice: RandomSource) -> int:
     """Draw the cell that a site names; its counts are forgotten.
 
     Parameters
@@ -38,7 +38,7 @@ def select(scores: Records, edges: Floats, mechanism: SparseVector | Weighted, d
     return draw(mechanism, cell_counts(scores, edges), dice)
 
 
-def draw(mechanism: SparseVector | Weighted, counts: Ints, dice: RandomSource) -> int:
+def draw(mechanism: SparseVector | WeightedSelection, counts: Ints, dice: RandomSource) -> int:
     """Draw a cell from the law of a mechanism at some counts, in integer arithmetic."""
     if isinstance(mechanism, SparseVector):
         return _scan(mechanism, counts, dice)

@@ -18,9 +18,8 @@ from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.messages import Query
-from sottovoce.protocol.selection.geometric import WORD
-from sottovoce.protocol.selection.grid import grid
-from sottovoce.protocol.selection.polya import Polya
+from sottovoce.protocol.selection.base import grid
+from sottovoce.protocol.selection.geometric import WORD, Polya
 
 ROUND = 1  # there is only one
 Vector = npt.NDArray[np.uint32]
@@ -86,7 +85,7 @@ def noisy_counts(counts: Ints, noise: Polya, dice: RandomSource) -> Vector:
 
     Examples
     --------
-    >>> from sottovoce.protocol.selection.polya import polya
+    >>> from sottovoce.protocol.selection.geometric import polya
     >>> from sottovoce.sim.randomness import dice
     >>> noisy_counts(np.array([90, 7, 3]), polya(math.inf, 5), dice(1)).tolist()
     [7, 3]
@@ -110,7 +109,7 @@ def draw_polya(noise: Polya, n: int, dice: RandomSource) -> Ints:
 
     Examples
     --------
-    >>> from sottovoce.protocol.selection.polya import polya
+    >>> from sottovoce.protocol.selection.geometric import polya
     >>> from sottovoce.sim.randomness import dice
     >>> draw_polya(polya(0.5, 3), 6, dice(6)).tolist()
     [2, 0, 4, 1, 0, 0]

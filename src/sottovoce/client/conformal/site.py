@@ -10,8 +10,8 @@ from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.calibration import CellQuery, CellReport, OrderQuery, OrderReport
 from sottovoce.protocol.exact import within
-from sottovoce.protocol.selection.grid import grid
-from sottovoce.protocol.selection.named import selection
+from sottovoce.protocol.selection import selection
+from sottovoce.protocol.selection.base import grid
 
 Query = OrderQuery | CellQuery
 Report = OrderReport | CellReport

@@ -9,8 +9,7 @@ from sottovoce.client.regression.rows import Rows
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.messages import PersonQuery, PersonReport, from_bytes, to_bytes
-from sottovoce.protocol.regression.block_tables import tables_of
-from sottovoce.protocol.regression.blocks import Open, RegressionChannel
+from sottovoce.protocol.regression.blocks import Open, RegressionChannel, tables_of
 
 
 class Persons:

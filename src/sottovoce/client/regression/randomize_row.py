@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit, uint64
 
 from sottovoce.core.arrays import Floats, Ints, Words
-from sottovoce.protocol.regression.block_tables import (
+from sottovoce.protocol.regression.blocks import (
     BOX,
     CELLS,
     COMMON,

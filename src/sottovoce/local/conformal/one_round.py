@@ -11,7 +11,7 @@ from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats
 from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.calibration import CellQuery, OrderQuery, OrderReport
-from sottovoce.protocol.selection.grid import upper_edge
+from sottovoce.protocol.selection.base import upper_edge
 from sottovoce.server.conformal.coverage.pooled import PooledChoice
 from sottovoce.server.conformal.tail_rule import add_messages, cell_of_sum, cell_of_tallies
 

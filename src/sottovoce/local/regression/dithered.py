@@ -11,7 +11,7 @@ from sottovoce.client.regression.rows import Rows
 from sottovoce.core.random_source import RandomSource
 from sottovoce.local.regression.dithered_compiled import stretch
 from sottovoce.local.regression.room import make_room
-from sottovoce.protocol.regression.block_tables import tables_of
+from sottovoce.protocol.regression.blocks import tables_of
 from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce.server.regression.dithered.state import State, init, look
 from sottovoce.server.regression.dithered.study import DitheredStudy

@@ -8,7 +8,7 @@ from sottovoce.client.regression.randomize_row import randomize_product, randomi
 from sottovoce.core.arrays import Floats, Words
 from sottovoce.local.regression.lent import lent
 from sottovoce.local.regression.room import Room
-from sottovoce.protocol.regression.block_tables import FORM, OPEN, Tables
+from sottovoce.protocol.regression.blocks import FORM, OPEN, Tables
 from sottovoce.server.regression.decode import choose, decode
 from sottovoce.server.regression.dithered.step import Orders, aim, learn, which_product
 from sottovoce.server.regression.dithered.sums import MOMENT, Sums

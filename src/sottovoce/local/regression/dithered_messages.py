@@ -5,7 +5,7 @@ import numpy as np
 from sottovoce.client.regression.persons import Persons
 from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.messages import PersonQuery
-from sottovoce.protocol.regression.block_tables import SLOPES, tables_of
+from sottovoce.protocol.regression.blocks import SLOPES, tables_of
 from sottovoce.server.regression.decode import choose, decode
 from sottovoce.server.regression.dithered.state import State, look
 from sottovoce.server.regression.dithered.step import aim, learn, which_product

@@ -9,7 +9,7 @@ from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Words
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
-from sottovoce.inference.regression.vector_normalised import Memory, add_all
+from sottovoce.inference.regression.vector_normalised import VectorMemory, add_all
 from sottovoce.local.regression.dithered import walk
 from sottovoce.local.regression.liu_hu_compiled import stretch
 from sottovoce.local.regression.room import make_room
@@ -83,11 +83,11 @@ class LiuHuRun:
     def estimate(self) -> LiuHuFit:
         """Return the estimate from all people so far."""
         state = self.state
-        memories = tuple(Memory(m.n, *(part.copy() for part in m[1:])) for m in state.memories)
+        memories = tuple(VectorMemory(m.n, *(part.copy() for part in m[1:])) for m in state.memories)
         now = State(state.people, state.points.copy(), state.totals.copy(), memories)
         return LiuHuFit(self.study, self.chains, now)
 
 
-def _looked(memory: Memory, path: npt.NDArray[np.float64]) -> Memory:
+def _looked(memory: VectorMemory, path: npt.NDArray[np.float64]) -> VectorMemory:
     n, reference, total, first, outer = memory
-    return Memory(add_all(path, n, reference, total, first, outer), reference, total, first, outer)
+    return VectorMemory(add_all(path, n, reference, total, first, outer), reference, total, first, outer)

@@ -8,7 +8,7 @@ from sottovoce.client.regression.randomize_row import randomize_row, show
 from sottovoce.core.arrays import Floats, Ints, Words
 from sottovoce.local.regression.lent import lent
 from sottovoce.local.regression.room import Room
-from sottovoce.protocol.regression.block_tables import FORM, OPEN, Tables
+from sottovoce.protocol.regression.blocks import FORM, OPEN, Tables
 from sottovoce.server.regression.decode import choose, decode
 from sottovoce.server.regression.liu_hu.step import Query, move
 
@@ -71,7 +71,7 @@ def answer(tables: Tables, asked: Query, features: Floats, response: Floats, who
         show(tables.score, features, response, who, points, 0, np.zeros(d, dtype=np.int64), values)
         return values
     letter = randomize_row(
-        tables.plan, tables.faces, tables.steps, tables.score, tables.radius, asked.block, asked.chosen,
+        tables.plan, tables.outcomes, tables.steps, tables.score, tables.radius, asked.block, asked.chosen,
         features, response, who, points, 0, words[None], 0,
     )  # fmt: skip
     return int(letter)

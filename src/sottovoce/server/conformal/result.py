@@ -11,7 +11,7 @@ import numpy as np
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import first_few, number
 from sottovoce.server.conformal.base import CoverageLaw, Threshold
-from sottovoce.server.conformal.coverage.choose import Choice, choose, infinite, law_grid, survival
+from sottovoce.server.conformal.coverage.choose import Choice, choose, distribution_grid, infinite, survival
 from sottovoce.server.conformal.plan import Plan, aim_of
 
 RARE = 0.001  # of infinite sets by noise alone, below which nothing is said
@@ -45,9 +45,9 @@ class ConformalThreshold(Threshold):
     def spread(self) -> float:
         """Return the standard deviation of the coverage over calibrations, as the law that is promised has it."""
         if not self.settings.exact:
-            return self.choice.spread
-        grid = law_grid(self.plan.kinds, self.choice)
-        return float(grid.spread(self._survival(grid.levels)))
+            return self.choice.sd
+        grid = distribution_grid(self.plan.kinds, self.choice)
+        return float(grid.sd(self._survival(grid.levels)))
 
     @property
     def rank(self) -> int:
@@ -79,7 +79,7 @@ class ConformalThreshold(Threshold):
     @cached_property
     def distribution(self) -> CoverageLaw:
         """Return the law of the coverage over calibrations."""
-        levels = law_grid(self.plan.kinds, self.choice).levels
+        levels = distribution_grid(self.plan.kinds, self.choice).levels
         return CoverageLaw(levels, self._survival(levels))
 
     def _survival(self, levels: Floats) -> Floats:

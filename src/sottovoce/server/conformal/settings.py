@@ -10,8 +10,8 @@ import numpy as np
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import number
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.selection.grid import grid as checked_grid
-from sottovoce.protocol.selection.named import SELECTIONS
+from sottovoce.protocol.selection import SELECTIONS
+from sottovoce.protocol.selection.base import grid as checked_grid
 
 GUARANTEES = ("marginal", "training-conditional")
 RULES = ("closest", "paper")

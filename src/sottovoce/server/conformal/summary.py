@@ -27,7 +27,7 @@ def summary(result: "ConformalThreshold") -> str:
         *wrapped("Made from", _made(result)),
     ]
     if result.paper is not None and result.rule != "paper" and result.paper[:3] != result.choice[:3]:
-        lines += wrapped("Paper's rule", f"mean {result.paper.mean:.4f}, standard deviation {result.paper.spread:.4f}")
+        lines += wrapped("Paper's rule", f"mean {result.paper.mean:.4f}, standard deviation {result.paper.sd:.4f}")
     lines += wrapped("Private", _private(result))
     if result.edges:
         lines += wrapped(

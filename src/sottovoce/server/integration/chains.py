@@ -113,7 +113,7 @@ def measure(averages: npt.ArrayLike) -> SiteEstimate:
     Examples
     --------
     >>> measure([1.0, 2.0, 3.0, 6.0])
-    SiteEstimate(estimate=3.0, error=1.0801234497346435, df=3)
+    SiteEstimate(estimate=3.0, std_error=1.0801234497346435, df=3)
     """
     rows = np.asarray(averages, dtype=np.float64)[:, None]
     variance = float(groups.covariance(rows)[0, 0]) / len(rows)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from sottovoce.core.unit import Unit
-from sottovoce.inference.integration import paper_weights
+from sottovoce.inference.integration import weighted
 from sottovoce.server.integration.combine import Combination, combine, moderate, refuted
 from sottovoce.server.integration.known_site import KnownSite, LostSite
 from sottovoce.server.integration.settings import IntegrationSettings
@@ -106,7 +106,7 @@ class Integrated:
         """Return why the interval is not uniformly valid, or on what its validity rests."""
         if self.method == "target" and self.settings.chains is None:
             return "Not helped by any source; by the normal quantile it is short where the target's error is uncertain."
-        return RESTS.get(self.method) or paper_weights.REASONS.get(self.method)
+        return RESTS.get(self.method) or weighted.REASONS.get(self.method)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ class Integrated:
             for site in self.known[1:]
             if not site.usable
         ]
-        if self.method in paper_weights.REASONS and self.reason is not None:
+        if self.method in weighted.REASONS and self.reason is not None:
             found.append(self.reason)
         return (*found, *refuted(self.settings, self.target, self.sources))
 

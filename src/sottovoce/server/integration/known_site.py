@@ -31,7 +31,7 @@ class KnownSite:
     @property
     def usable(self) -> bool:
         """Tell whether a source may help: its estimate is a number and its error is known well enough."""
-        error, df = self.measured.error, self.measured.df
+        error, df = self.measured.std_error, self.measured.df
         return math.isfinite(self.measured.estimate) and (not self.trusted or (0 < error < math.inf and df >= LEAST_DF))
 
 

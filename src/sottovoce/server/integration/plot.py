@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.integration.sensitivity import BEFOREHAND, Curve
+from sottovoce.inference.integration.sensitivity import BEFOREHAND, SensitivityCurve
 from sottovoce.server.integration.integrated import Integrated
 from sottovoce.server.integration.known_site import KnownSite
 from sottovoce.server.integration.sensitivity import curve_of
@@ -65,7 +65,7 @@ def plot(result: Integrated, path: str | os.PathLike[str]) -> Path:
     return save(figure, target)
 
 
-def _curve(result: Integrated) -> Curve | None:
+def _curve(result: Integrated) -> SensitivityCurve | None:
     """Return the sensitivity curve where there is one."""
     try:
         return curve_of(result)

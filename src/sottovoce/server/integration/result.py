@@ -12,7 +12,7 @@ from sottovoce.core import codec
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
-from sottovoce.inference.integration.sensitivity import BEFOREHAND, Curve
+from sottovoce.inference.integration.sensitivity import BEFOREHAND, SensitivityCurve
 from sottovoce.server.description import Description
 from sottovoce.server.integration import summary
 from sottovoce.server.integration.integrated import Integrated
@@ -142,7 +142,7 @@ class Sensitivity(StoredResult):
 
     result: IntegratedResult = field(repr=False)
     bounds: tuple[float, ...] | None
-    curve: Curve = field(repr=False, compare=False)
+    curve: SensitivityCurve = field(repr=False, compare=False)
 
     @classmethod
     def of(cls, result: IntegratedResult, bounds: tuple[float, ...] | None) -> Self:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.integration.sensitivity import BEFOREHAND, Curve, curve
+from sottovoce.inference.integration.sensitivity import BEFOREHAND, SensitivityCurve, curve
 from sottovoce.server.description import WIDTH, finite
 from sottovoce.server.integration.combine import common, effective
 from sottovoce.server.integration.integrated import Integrated
@@ -25,18 +25,18 @@ def bounds_of(result: Integrated, bounds: Any) -> tuple[float, ...] | None:
     return tuple(sorted(width_of(value, "a bound", result.unit) for value in bounds))
 
 
-def curve_of(result: Integrated, bounds: tuple[float, ...] | None = None) -> Curve:
+def curve_of(result: Integrated, bounds: tuple[float, ...] | None = None) -> SensitivityCurve:
     """Compute the curve of a result; it needs a source with an error to be trusted."""
     sources = [site for site in result.sources if site.trusted]
     if not sources:
         raise BadInput("there is no source with a standard error to be trusted, so no bound helps; add a source.")
-    if not math.isfinite(result.target.measured.error):
+    if not math.isfinite(result.target.measured.std_error):
         raise BadInput("the target's own interval is unbounded, so there is nothing to compare with; add records.")
     measured = [site.measured for site in sources]
     return curve(effective(result.target, result.level), measured, result.level, bounds, None, common(sources))
 
 
-def curve_table(result: Integrated, curve: Curve, rows: int = 11) -> str:
+def curve_table(result: Integrated, curve: SensitivityCurve, rows: int = 11) -> str:
     """Return the curve as text: a few bounds, their intervals and lengths."""
     chosen = sorted({round(i) for i in np.linspace(0, len(curve.bound) - 1, min(rows, len(curve.bound)))})
     cells = [("bound", "low", "high", "length")]
@@ -56,7 +56,7 @@ def curve_table(result: Integrated, curve: Curve, rows: int = 11) -> str:
     return "\n".join([*lines, *textwrap.wrap(told, WIDTH), *textwrap.wrap(BEFOREHAND, WIDTH)])
 
 
-def curve_values(curve: Curve) -> dict[str, Any]:
+def curve_values(curve: SensitivityCurve) -> dict[str, Any]:
     """Return the curve as plain values, ready for strict JSON."""
     return {
         "bound": [finite(float(value)) for value in curve.bound],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sottovoce.inference.integration.sensitivity import BEFOREHAND, Curve
+from sottovoce.inference.integration.sensitivity import BEFOREHAND, SensitivityCurve
 from sottovoce.server.integration.integrated import Integrated
 from sottovoce.server.integration.summary import width_text
 from sottovoce.server.picture import INK, SOFT, WARM, check_path, clear, save, short
@@ -27,7 +27,7 @@ STEPS = (
 )  # seconds
 
 
-def plot_sensitivity(result: Integrated, curve: Curve, path: str | os.PathLike[str]) -> Path:
+def plot_sensitivity(result: Integrated, curve: SensitivityCurve, path: str | os.PathLike[str]) -> Path:
     """Draw the interval, and below it its relative length, against the assumed bound to a file."""
     target = check_path(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -48,7 +48,7 @@ def plot_sensitivity(result: Integrated, curve: Curve, path: str | os.PathLike[s
     return save(figure, target)
 
 
-def draw_curve(axes: "Axes", result: Integrated, curve: Curve, bottom: bool = True) -> None:
+def draw_curve(axes: "Axes", result: Integrated, curve: SensitivityCurve, bottom: bool = True) -> None:
     """Draw the interval against the bound, the target's own, and where the gain is lost; ``bottom``: name the axis."""
     end = _end(curve)
     shown = np.isfinite(curve.bound) & (curve.bound <= end)
@@ -80,7 +80,7 @@ def draw_curve(axes: "Axes", result: Integrated, curve: Curve, bottom: bool = Tr
     clear(axes)
 
 
-def draw_lengths(axes: "Axes", result: Integrated, curve: Curve) -> None:
+def draw_lengths(axes: "Axes", result: Integrated, curve: SensitivityCurve) -> None:
     """Draw the length, over that of the target's own interval, against the bound."""
     shown = np.isfinite(curve.bound)
     axes.plot(
@@ -138,18 +138,18 @@ def _bound_axis(axes: "Axes", result: Integrated) -> None:
     axes.set_xlabel("assumed bound on every source's difference" + (", days" if unit.kind == "date" else ""))
 
 
-def _lost(axes: "Axes", result: Integrated, curve: Curve, end: float) -> None:
+def _lost(axes: "Axes", result: Integrated, curve: SensitivityCurve, end: float) -> None:
     """Mark the bound from which on less than 5 % is gained."""
     if 0 < curve.lost <= end:
         words = f"gain below 5 % from {width_text(result.unit, _digits(curve.lost))} on"
         axes.axvline(curve.lost, color="#333333", lw=1.1, ls=":", label=words)
 
 
-def _refuted(result: Integrated, curve: Curve) -> str:
+def _refuted(result: Integrated, curve: SensitivityCurve) -> str:
     return f"below {width_text(result.unit, _digits(curve.refuted))}: refuted by the data"
 
 
-def _end(curve: Curve) -> float:
+def _end(curve: SensitivityCurve) -> float:
     """Return where the axis of bounds ends: a bound refuted far beyond all others would squeeze the rest."""
     finite = curve.bound[np.isfinite(curve.bound)]
     inside = finite[finite != curve.refuted] if len(finite) > FEW else finite

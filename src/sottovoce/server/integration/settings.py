@@ -9,8 +9,8 @@ from typing import Any
 from sottovoce.core.checks import confidence, label_text, number
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
-from sottovoce.inference.integration import kabaila_giri, paper_weights
-from sottovoce.inference.integration.paper_weights import METHODS as PAPER
+from sottovoce.inference.integration import kabaila_giri, weighted
+from sottovoce.inference.integration.weighted import METHODS as PAPER
 
 METHODS = ("valid", "conservative", "known-bound", *PAPER)
 
@@ -45,8 +45,8 @@ def check_settings(
     """Check how sites are combined."""
     for what, value, known in (
         ("method", method, METHODS),
-        ("variance", variance, paper_weights.VARIANCES),
-        ("quantile", quantile, paper_weights.QUANTILES),
+        ("variance", variance, weighted.VARIANCES),
+        ("quantile", quantile, weighted.QUANTILES),
         ("sites", "staged" if sites is None else sites, ("staged", "chains")),
     ):
         if not isinstance(value, str) or value not in known:

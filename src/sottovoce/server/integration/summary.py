@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sottovoce.core.unit import Unit
-from sottovoce.inference.integration.paper_weights import METHODS as PAPER
+from sottovoce.inference.integration.weighted import METHODS as PAPER
 from sottovoce.server.description import WIDTH, Description, finite, labelled
 from sottovoce.server.integration.integrated import Integrated
 from sottovoce.server.integration.known_site import KnownSite
@@ -179,7 +179,7 @@ def _site(result: Integrated, site: KnownSite) -> dict[str, Any]:
         "estimate": result.rounded(site.measured.estimate),
         "low": finite(result.rounded(site.low)),
         "high": finite(result.rounded(site.high)),
-        "error": finite(site.measured.error),
+        "error": finite(site.measured.std_error),
         "df": finite(site.measured.df),
         "epsilon": None if site.epsilon is None else finite(site.epsilon),
         "records": site.records,

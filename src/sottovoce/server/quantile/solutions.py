@@ -14,7 +14,7 @@ from sottovoce.inference.quantile import inversion
 from sottovoce.inference.self_normalised import memory as self_normalised
 from sottovoce.inference.self_normalised.critical_values import critical_value
 from sottovoce.inference.self_normalised.critical_values import p_value as self_normalised_p_value
-from sottovoce.inference.self_normalised.path import Path, normaliser
+from sottovoce.inference.self_normalised.memory import Path, normaliser
 from sottovoce.protocol.randomised_response import flips_of, with_flips
 from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd

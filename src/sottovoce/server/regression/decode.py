@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit, uint64
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.protocol.regression.block_tables import CELLS, FIXED, FORM, KINDS, MATRIX, SLOPES
+from sottovoce.protocol.regression.blocks import CELLS, FIXED, FORM, KINDS, MATRIX, SLOPES
 
 WORD = 2.0**-53
 

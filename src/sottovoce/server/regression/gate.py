@@ -11,9 +11,9 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, Infeasible
-from sottovoce.inference.regression.tree import Tree
+from sottovoce.inference.regression.higrad import Tree
 from sottovoce.protocol.randomised_response import binary, rate_of
-from sottovoce.protocol.regression.open import open_channel
+from sottovoce.protocol.regression.blocks import open_channel
 from sottovoce.server.regression.design import Design
 from sottovoce.server.regression.design.omega import omega_at
 from sottovoce.server.regression.dithered.guess import searchers

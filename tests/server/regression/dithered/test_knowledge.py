@@ -6,10 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from sottovoce.protocol.regression.blocks import RegressionChannel
-from sottovoce.protocol.regression.box import box
-from sottovoce.protocol.regression.cq import cq
-from sottovoce.protocol.regression.open import open_channel
+from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
+from sottovoce.protocol.regression.box import box, cq
 from sottovoce.server.regression.dithered.knowledge import (
     DROPPED,
     PRIOR_PEOPLE,

@@ -6,10 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from sottovoce.protocol.regression.blocks import RegressionChannel
-from sottovoce.protocol.regression.box import box
-from sottovoce.protocol.regression.cq import cq
-from sottovoce.protocol.regression.open import open_channel
+from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
+from sottovoce.protocol.regression.box import box, cq
 from sottovoce.server.regression.dithered.gain import DITHERED, MOMENTS, reach
 from sottovoce.server.regression.dithered.knowledge import learn_all
 from sottovoce.server.regression.dithered.state import FIRST, RATIO, State, init, know, look, orders_after, under_way

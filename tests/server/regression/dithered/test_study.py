@@ -5,10 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from sottovoce.protocol.regression.blocks import RegressionChannel
-from sottovoce.protocol.regression.box import box
-from sottovoce.protocol.regression.cq import cq
-from sottovoce.protocol.regression.open import open_channel
+from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
+from sottovoce.protocol.regression.box import box, cq
 from sottovoce.server.regression.dithered.study import DitheredStudy
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.regression.tree import Tree
-from sottovoce.protocol.regression.open import open_channel
+from sottovoce.inference.regression.higrad import Tree
+from sottovoce.protocol.regression.blocks import open_channel
 from sottovoce.server.regression.liu_hu.chains import Chains, chains_of
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 

@@ -8,9 +8,9 @@ import pytest
 
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression import groups, higrad, vector_normalised
-from sottovoce.inference.regression.vector_normalised import Memory, add_all
-from sottovoce.protocol.regression.cq import cq
-from sottovoce.protocol.regression.open import open_channel
+from sottovoce.inference.regression.vector_normalised import VectorMemory, add_all
+from sottovoce.protocol.regression.blocks import open_channel
+from sottovoce.protocol.regression.box import cq
 from sottovoce.server.regression.liu_hu.chains import chains_of
 from sottovoce.server.regression.liu_hu.fit import LiuHuFit
 from sottovoce.server.regression.liu_hu.step import State, init
@@ -41,7 +41,7 @@ def fitted(inference: str, people: int, count: int = 6) -> LiuHuFit:
     memories = []
     for memory in state.memories:
         n = add_all(draw.normal(size=(people, 2)), 0, *memory[1:])
-        memories.append(Memory(n, *memory[1:]))
+        memories.append(VectorMemory(n, *memory[1:]))
     return LiuHuFit(one, chains, State(people, state.points, state.totals, tuple(memories)))
 
 

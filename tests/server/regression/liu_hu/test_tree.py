@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sottovoce.inference.regression import higrad
-from sottovoce.inference.regression.tree import Tree
-from sottovoce.protocol.regression.open import open_channel
+from sottovoce.inference.regression.higrad import Tree
+from sottovoce.protocol.regression.blocks import open_channel
 from sottovoce.server.regression.liu_hu.chains import chains_of
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 from sottovoce.server.regression.liu_hu.tree import inflation

@@ -45,7 +45,7 @@ def _walked(setting: Setting, scene: Scene, seed: int) -> Looks:
     for end in checkpoints(len(how.rounds), LOOKS):
         rounds, steps = how.rounds[done:end], how.steps[done:end]
         with np.errstate(over="ignore"):  # words wrap around, which only matters where nothing is compiled
-            abreast.walk(block.lanes, block.letters, rounds, steps, how.talk, how.few)
+            abreast.walk(block.lanes, block.letters, rounds, steps, how.topology, how.few)
         done = int(end)
         (point,), (half,) = read(block.lanes)
         if block.lanes.clock[3] >= FIRST:

@@ -16,7 +16,7 @@ from sottovoce_papers.simulation.populations import Population, evenly
 
 @dataclass(frozen=True, eq=False)
 class SiteCell:
-    """One site: its law, level, response rate and size."""
+    """One site: its distribution, level, response rate and size."""
 
     distribution: Population
     tau: float
@@ -62,7 +62,7 @@ def fill(site: SiteCell, replications: int, seed: int, level: float = 0.95) -> P
         except SearchFailed:
             continue
         measured, (low, high) = measured_of(solution), solution.interval(level)
-        rows[i] = measured.estimate, measured.error, measured.df, low, high
+        rows[i] = measured.estimate, measured.std_error, measured.df, low, high
     truth = cell.truth
     rows[:, [0, 3, 4]] -= truth
     return Pool(*np.ascontiguousarray(rows.T))

@@ -15,7 +15,7 @@ from sottovoce.core.arrays import Bools, Floats, Ints
 from sottovoce.core.checks import number
 from sottovoce.core.errors import BadInput, Infeasible, SearchFailed
 from sottovoce.inference.self_normalised import memory as self_normalised
-from sottovoce.inference.self_normalised.path import CHECKPOINTS, Path, init_path, look_path
+from sottovoce.inference.self_normalised.memory import CHECKPOINTS, Path, init_path, look_path
 from sottovoce.protocol.messages import Message, Reports, Tally, WalkQuery
 from sottovoce.server.method import Queries, Replies
 from sottovoce.server.quantile.conversation import Conversation, Log

@@ -10,7 +10,7 @@ import numpy as np
 
 from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.regression.tree import Tree
+from sottovoce.inference.regression.higrad import Tree
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 
 ENDLESS = 1 << 62
@@ -63,7 +63,7 @@ def chains_of(study: LiuHuStudy, people: int | None = None) -> Chains:
 
     Examples
     --------
-    >>> from sottovoce.protocol.regression.open import open_channel
+    >>> from sottovoce.protocol.regression.blocks import open_channel
     >>> study = LiuHuStudy(open_channel(0.5, 1), np.eye(2)[None], np.zeros((1, 2)), 1.0, inference="higrad", tree=(2,))
     >>> [stretch[:4] for stretch in chains_of(study, 9).stretches]
     [(0, 3, 0, 1), (3, 9, 1, 2)]

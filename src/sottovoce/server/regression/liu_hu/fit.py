@@ -86,7 +86,7 @@ class LiuHuFit:
             )
         return np.asarray(self.centres[:, index])
 
-    def _levels(self) -> list[tuple[vector_normalised.Memory, Floats]]:
+    def _levels(self) -> list[tuple[vector_normalised.VectorMemory, Floats]]:
         return list(zip(self.state.memories, self.study.start, strict=True))
 
 

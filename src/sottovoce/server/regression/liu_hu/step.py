@@ -7,7 +7,7 @@ from numba import njit
 
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.inference.regression import vector_normalised
-from sottovoce.inference.regression.vector_normalised import Memory
+from sottovoce.inference.regression.vector_normalised import VectorMemory
 from sottovoce.server.regression.decode import choose, decode
 from sottovoce.server.regression.liu_hu.chains import Chains
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy
@@ -19,7 +19,7 @@ class State(NamedTuple):
     people: int
     points: Floats  # (chains, levels, d)
     totals: Floats  # (chains, levels, d): zero where there is a memory
-    memories: tuple[Memory, ...]  # one a level; none for several chains
+    memories: tuple[VectorMemory, ...]  # one a level; none for several chains
 
 
 class Query(NamedTuple):

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.regression.block_tables import Tables, tables_of
-from sottovoce.protocol.regression.blocks import RegressionChannel
+from sottovoce.protocol.regression.blocks import RegressionChannel, Tables, tables_of
 from sottovoce.protocol.regression.box_channel import BoxChannel
 
 METHODS = ("self-normalised", "groups", "higrad")
@@ -113,7 +112,7 @@ def paper_scale(
 
     Examples
     --------
-    >>> from sottovoce.protocol.regression.cq import cq
+    >>> from sottovoce.protocol.regression.box import cq
     >>> round(paper_scale(cq(0.5, 2, 2.0, q=2, s=1)), 2)
     2.54
     """

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.inference.regression.tree import Tree
+from sottovoce.inference.regression.higrad import Tree
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 
 CELLS = 300  # of a segment
@@ -34,7 +34,7 @@ def inflation(study: LiuHuStudy, tree: Tree, slope: float) -> float:
 
     Examples
     --------
-    >>> from sottovoce.protocol.regression.open import open_channel
+    >>> from sottovoce.protocol.regression.blocks import open_channel
     >>> study = LiuHuStudy(open_channel(0.5, 0), np.ones((1, 1, 1)), np.zeros((1, 1)), 2.5)
     >>> [round(inflation(study, Tree((4, 4), n), 0.2), 1) for n in (10**5, 10**6, 10**8)]
     [2.0, 1.2, 1.0]
