@@ -14,8 +14,8 @@ from sottovoce.server.integration.site_summary import SiteSummary
 from sottovoce.server.method import Queries, Replies
 
 LAW = NormalDist(20.0, 3.0)
-SIZES = {"ours": 4_000, "north": 5_000, "open": 400}
-BUDGETS = {"ours": 4.0, "north": 5.0, "open": math.inf}
+SIZES = {"ours": 1_500, "north": 1_800, "open": 400}
+BUDGETS = {"ours": 5.0, "north": 6.0, "open": math.inf}
 TOLD = {"told": SiteSummary(20.1, 0.3, n=100)}
 
 

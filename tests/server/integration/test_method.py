@@ -23,7 +23,9 @@ def test_sites_of_every_kind_are_asked_and_combined(method: str) -> None:
     plan = planned(method, bound=0.5 if method == "known-bound" else None)
     asks = IntegrationMethod(plan)
     result = asks.outcome(converse(asks, Crowd(plan)))
-    assert result.interval.low < LAW.mean < result.interval.high
+    assert abs(result.estimate - LAW.mean) < 0.05
+    # chains without noise do not differ, and take their error to be nothing
+    assert plan.settings.chains is not None or result.interval.low < LAW.mean < result.interval.high
     assert [site.kind for site in result.known] == ["private", "private", "open", "summary"][: len(result.known)]
     assert result.idle == (("north", "open", "told") if method == "target" else ())
     assert result.reports <= sum(SIZES.values())
