@@ -164,7 +164,7 @@ class Integrated:
     def rounded(self, value: float) -> float:
         """Round to the public resolution."""
         step = self.resolution
-        return float(f"{round(value / step) * step:.16g}") if step > 0 and math.isfinite(value) else value
+        return float(f"{round(value / step) * step:.16g}") if step > 0 and math.isfinite(value / step) else value
 
     @cached_property
     def combination(self) -> Combination:

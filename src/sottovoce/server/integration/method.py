@@ -19,7 +19,7 @@ from sottovoce.server.integration.chains import Chained, ChainMethod, ChainStudy
 from sottovoce.server.integration.known_site import KnownSite, LostSite, measured_of
 from sottovoce.server.integration.plan import IntegrationPlan, PlannedSite
 from sottovoce.server.integration.result import IntegratedResult
-from sottovoce.server.integration.site_summary import SiteSummary
+from sottovoce.server.integration.site_summary import LARGEST, SMALLEST, SiteSummary
 from sottovoce.server.method import Method, Queries, Replies
 from sottovoce.server.quantile.method import StagedQuantile
 from sottovoce.server.quantile.result import QuantileResult
@@ -98,8 +98,8 @@ class OpenSummary:
             raise BadInput(f"{self._who} sent no summary of round 1; send the order statistics that were asked for.")
         if said.n != self._records:
             raise BadInput(f"{self._who} counts its records differently than the plan; plan the study anew.")
-        known = said.std_error >= 0 and 0 < said.df <= (said.n + 1) / 2
-        if not (known and -math.inf < said.low <= said.estimate <= said.high < math.inf):
+        known = (said.std_error == 0 or said.std_error > SMALLEST) and 0 < said.df <= (said.n + 1) / 2
+        if not (known and -LARGEST < said.low <= said.estimate <= said.high < LARGEST):
             raise BadInput(f"{self._who} sent numbers that are no order statistics; send its quantile and the ends.")
         if said.std_error == 0:
             raise BadInput(
