@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pytest
 
 import sottovoce as sv
-from sottovoce.api.integration.sites import plan_sites
+from sottovoce.api.integration.sites import read_given
 from sottovoce.client.order import ROUNDS, Key, place
 from sottovoce.client.quantile import encode
 from sottovoce.client.quantile import site as site_module
@@ -27,7 +27,9 @@ from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput, SearchFailed
 from sottovoce.local.quantile import source as source_module
 from sottovoce.protocol.channel import OUTCOMES, Channel
+from sottovoce.server.integration.plan import plan_integration
 from sottovoce.server.integration.result import IntegratedResult
+from sottovoce.server.integration.settings import check_settings
 from sottovoce.sim.randomness import dice
 
 compiled = pytest.mark.skipif(
@@ -121,14 +123,27 @@ def test_a_result_holds_numbers_only_and_may_be_passed_on(method: str) -> None:
     parts(done, set())
 
 
-def test_a_plan_shows_nothing_and_cannot_be_copied() -> None:
-    plan = plan_sites("ours", SITES, 0.5, BUDGETS, 0.95, "refuse")
-    for text in (repr(plan), str(plan.sites), str(vars(plan))):
+def test_what_was_given_shows_nothing_and_cannot_be_copied() -> None:
+    given = read_given("ours", SITES, "refuse")
+    for text in (repr(given), str(given.table), str(vars(given))):
         hidden(text)
     for duplicate in (pickled, copy.deepcopy):
         with pytest.raises(TypeError) as caught:
-            duplicate(plan)
+            duplicate(given)
         hidden("".join(traceback.format_exception(caught.value)))
+
+
+def test_a_plan_holds_no_record_and_may_be_passed_on() -> None:
+    given = read_given("ours", SITES, "refuse")
+    assert given.table is not None
+    settings = check_settings("valid", 0.95, 0.5, "printed", "z", 1.96, None, 10)
+    plan = plan_integration(settings, given.names, given.table.roster, given.summaries, 0.5, BUDGETS)
+    for text in (repr(plan), str(plan.sites), str(vars(plan))):
+        hidden(text)
+    sent = pickled(plan)
+    assert not [value for value in (*OURS, *NORTH) if value.tobytes() in sent or value.tobytes()[::-1] in sent]
+    again = importlib.import_module("pickle").loads(sent)
+    assert again.card() == plan.card() == copy.deepcopy(plan).card()
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def integrate(
         _refuse_without_files(published, value=value, site=site, person=person)
 
     from sottovoce.api.integration.integrated import integrated_quantile
-    from sottovoce.api.integration.names import by_name
+    from sottovoce.api.integration.sites import by_name
     from sottovoce.api.quantile import tables
     from sottovoce.server import picture as drawing
     from sottovoce.server.integration.settings import check_settings

@@ -20,6 +20,8 @@ KINDS = {  # what is stored, by name, and who reads it back
     "quantile": "sottovoce.server.quantile.result:QuantileResult",
     "quantiles": "sottovoce.server.quantile.levels:QuantilesResult",
     "difference": "sottovoce.server.quantile.difference:Difference",
+    "integrated": "sottovoce.server.integration.result:IntegratedResult",
+    "sensitivity": "sottovoce.server.integration.result:Sensitivity",
 }
 
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from sottovoce.api.integration.measure import KnownSite
 from sottovoce.inference.common.measured import SiteEstimate, t_value
 from sottovoce.inference.integration import known_bound, valid, weighted
 from sottovoce.inference.integration.sensitivity import least_bounds
-from sottovoce.server.integration.settings import Settings
+from sottovoce.server.integration.known_site import KnownSite
+from sottovoce.server.integration.settings import IntegrationSettings
 
 # In errors of the target: what is farther or vaguer is as good as infinite, an error below this as good as none.
 FARTHEST, FINEST = 1e40, 1e-6
@@ -24,7 +24,7 @@ class Combination(NamedTuple):
     weights: tuple[float, ...]
 
 
-def combine(settings: Settings, target: KnownSite, sources: Sequence[KnownSite]) -> Combination:
+def combine(settings: IntegrationSettings, target: KnownSite, sources: Sequence[KnownSite]) -> Combination:
     """Combine a target with its usable sources."""
     own, level, measured = (target.low, target.high), settings.level, [site.measured for site in sources]
     # between tied records an interval is exact, and moved it would miss them; bounds and the paper do not start from it
@@ -50,7 +50,7 @@ def combine(settings: Settings, target: KnownSite, sources: Sequence[KnownSite])
     return found if found.weights[0] < 1 else Combination(target.measured.estimate, *own, found.weights)
 
 
-def _paper(settings: Settings, target: KnownSite, sources: Sequence[KnownSite]) -> Combination:
+def _paper(settings: IntegrationSettings, target: KnownSite, sources: Sequence[KnownSite]) -> Combination:
     """Combine as the paper does."""
     weighed = weighted.paper(
         settings.method,
@@ -91,13 +91,13 @@ def effective(target: KnownSite, level: float) -> SiteEstimate:
     return SiteEstimate(estimate, length / (2 * t_value(level, df)) if 0 < length < math.inf else error, df)
 
 
-def limit_of(settings: Settings, target: KnownSite, source: KnownSite) -> float:
+def limit_of(settings: IntegrationSettings, target: KnownSite, source: KnownSite) -> float:
     """Return the bound of a source, with half a step where one of the two is dithered and the other a summary."""
     assert settings.bound is not None
     return settings.bound[source.name] + settings.slack * ((target.kind == "summary") != (source.kind == "summary"))
 
 
-def refuted(settings: Settings, target: KnownSite, sources: Sequence[KnownSite]) -> list[str]:
+def refuted(settings: IntegrationSettings, target: KnownSite, sources: Sequence[KnownSite]) -> list[str]:
     """Say which bounds the data contradict, at the level asked, over all sources together."""
     if settings.bound is None or not sources:
         return []
