@@ -4,7 +4,6 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from sottovoce.api.regression.runs import Progress
@@ -20,16 +19,7 @@ from sottovoce.server.regression.design import Design
 from sottovoce.server.regression.design.choose import design_of
 from sottovoce.server.regression.plan import RegressionPlan
 from sottovoce.server.regression.result import RegressionResult
-from sottovoce.server.regression.settings import RegressionSettings, read_settings
-
-# The parameters of `PrivateQuantileRegressor`, without the second that importing scikit-learn takes.
-DEFAULTS = MappingProxyType(
-    {
-        "tau": 0.5, "epsilon": 1.0, "channel": "auto", "bounds": None, "inference": "dithered", "clip": False,
-        "schedule": "auto", "density": None, "size": None, "start": None, "second_moments": None, "limit": None,
-        "groups": None, "tree": (4, 4), "shuffle": True, "randomness": None,
-    }
-)  # fmt: skip
+from sottovoce.server.regression.settings import DEFAULTS, RegressionSettings, read_settings
 
 
 def regression_study(

@@ -23,7 +23,7 @@ from sottovoce.protocol.messages import Message, PersonQuery, PersonReport, Tall
 from sottovoce.protocol.randomised_response import binary, flips_of
 from sottovoce.protocol.regression.blocks import Open, RegressionChannel, tables_of
 from sottovoce.protocol.regression.messages import PeopleQuery, PeopleReport, PilotQuery
-from sottovoce.protocol.regression.questions import KEY, QueryDesign, public_words
+from sottovoce.protocol.regression.questions import KEY, QueryDesign, choose, public_words, which_product
 
 Reply = TypeVar("Reply", bound=Message)
 
@@ -46,7 +46,7 @@ class Persons:
     order
         The key of a random order of the rows; None: their own.
     key
-        The public key of the study, if it was agreed on: no question drawn with another is answered.
+        The public key of the study, if it was agreed on: no question is answered that was not drawn with it.
     limits
         What these people are ready to take part in.
     """
@@ -213,6 +213,18 @@ class Persons:
             known = known and _shaped(query.points, (len(self._channel.taus), p + 1))
         if not known:
             raise BadInput("the query to a person does not fit the channel; correct the query.")
+        if self._key is not None and not self._drawn(self._key, query):
+            raise BadInput("the question is not drawn with the public key of this study; correct the query.")
+
+    def _drawn(self, key: bytes, query: PersonQuery) -> bool:
+        """Tell whether the block and its slopes, or the product, are those of the person's public word."""
+        word, p = public_words(key, query.person, 1)[0], self._channel.p
+        with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
+            if query.factors:
+                return query.factors == tuple(int(factor) for factor in which_product(p + 1, word))
+            chosen = np.zeros(max(p, 1), dtype=np.int64)
+            block = choose(self._tables.upto, self._tables.plan, p, word, chosen)
+        return (query.block, query.slopes) == (block, tuple(chosen[: len(query.slopes)].tolist()))
 
     def _check_people(self, query: PeopleQuery) -> tuple[Floats, QueryDesign]:
         """Refuse a batch that cannot be answered, before anything is spent; return its points and its design."""

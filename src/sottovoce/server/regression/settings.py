@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,15 @@ from sottovoce.protocol.regression.blocks import RegressionChannel
 SMALLEST, LARGEST = 1e-15, 1e15  # of guesses; fourth powers of them are computed with
 FLATTEST = 1e-12  # of size times density, which is about 1: a step of less moves no point any more
 SCHEDULES = {"dithered": "information", "self-normalised": "paper", "groups": "paper", "higrad": "paper"}
-
 PARAMETERS = {"taus": "tau", "several": "tau"}  # of settings that have another name
+# The parameters of `PrivateQuantileRegressor`, without the second that importing scikit-learn takes.
+DEFAULTS = MappingProxyType(
+    {
+        "tau": 0.5, "epsilon": 1.0, "channel": "auto", "bounds": None, "inference": "dithered", "clip": False,
+        "schedule": "auto", "density": None, "size": None, "start": None, "second_moments": None, "limit": None,
+        "groups": None, "tree": (4, 4), "shuffle": True, "randomness": None,
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints, Words
+from sottovoce.core.errors import BadInput
 from sottovoce.protocol.regression.questions import QueryDesign
 from sottovoce.server.regression.dithered.gain import gain, pace, reach, shares
 from sottovoce.server.regression.dithered.knowledge import Knowledge, Segment, coefficients_size, learn_all
@@ -52,6 +53,7 @@ def take(study: DitheredStudy, state: DitheredState, asked: Asked, words: Words,
 
     Between two looks only: the last of them comes at ``state.until`` or before, and then there is a look.
     """
+    _check_shapes(study, state, asked)
     sums = Sums(*(part.copy() for part in state.sums))
     points, at = np.stack([*state.points, asked.point]), np.stack([asked.point, asked.point])
     with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
@@ -104,3 +106,14 @@ def design_after(study: DitheredStudy, people: int, knowledge: Knowledge) -> tup
     )
     upto = np.array([moments, moments + dithered / 2, moments + dithered])
     return QueryDesign(directions, sizes, upto), InformationGain(gains, needs, study.limit)
+
+
+def _check_shapes(study: DitheredStudy, state: DitheredState, asked: Asked) -> None:
+    """Refuse a state of another study, before compiled code looks into its arrays."""
+    levels, d = study.levels, study.d
+    parts = [state.points, asked.point, *asked.design, *state.gain[:2], *state.sums]
+    design = [(levels, d, d), (2, levels), (3,)]
+    sums = [(5,), (3, 2, levels, d), (4, levels, d, d), (2, d, d)]
+    shapes = [(2, levels, d), (levels, d), *design, (2, levels, d, d), (levels, d + 1), *sums]
+    if [part.shape for part in parts] != shapes:
+        raise BadInput("the state belongs to another study; restore it with the study that it was made by.")
