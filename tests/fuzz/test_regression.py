@@ -8,7 +8,7 @@ import pytest
 from tests.fuzz.mutate import mutants, read
 from tests.server.regression.plans import WAYS, plan_of, rows_of
 
-from sottovoce.client.door import Door, Limits
+from sottovoce.client.door import Door, SiteLimits
 from sottovoce.client.regression.persons import Persons
 from sottovoce.core import codec
 from sottovoce.core.errors import BadInput
@@ -56,13 +56,13 @@ class Dice:
 
 def persons() -> tuple[Persons, Dice]:
     die = Dice()
-    return Persons(rows_of(PEOPLE), CHANNEL, die, limits=Limits(epsilon=3.0, points=50)), die
+    return Persons(rows_of(PEOPLE), CHANNEL, die, limits=SiteLimits(epsilon=3.0, points=50)), die
 
 
 def queries(n: int, seed: int) -> int:
     """Send mutated queries; return how many were answered, each of them valid."""
     people, die = persons()
-    door, answered = Door(people, STUDY, Limits(epsilon=3.0, points=50)), 0
+    door, answered = Door(people, STUDY, SiteLimits(epsilon=3.0, points=50)), 0
     for mutant in mutants(GOOD, n, seed, KINDS):
         before = (die.thrown, repr(people))
         try:
@@ -81,7 +81,7 @@ def queries(n: int, seed: int) -> int:
             raise AssertionError("somebody answered twice")
         if "200 answered" in repr(people):
             people, die = persons()
-            door = Door(people, STUDY, Limits(epsilon=3.0, points=50))
+            door = Door(people, STUDY, SiteLimits(epsilon=3.0, points=50))
     return answered
 
 

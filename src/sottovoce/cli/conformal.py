@@ -9,7 +9,7 @@ from sottovoce.cli.output import Command, draw, in_options, printed
 from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
-    from sottovoce.api.quantile.tables import SiteTable
+    from sottovoce.api.tables import SiteTable
     from sottovoce.server.conformal.base import Threshold
     from sottovoce.server.conformal.settings import Settings
 

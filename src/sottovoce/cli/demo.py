@@ -26,8 +26,8 @@ def demo(
     All flights that left New York City in 2013; the 16 carriers are the sites, each with a budget of its own.
     """
     from sottovoce.api.quantile.federated import federated_quantile
-    from sottovoce.api.quantile.tables import read_frame
     from sottovoce.api.quantile.without_privacy import pooled_quantile
+    from sottovoce.api.tables import read_frame
     from sottovoce.server.picture import check_path
     from sottovoce.server.quantile.plot import plot as draw
 

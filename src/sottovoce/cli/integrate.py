@@ -26,7 +26,7 @@ from sottovoce.cli.output import in_options, progress_bar, show
 from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
-    from sottovoce.api.quantile.tables import SiteTable
+    from sottovoce.api.tables import SiteTable
     from sottovoce.core.unit import Unit
     from sottovoce.server.integration.result import IntegratedResult
     from sottovoce.server.integration.site_summary import SiteSummary
@@ -104,9 +104,9 @@ def integrate(
     else:
         _refuse_without_files(published, value=value, site=site, person=person)
 
+    from sottovoce.api import tables
     from sottovoce.api.integration.integrated import integrated_quantile
     from sottovoce.api.integration.sites import by_name
-    from sottovoce.api.quantile import tables
     from sottovoce.server import picture as drawing
     from sottovoce.server.integration.settings import check_settings
 

@@ -78,10 +78,11 @@ def quantile(
         study |= {"method": method, "schedule": options.schedule(schedule), "participation": participation}
         study |= {"graph": graph, "norm": norm}
 
-    from sottovoce.api.quantile import levels, tables
+    from sottovoce.api import tables
+    from sottovoce.api.quantile import levels
     from sottovoce.api.quantile.federated import federated_quantile
     from sottovoce.server import picture as drawing
-    from sottovoce.server.quantile.result import ALTERNATIVES
+    from sottovoce.server.interval import ALTERNATIVES
 
     if plot is not None:
         drawing.check_path(plot)

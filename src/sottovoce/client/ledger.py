@@ -40,7 +40,7 @@ class Storage(Protocol):
         """Keep an entry for good, or raise; whatever it says leaves the site only after this has returned."""
 
 
-class Memory:
+class MemoryStorage:
     """Entries in memory: the last one, or all of them."""
 
     def __init__(self, every: bool = False) -> None:
@@ -64,7 +64,7 @@ class Memory:
         self._last = entry
 
 
-class PeopleMemory(Memory):
+class PeopleMemory(MemoryStorage):
     """Entries in memory, each found under everybody whom it speaks of."""
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ class Ledger:
 
     def __init__(self, size: int, storage: Storage | None = None) -> None:
         self._size = size
-        self._storage: Storage = Memory() if storage is None else storage
+        self._storage: Storage = MemoryStorage() if storage is None else storage
         self._turns = Turns()
 
     @property

@@ -10,12 +10,12 @@ from sottovoce.core import codec
 from sottovoce.core.bounds import read_bounds
 from sottovoce.protocol.card import identity
 from sottovoce.protocol.wire import seal
+from sottovoce.server.load import from_dict
 from sottovoce.server.method import Queries, Replies, converse, opened, restore
 from sottovoce.server.regression.design.choose import design_of
 from sottovoce.server.regression.method import RegressionMethod
 from sottovoce.server.regression.plan import RegressionPlan
 from sottovoce.server.regression.settings import DEFAULTS, read_settings
-from sottovoce.server.stored import from_dict
 
 PEOPLE = 1600
 ASKED: dict[str, dict[str, Any]] = {
@@ -61,7 +61,7 @@ def write(folder: Path) -> None:
             log.append([None if data is None else data.hex() for data in said])  # noqa: B023
             return opened(method, study, queries, said)  # noqa: B023
 
-        print(shown(converse(method, gather)))  # noqa: T201
+        print(shown(method.outcome(converse(method, gather))))  # noqa: T201
         kept = {"people": list(method.people), "key": method.key.hex(), "log": log}
         (folder / f"{name}.json").write_text(json.dumps(kept))
 

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from sottovoce.client.door import Limits
+from sottovoce.client.door import SiteLimits
 from sottovoce.client.ledger import Entry, PeopleMemory
 from sottovoce.client.order import order_key
 from sottovoce.client.regression.persons import Persons
@@ -315,7 +315,7 @@ def test_a_pilot_tells_sums_alone() -> None:
 def test_people_look_at_the_study_before_they_take_part() -> None:
     rows = Rows(np.full((5, 3), SECRET), np.zeros(5))
     with pytest.raises(BadInput, match="ask for a smaller epsilon"):
-        Persons(rows, CHANNEL, limits=Limits(epsilon=0.4))
+        Persons(rows, CHANNEL, limits=SiteLimits(epsilon=0.4))
     with pytest.raises(BadInput, match="costs a person more"):
         Persons(rows, CHANNEL, epsilon=0.3)
     with pytest.raises(BadInput, match="give both the same"):
@@ -335,9 +335,11 @@ class Broken(PeopleMemory):
 
 def test_what_cannot_be_kept_is_not_said() -> None:
     people = Persons(Rows(np.full((500, 3), SECRET), np.zeros(500)), CHANNEL, dice(1), storage=Broken())
-    for ask in (lambda: people.answer(GOOD), lambda: people.reply(3, PEOPLE), lambda: people.reply(2, PILOT)):
+    with pytest.raises(OSError, match="disk full"):
+        people.answer(GOOD)
+    for round, query in ((3, PEOPLE), (2, PILOT)):
         with pytest.raises(OSError, match="disk full"):
-            ask()
+            people.reply(round, query)
     assert "0 answered" in repr(people)
 
 

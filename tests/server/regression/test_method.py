@@ -39,7 +39,7 @@ def test_through_bytes_as_directly(way: str) -> None:
     method, doors, _ = opened(way)
     direct = run(method, doors, asked.append)
     again, others, study = opened(way)
-    sent = converse(again, through_bytes(again, others, study))
+    sent = again.outcome(converse(again, through_bytes(again, others, study)))
     assert sum(asked) == direct.people == N
     assert direct.summary() == sent.summary()
     assert np.array_equal(direct.scaled, sent.scaled)
@@ -73,7 +73,7 @@ def test_a_study_goes_on_from_any_stored_state(way: str) -> None:
 @pytest.mark.parametrize("way", ["dithered", "pilot", "split", "groups"])
 def test_who_did_not_answer_is_asked_the_same_again(way: str) -> None:
     method, doors, study = opened(way)
-    whole = converse(method, through_bytes(method, doors, study))
+    whole = method.outcome(converse(method, through_bytes(method, doors, study)))
     again, others, _ = opened(way)
     direct, calls = through_bytes(again, others, study), 0
 
@@ -85,7 +85,7 @@ def test_who_did_not_answer_is_asked_the_same_again(way: str) -> None:
             replies[calls % len(replies)] = None
         return replies
 
-    assert converse(again, unsteady).summary() == whole.summary()
+    assert again.outcome(converse(again, unsteady)).summary() == whole.summary()
 
 
 def test_the_pilot_is_the_one_of_the_stream_bit_for_bit() -> None:
@@ -116,7 +116,8 @@ def test_a_pilot_with_too_few_people_fails_and_says_so() -> None:
 
 def test_batches_grow_with_the_people_and_end_at_a_look() -> None:
     method, doors, _ = open_doors(plan_of(**GUESSES, epsilon=8.0), rows_of(5000), dice(3))
-    state, sizes, rounds = method.init(), [], 0
+    state, rounds = method.init(), 0
+    sizes: list[int] = []
     while (queries := method.query(state)) is not None:
         (message,) = queries.messages
         assert isinstance(message, PeopleQuery)

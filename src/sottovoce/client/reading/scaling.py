@@ -38,7 +38,7 @@ def scaled(matrix: Matrix, bounds: Bounds, *, clip: bool = False) -> Scaled:
         more than rounding (1e-9 of the half-width) are moved in any case, and not counted.
     """
     features = np.empty((matrix.n, matrix.p))
-    tally = Tally(matrix.p)
+    tally = ColumnTally(matrix.p)
     # Rows of constants beside rows of data: numpy then runs along whole chunks, not along p numbers at a time.
     rows = min(matrix.n, CHUNK)
     centre, half = (np.tile(row, (rows, 1)) for row in (bounds.centre, bounds.half))
@@ -67,14 +67,14 @@ def refuse_not_finite(values: Floats, matrix: Matrix) -> None:
     """Refuse raw covariates that are missing or infinite."""
     if np.isfinite(values.min()) and np.isfinite(values.max()):
         return
-    tally = Tally(matrix.p)
+    tally = ColumnTally(matrix.p)
     tally.note_not_finite(values, 0)
     for kind in _DROP:
         if (complaint := tally.complaint(kind, matrix, None)) is not None:
             raise complaint
 
 
-class Tally:
+class ColumnTally:
     """Count, for each column and kind of unusable value, the rows that hold one, and remember the first."""
 
     def __init__(self, p: int) -> None:
@@ -112,7 +112,7 @@ class Tally:
         return sentence(place, f"is outside its bounds {pair} in {rows}: {advice}", parameter="bounds")
 
 
-def _mend(raw: Floats, block: Floats, bounds: Bounds, tally: Tally, start: int) -> int:
+def _mend(raw: Floats, block: Floats, bounds: Bounds, tally: ColumnTally, start: int) -> int:
     """Move scaled values to their bounds in place; note those that rounding does not excuse, and count their rows."""
     if not (np.isfinite(raw.min()) and np.isfinite(raw.max())):
         tally.note_not_finite(raw, start)

@@ -6,7 +6,7 @@ from typing import NoReturn, SupportsIndex, TypeVar
 
 import numpy as np
 
-from sottovoce.client.door import Limits
+from sottovoce.client.door import SiteLimits
 from sottovoce.client.ledger import PersonLedger, Storage
 from sottovoce.client.order import Key, bits_for, places
 from sottovoce.client.regression.randomize_row import (
@@ -76,9 +76,9 @@ class Persons:
         storage: Storage | None = None,
         order: Key | None = None,
         key: bytes | None = None,
-        limits: Limits | None = None,
+        limits: SiteLimits | None = None,
     ) -> None:
-        self._limits = Limits() if limits is None else limits
+        self._limits = SiteLimits() if limits is None else limits
         self._epsilon = channel.epsilon if epsilon is None else epsilon
         self._limits.check_budget(self._epsilon)
         if channel.epsilon > self._epsilon:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sottovoce.client.door import Door, Limits
+from sottovoce.client.door import Door, SiteLimits
 from sottovoce.client.order import order_key
 from sottovoce.client.regression.persons import Persons
 from sottovoce.client.regression.rows import Rows
@@ -21,7 +21,7 @@ def open_doors(
     rows: Rows,
     dice: RandomSource | None = None,
     batches: BatchRule = BY_SHARE,
-    limits: Limits | None = None,
+    limits: SiteLimits | None = None,
 ) -> tuple[RegressionMethod, list[Door], bytes]:
     """Return a method, the doors that it asks, and the identity of their study.
 

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.core.errors import BadInput, SearchFailed
+from sottovoce.inference.common import groups
 from sottovoce.inference.common.measured import SiteEstimate
-from sottovoce.inference.regression import groups
 from sottovoce.inference.self_normalised.memory import average
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.messages import Message, Reports, Tally

@@ -7,7 +7,8 @@ import numpy.typing as npt
 import pytest
 
 from sottovoce.core.errors import BadInput, Infeasible
-from sottovoce.inference.regression import groups, higrad, vector_normalised
+from sottovoce.inference.common import groups
+from sottovoce.inference.regression import higrad, vector_normalised
 from sottovoce.inference.regression.vector_normalised import VectorMemory, add_all
 from sottovoce.protocol.regression.blocks import open_channel
 from sottovoce.protocol.regression.box import cq

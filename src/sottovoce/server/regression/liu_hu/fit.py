@@ -9,7 +9,8 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, Infeasible
-from sottovoce.inference.regression import groups, higrad, vector_normalised
+from sottovoce.inference.common import groups
+from sottovoce.inference.regression import higrad, vector_normalised
 from sottovoce.inference.regression.region import Ellipsoid, confident, vector
 from sottovoce.server.regression.liu_hu.chains import RegressionChains
 from sottovoce.server.regression.liu_hu.step import LiuHuState

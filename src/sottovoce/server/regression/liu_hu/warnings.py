@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.inference.regression.groups import student_value
+from sottovoce.inference.common.groups import student_value
 from sottovoce.inference.regression.higrad import Tree
 from sottovoce.inference.regression.undercoverage import (
     TOLERANCE,

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.regression.groups import (
+from sottovoce.inference.common.groups import (
     covariance,
     ellipsoid,
     hotelling_value,
