@@ -12,7 +12,7 @@ from sottovoce.cli.per_site import as_number, per_site
 from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
-    from sottovoce.server.conformal.settings import Settings
+    from sottovoce.server.conformal.settings import ConformalSettings
 
 _PRIVATE = "with --epsilon"
 
@@ -151,7 +151,7 @@ def conformal(
         show(found, table, fresh, judged if report else None, json, plot)
 
 
-def _settings(asked: dict[str, Any]) -> "Settings":
+def _settings(asked: dict[str, Any]) -> "ConformalSettings":
     """Check what the facade would refuse, before a file is opened, and a part of failures that nobody promises."""
     from sottovoce.server.conformal.settings import check_settings
 
@@ -170,7 +170,7 @@ def _refuse_idle(**given: Any) -> None:
             raise BadInput(f"{option} is about the report by site; add --report, or leave {option} out.")
 
 
-def _refuse_no_law(settings: "Settings", report: bool) -> None:
+def _refuse_no_law(settings: "ConformalSettings", report: bool) -> None:
     if settings.pooled and not report:
         raise BadInput(
             f"mechanism {settings.mechanism!r} knows bounds of its coverage, and no law to draw; add --report to draw "

@@ -17,6 +17,9 @@ from sottovoce.server.description import Description
 FORMAT = 1
 KINDS = {  # what is stored, by name, and who reads it back
     "quantile": "sottovoce.server.quantile.result:QuantileResult",
+    "threshold": "sottovoce.server.conformal.result:ConformalThreshold",
+    "pooled-threshold": "sottovoce.server.conformal.pooled:PooledThreshold",
+    "coverage-report": "sottovoce.server.conformal.report:CoverageReport",
 }
 
 

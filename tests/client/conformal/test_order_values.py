@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sottovoce.client.conformal.order_values import order_values
+from sottovoce.client.conformal.site import order_values
 from sottovoce.client.record import Records
 from sottovoce.sim.randomness import dice
 

@@ -1,11 +1,67 @@
 """How many scores of a site a threshold covers: what it says in a second round, with or without noise."""
 
+import math
+
 import numpy as np
 
-from sottovoce.client.conformal.noise import geometric
+from sottovoce.client.conformal.draw import geometric
+from sottovoce.client.conformal.site import OneMessageSite, order_values
 from sottovoce.client.record import Records
+from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
-from sottovoce.protocol.selection.noisy_count import NoisyCount
+from sottovoce.protocol.calibration import CoverageCount, CoverageQuery
+from sottovoce.protocol.exact import within
+from sottovoce.protocol.messages import Message
+from sottovoce.protocol.selection.geometric import SMALLEST
+from sottovoce.protocol.selection.noisy_count import NoisyCount, noisy_count
+
+_MOST_NOISE = noisy_count(SMALLEST).numerator  # more takes millions of words for one number
+
+
+class CoverageSite(OneMessageSite):
+    """A site that counts how many of its scores a threshold covers, once.
+
+    Examples
+    --------
+    >>> site = CoverageSite(Records(np.array([3.0, 1.0, 2.0])), math.inf)
+    >>> site.answer(CoverageQuery(2.5, 0, (3,)))
+    CoverageCount(covered=2, values=(3.0,))
+    """
+
+    __slots__ = ()
+
+    kinds = (CoverageQuery,)
+
+    def reply(self, round: int, query: Message) -> CoverageCount:
+        """Answer a query of the one round; a retry gets the same."""
+        self._check_round(round)
+        if not isinstance(query, CoverageQuery):
+            raise BadInput("this site is asked how many scores are covered; correct the query.")
+        return self.answer(query)
+
+    def answer(self, query: CoverageQuery) -> CoverageCount:
+        """Return the count, and scores where the site is not private; a retry gets the same, another query none."""
+        if math.isnan(query.threshold):
+            raise BadInput("the threshold of the query is not a number; correct the query.")
+        if not 0 <= query.noise <= _MOST_NOISE:
+            raise BadInput("the integer of the noise is out of range; make it of the study's epsilon.")
+        noise = NoisyCount(query.noise) if query.noise else None
+        if not within(None if noise is None else noise.ratio, self._budget):
+            raise BadInput(
+                f"the count would cost a record more than this site's budget of {self._budget:.6g}; ask for more noise."
+            )
+        if query.orders:
+            if self._budget != math.inf:
+                raise BadInput(f"this site has a budget of {self._budget:g}; ask it for a count, not for scores.")
+            self._check_orders(query.orders)
+
+        def drawn() -> CoverageCount:
+            values: list[float] = order_values(self._scores, query.orders).tolist()
+            if noise is None:
+                return CoverageCount(count_covered(self._scores, query.threshold), tuple(values))
+            return CoverageCount(noisy_covered(self._scores, query.threshold, noise, self._dice), tuple(values))
+
+        return self._once(query, CoverageCount, drawn)
 
 
 def count_covered(scores: Records, threshold: float) -> int:
@@ -27,13 +83,12 @@ def noisy_covered(scores: Records, threshold: float, noise: NoisyCount, dice: Ra
     threshold
         The threshold that was broadcast.
     noise
-        The law of the noise.
+        The distribution of the noise.
     dice
         The source of words.
 
     Examples
     --------
-    >>> from sottovoce.protocol.selection.noisy_count import noisy_count
     >>> from sottovoce.sim.randomness import dice
     >>> noisy_covered(Records(np.arange(100.0)), 89.0, noisy_count(1.0), dice(1))
     92

@@ -5,14 +5,10 @@ edge is the answer, and the lowest cell if none does. A cell stands for its uppe
 """
 
 from collections.abc import Sequence
-
-import numpy as np
-import numpy.typing as npt
+from itertools import accumulate
 
 from sottovoce.core.errors import BadInput
 from sottovoce.server.conformal.coverage.pooled import PooledChoice
-
-Vector = npt.NDArray[np.uint32]
 
 
 def cell_of_tallies(ones: Sequence[Sequence[int]], choice: PooledChoice) -> int:
@@ -45,7 +41,7 @@ def cell_of_tallies(ones: Sequence[Sequence[int]], choice: PooledChoice) -> int:
     return first_above(counts, choice.thresholds)
 
 
-def cell_of_sum(total: Vector, choice: PooledChoice) -> int:
+def cell_of_sum(total: Sequence[int], choice: PooledChoice) -> int:
     """Return the cell that the secure sum of all sites' noisy histograms points at.
 
     Parameters
@@ -60,29 +56,13 @@ def cell_of_sum(total: Vector, choice: PooledChoice) -> int:
     >>> import math
     >>> from sottovoce.server.conformal.coverage.pooled_aggregate import choose_aggregate
     >>> choice = choose_aggregate(1_000, 5, math.inf, bins=4)
-    >>> cell_of_sum(np.array([50, 60, 70, 2**32 - 1], dtype=np.uint32), choice)
+    >>> cell_of_sum([50, 60, 70, 2**32 - 1], choice)
     2
     """
-    if np.shape(total) != (choice.cells,):
-        raise BadInput(f"a sum over {choice.cells} cells has as many integers, not {np.size(total)}; send one a cell.")
-    cells = np.asarray(total, dtype=np.uint32).view(np.int32).astype(np.int64)
-    return first_above(np.cumsum(cells[::-1])[::-1].tolist(), choice.thresholds)
-
-
-def add_messages(messages: Sequence[Vector]) -> Vector:
-    """Add messages modulo 2^32, as a secure aggregation would.
-
-    Parameters
-    ----------
-    messages
-        One vector a site, all of one length.
-
-    Examples
-    --------
-    >>> add_messages([np.array([1, 2**32 - 1], dtype=np.uint32), np.array([2, 3], dtype=np.uint32)]).tolist()
-    [3, 2]
-    """
-    return np.asarray(np.sum(np.array(messages, dtype=np.uint32), axis=0, dtype=np.uint32))
+    if len(total) != choice.cells:
+        raise BadInput(f"a sum over {choice.cells} cells has as many integers, not {len(total)}; send one a cell.")
+    signed = ((count + (1 << 31)) % (1 << 32) - (1 << 31) for count in reversed(total))  # noise may be negative
+    return first_above([*accumulate(signed)][::-1], choice.thresholds)
 
 
 def first_above(counts: Sequence[int], thresholds: Sequence[int]) -> int:
