@@ -9,6 +9,7 @@ which a promise breaks.
 import functools
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ import pytest
 from sottovoce.protocol.selection.named import selection
 from sottovoce.server.conformal.coverage.choose import infinite, survival
 from sottovoce.server.conformal.plan import ConformalPlan, SiteFacts, plan
-from sottovoce.server.conformal.settings import Settings, check_settings
+from sottovoce.server.conformal.settings import ConformalSettings, check_settings
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]
@@ -150,7 +151,7 @@ def test_the_search_finds_what_is_not_promised() -> None:
     """A rank one lower, or budgets other than those the design was told, and the search says so."""
     facts, mechanism, alpha, bins = [SiteFacts(6, 4.0)] * 3, "sparse-vector", 0.4, 6
     made = plan(facts, settings_of(alpha, mechanism), bins + 1)
-    lower = ConformalPlan(made.kinds, made.number, made.kind_of, made.choice._replace(rank=made.choice.rank - 1))
+    lower = replace(made, choice=made.choice._replace(rank=made.choice.rank - 1))
     noisier = [SiteFacts(fact.size, fact.epsilon / 8) for fact in facts]
 
     def worst(told: ConformalPlan, asked: list[SiteFacts]) -> float:
