@@ -57,7 +57,7 @@ def test_a_threshold_reads_back_as_what_it_was(kind: str, tmp_path: Path) -> Non
         found.confidence,
         found.infinite_chance,
     )
-    if isinstance(found, ConformalThreshold):
+    if isinstance(found, ConformalThreshold) and isinstance(again, ConformalThreshold):
         assert again.at_least(0.88) == found.at_least(0.88)
         assert again.sd == again.spread == found.sd
         assert again.paper == found.paper

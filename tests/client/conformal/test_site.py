@@ -174,6 +174,7 @@ def test_a_budget_is_positive(budget: float) -> None:
         (OrderQuery((0,)), "ranks of scores begin at 1"),
         (OrderQuery((5, -1)), "ranks of scores begin at 1"),
         (OrderQuery(()), "ask for one at least"),
+        (OrderQuery(tuple(range(1, 7))), "sends 5 scores at most"),
     ],
 )
 def test_a_query_that_makes_no_sense_spends_nothing(query: Query, sentence: str) -> None:

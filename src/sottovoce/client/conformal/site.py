@@ -27,6 +27,7 @@ Sent = TypeVar("Sent", bound=Message)
 
 LARGEST = 1e3  # of an epsilon in a query: no integers of 64 bits could spend a tenth of it
 MOST_WORDS = 1 << 30  # of randomness for one message: half a minute, and no query is to take more of a site
+MOST_ORDERS = 5  # scores that a site without privacy sends: a study asks no more, and all of them would be its data
 LIMITS = Limits(points=100_000, rounds=ROUND)  # points: the most edges that a study of this package asks about
 
 
@@ -102,6 +103,8 @@ class OneMessageSite:
         if not orders or min(orders) < 1:
             raise BadInput("ranks of scores begin at 1; ask for one at least.")
         self._limits.check_points(len(orders))
+        if len(orders) > MOST_ORDERS:
+            raise BadInput(f"this site sends {MOST_ORDERS} scores at most; ask for fewer ranks.")
 
     def _check_grid(self, edges: Sequence[float]) -> npt.NDArray[np.float64]:
         """Return the public grid of a query, or refuse it."""
