@@ -47,8 +47,19 @@ STUDY = b"0123456789abcdef"
 SCORES = np.linspace(0.0, 1.0, 60)
 EDGES = (0.25, 0.5, 0.75, 1.0)
 BUDGET = 2.0
-ALL = (OrderQuery, OrderReport, CellQuery, CellReport, SumQuery, SumShare, CoverageQuery, CoverageCount, Query, Tally)
-KINDS = [*map(kind_of, ALL), "walk-query"]
+ALL: tuple[type[Message], ...] = (
+    OrderQuery,
+    OrderReport,
+    CellQuery,
+    CellReport,
+    SumQuery,
+    SumShare,
+    CoverageQuery,
+    CoverageCount,
+    Query,
+    Tally,
+)
+KINDS = [*(kind_of(kind) for kind in ALL), "walk-query"]
 QUICK, MANY = 500, 20_000  # of each of five sites, and of each of five methods
 
 
@@ -204,7 +215,7 @@ def said_by(name: str, message: Any) -> bool:
         return message.round == 1 and len(message.ones) == 4 and all(0 <= ones <= 150 for ones in message.ones)
     if name == "count":
         return 0 <= message.covered <= 600 and len(message.values) == 1 and math.isfinite(message.values[0])
-    return -36 <= message.covered <= 636 and message.values == ()
+    return bool(-36 <= message.covered <= 636) and message.values == ()
 
 
 REPLIES = ("open", "cell", "sum", "tally", "count", "noisy count")

@@ -56,10 +56,10 @@ class CoverageSite(OneMessageSite):
             self._check_orders(query.orders)
 
         def drawn() -> CoverageCount:
-            values: list[float] = order_values(self._scores, query.orders).tolist()
+            values = order_values(self._scores, query.orders)
             if noise is None:
-                return CoverageCount(count_covered(self._scores, query.threshold), tuple(values))
-            return CoverageCount(noisy_covered(self._scores, query.threshold, noise, self._dice), tuple(values))
+                return CoverageCount(count_covered(self._scores, query.threshold), values)
+            return CoverageCount(noisy_covered(self._scores, query.threshold, noise, self._dice), values)
 
         return self._once(query, CoverageCount, drawn)
 

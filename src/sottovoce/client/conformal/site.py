@@ -150,7 +150,7 @@ class CalibrationSite(OneMessageSite):
             if self._budget != math.inf:
                 raise BadInput(f"this site has a budget of {self._budget:g}; ask it for a cell, not for scores.")
             self._check_orders(query.orders)
-            return self._once(query, OrderReport, lambda: OrderReport(_ranked(self._scores, query.orders)))
+            return self._once(query, OrderReport, lambda: OrderReport(order_values(self._scores, query.orders)))
         edges = self._check_grid(query.edges)
         if query.mechanism not in SELECTIONS:
             raise BadInput(f"there is no such mechanism; choose {', '.join(SELECTIONS)}.")
@@ -173,13 +173,7 @@ def check_words(numerator: int, draws: int) -> None:
         raise BadInput("so much noise on so many cells takes too long to draw; ask for fewer cells, or less noise.")
 
 
-def _ranked(scores: Records, orders: Sequence[int]) -> tuple[float, ...]:
-    """Return order statistics as they are sent."""
-    values: list[float] = order_values(scores, orders).tolist()
-    return tuple(values)
-
-
-def order_values(scores: Records, orders: Sequence[int]) -> npt.NDArray[np.float64]:
+def order_values(scores: Records, orders: Sequence[int]) -> tuple[float, ...]:
     """Return the scores of the asked ranks, infinite where a rank is beyond the number of scores.
 
     Parameters
@@ -192,13 +186,10 @@ def order_values(scores: Records, orders: Sequence[int]) -> npt.NDArray[np.float
     Examples
     --------
     >>> order_values(Records(np.array([3.0, 1.0, 2.0])), [2, 3, 4])
-    array([ 2.,  3., inf])
+    (2.0, 3.0, inf)
     """
-    held = [rank <= scores.size for rank in orders]
-    if min(orders, default=1) < 1:
-        raise ValueError(f"ranks begin at 1, not at {min(orders)}")
-    found = np.full(len(held), np.inf)
-    if any(held):
-        ranks = np.array([rank for rank, known in zip(orders, held, strict=True) if known], dtype=np.int64)
-        found[held] = np.partition(scores.values(), np.unique(ranks - 1))[ranks - 1]
-    return found
+    held = sorted({order - 1 for order in orders if order <= scores.size})
+    if held and held[0] < 0:
+        raise ValueError(f"ranks begin at 1, not at {held[0] + 1}")
+    parted = np.partition(scores.values(), held) if held else scores.values()
+    return tuple(float(parted[order - 1]) if order <= scores.size else math.inf for order in orders)

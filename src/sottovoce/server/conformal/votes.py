@@ -128,6 +128,8 @@ def _are_ranks(values: tuple[float, ...], orders: tuple[int, ...], size: int) ->
     for value, order in zip(values, orders, strict=True):
         if not (math.isfinite(value) if order <= size else value == math.inf):
             return False
+    if len(orders) == 1:
+        return True
     by_rank = [value for _, value in sorted(zip(orders, values, strict=True))]
     return by_rank == sorted(by_rank)
 
