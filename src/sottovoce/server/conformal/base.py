@@ -101,7 +101,7 @@ class Threshold(StoredResult):
     @property
     def distribution(self) -> CoverageDistribution:
         """Return the distribution of the coverage over calibrations."""
-        raise BadInput(f"mechanism {self.mechanism!r} knows bounds of its coverage, and no law; plot report(scores).")
+        raise BadInput(f"mechanism {self.mechanism!r} knows bounds of its coverage alone; plot report(scores).")
 
     @property
     @abstractmethod

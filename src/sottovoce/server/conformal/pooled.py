@@ -110,7 +110,7 @@ class PooledThreshold(Threshold):
         rows = [
             ("Promise", self.estimand),
             ("Threshold", self.text_value()),
-            ("Coverage", f"at least {self.coverage:.4f} on average, whatever the law of the scores"),
+            ("Coverage", f"at least {self.coverage:.4f} on average, whatever the distribution of the scores"),
             ("Made from", f"{asked:,} scores at {len(self.names):,} sites, summed; mechanism {self.mechanism!r}"),
             ("Private", "yes" if self.private else "no (simulation, or no budget at some site)"),
             ("Public grid", f"{len(self.edges):,} edges from {self.edges[0]:.6g} to {self.edges[-1]:.6g}"),

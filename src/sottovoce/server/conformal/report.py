@@ -143,12 +143,14 @@ class CoverageReport(StoredResult):
         ]
         if self.homogeneous is not None:
             least = "at least " if self.private_threshold else ""
-            said = f"{least}{self.homogeneous:.4f}, on average over calibrations, if all sites had one law"
+            said = f"{least}{self.homogeneous:.4f}, on average over calibrations, if all sites had one distribution"
             rows.append(("Promised", said))
         if self.predicted is not None:
-            rows.append(("Expected", f"{self.predicted.mixture:.4f}, likewise, under the laws the sites do have"))
+            rows.append(
+                ("Expected", f"{self.predicted.mixture:.4f}, likewise, under the distributions the sites do have")
+            )
         elif self.homogeneous is not None:
-            rows.append(("Expected", f"not known under the sites' own laws: {self.unpredicted}"))
+            rows.append(("Expected", f"not known under the sites' own distributions: {self.unpredicted}"))
         rows.append(("Worst", f"{worst.name}: {worst.coverage:.4f} [{worst.low:.4f}, {worst.high:.4f}]"))
         rows.append(("Below", _verdict(self)))
         if (own := self.spread) is not None:

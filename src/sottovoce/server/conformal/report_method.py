@@ -145,7 +145,7 @@ class CoverageMethod(OneRound[Counts, tuple[int, tuple[float, ...]], CoverageRep
         ]
         own = {name: values[0] for name, (_, values) in zip(names, counts, strict=True) if values}
         spent = None if plan.noises is None else {n: noise.epsilon for n, noise in zip(names, plan.noises, strict=True)}
-        noisy = "each site told a noisy count, and nothing of its law"
+        noisy = "each site told a noisy count, and nothing of its distribution"
         return CoverageReport(
             value=plan.value,
             alpha=plan.alpha,

@@ -210,7 +210,10 @@ class ConformalThreshold(Threshold):
             rows.append(("Left out", f"{self.dropped:,} missing values"))
         notes = [*labelled("Warning", self.warnings), *labelled("Hint", self.hints)]
         notes.append(
-            ("Holds for", "new scores that come from the sites' common law; see report(scores) where sites differ")
+            (
+                "Holds for",
+                "new scores that come from the sites' common distribution; see report(scores) where sites differ",
+            )
         )
         if self.spent is not None:
             notes.append(("Protected", self.privacy_statement))
