@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types bench clean
+.PHONY: help demo test lint types bench house clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ types: $(VENV)/.all ## mypy, strict
 
 bench: $(VENV)/.all $(VENV)/.kernels ## the statistical promises and the speeds, measured (minutes)
 	@$(BIN)/python -m benchmarks
+
+house: $(VENV)/.test ## the package at a glance: who imports whom, cycles, longest files, what a call loads
+	@$(BIN)/python scripts/house.py
 
 clean: ## remove the environment and everything built
 	rm -rf $(VENV) build dist demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis src/*.egg-info papers/src/*.egg-info papers/build

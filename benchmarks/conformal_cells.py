@@ -11,9 +11,9 @@ import numpy as np
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import Infeasible
 from sottovoce_papers.simulation.conformal.data_sets import data_folder, read_set
-from sottovoce_papers.simulation.conformal.real_scores import residual_law
+from sottovoce_papers.simulation.conformal.real_scores import residual_distribution
 from sottovoce_papers.simulation.conformal.repeat import Repeated, Setting, repeat
-from sottovoce_papers.simulation.conformal.score_distributions import ScoreLaw, score_law
+from sottovoce_papers.simulation.conformal.score_distributions import ScoreDistribution, score_distribution
 
 TUNED = ("half-normal", "log-normal")
 REAL = ("bio", "bike")
@@ -38,7 +38,7 @@ class Cell(NamedTuple):
 
     name: str
     setting: Setting
-    distribution: ScoreLaw
+    distribution: ScoreDistribution
     edges: Floats
 
     @property
@@ -61,14 +61,14 @@ class SiteEstimate(NamedTuple):
         return above / self.found.error if self.found.error > 0 else math.copysign(math.inf, above)
 
 
-def edges_of(distribution: ScoreLaw, end: str, bins: int = 100) -> Floats:
+def edges_of(distribution: ScoreDistribution, end: str, bins: int = 100) -> Floats:
     """Return a grid that ends where scores end, ten times as far, or at their .95 quantile."""
     top = float(distribution.quantile(0.95)) if end == "narrow" else float(distribution.quantile(1 - 1 / 5000))
     top *= 10.0 if end == "wide" else 1.0
     return distribution.edges(bins, top, minimum=-top if distribution.cdf(0.0) > 0.1 else 0.0)
 
 
-def named_cells(distributions: tuple[ScoreLaw, ...], mechanisms: tuple[str, ...]) -> Iterator[Cell]:
+def named_cells(distributions: tuple[ScoreDistribution, ...], mechanisms: tuple[str, ...]) -> Iterator[Cell]:
     """Yield the settings of the notes: five sites of 200 scores, a hundred bins."""
     for mechanism, epsilon, distribution in product(mechanisms, EPSILONS, distributions):
         setting = _setting((200,) * 5, (epsilon,) * 5, mechanism)
@@ -84,7 +84,7 @@ def other_cells(
     for mechanism, epsilon, (sites, scores), name, end in product(
         MECHANISMS, (0.5, 1.0, 5.0), shapes, distributions, ends
     ):
-        distribution = score_law(name)
+        distribution = score_distribution(name)
         title = f"{mechanism}, epsilon {epsilon:g}, m={sites}, n={scores}, {name}, {end} grid"
         yield Cell(
             title, _setting((scores,) * sites, (epsilon,) * sites, mechanism), distribution, edges_of(distribution, end)
@@ -103,7 +103,7 @@ def uneven_cells(distributions: tuple[str, ...] = (*TUNED, *OTHERS)) -> Iterator
         "alpha .2": ((200,) * 5, (1.0,) * 5, 0.2),
     }
     for mechanism, (crowd, (sizes, epsilons, alpha)), name in product(MECHANISMS, crowds.items(), distributions):
-        distribution = score_law(name)
+        distribution = score_distribution(name)
         setting = _setting(sizes, epsilons, mechanism, alpha)
         yield Cell(f"{mechanism}, {crowd}, {name}", setting, distribution, edges_of(distribution, "fitting"))
 
@@ -115,10 +115,10 @@ def _setting(sizes: tuple[int, ...], epsilons: tuple[float, ...], mechanism: str
 
 
 @cache
-def real_laws() -> tuple[ScoreLaw, ...]:
+def real_distributions() -> tuple[ScoreDistribution, ...]:
     """Return the laws of real residuals, none where the folder is absent."""
     folder = data_folder(REAL)
-    return () if folder is None else tuple(residual_law(read_set(folder, name)) for name in REAL)
+    return () if folder is None else tuple(residual_distribution(read_set(folder, name)) for name in REAL)
 
 
 def measure(cell: Cell, replications: int, seed: int) -> SiteEstimate:

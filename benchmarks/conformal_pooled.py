@@ -2,29 +2,32 @@
 
 import numpy as np
 
-from benchmarks.conformal_cells import OTHERS, REAL, TUNED, edges_of, real_laws
+from benchmarks.conformal_cells import OTHERS, REAL, TUNED, edges_of, real_distributions
 from benchmarks.conformal_tables import seed_of, show, within
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import Infeasible
-from sottovoce.server.conformal.coverage.pooled_aggregate import choose_aggregate
-from sottovoce.server.conformal.coverage.pooled_local import choose_local
+from sottovoce.server.conformal.coverage.pooled_modes import choose_aggregate, choose_local
 from sottovoce_papers.simulation.conformal.data_sets import absent
 from sottovoce_papers.simulation.conformal.repeat import Repeated
 from sottovoce_papers.simulation.conformal.repeat_pooled import repeat_aggregate, repeat_local
-from sottovoce_papers.simulation.conformal.score_distributions import ScoreLaw, score_law
+from sottovoce_papers.simulation.conformal.score_distributions import ScoreDistribution, score_distribution
 
 LOCAL, SUMMED = 16, 32  # bins that the facade takes
 RECORDS = (1_000, 10_000, 100_000, 1_000_000)
 
 
-def tail_edges(distribution: ScoreLaw, bins: int) -> Floats:
+def tail_edges(distribution: ScoreDistribution, bins: int) -> Floats:
     """Return a public grid in the upper tail, as training scores would give it."""
     return np.unique(distribution.quantile(1 - np.geomspace(0.25, 1 / 5000, bins)))
 
 
 def run(replications: int = 4000) -> None:
-    distributions = (*(score_law(name) for name in TUNED), *real_laws(), *(score_law(name) for name in OTHERS))
-    if not real_laws():
+    distributions = (
+        *(score_distribution(name) for name in TUNED),
+        *real_distributions(),
+        *(score_distribution(name) for name in OTHERS),
+    )
+    if not real_distributions():
         print(f"\nReal residuals are left out: {absent(REAL)}.")
     count = max(replications, 4000)
     every: list[tuple[float, str, Repeated]] = []
@@ -58,7 +61,14 @@ def run(replications: int = 4000) -> None:
 
 
 def _repeat(
-    name: str, size: int, sites: int, epsilon: float, distribution: ScoreLaw, edges: Floats, count: int, seed: int
+    name: str,
+    size: int,
+    sites: int,
+    epsilon: float,
+    distribution: ScoreDistribution,
+    edges: Floats,
+    count: int,
+    seed: int,
 ) -> Repeated:
     if name == "local":
         return repeat_local(

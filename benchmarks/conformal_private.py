@@ -13,19 +13,19 @@ from benchmarks.conformal_cells import (
     named_cells,
     other_cells,
     ratio,
-    real_laws,
+    real_distributions,
     uneven_cells,
 )
 from benchmarks.conformal_tables import seed_of, show, within
 from sottovoce_papers.simulation.conformal.data_sets import absent
 from sottovoce_papers.simulation.conformal.repeat import Setting, repeat
-from sottovoce_papers.simulation.conformal.score_distributions import score_law
+from sottovoce_papers.simulation.conformal.score_distributions import score_distribution
 
 MECHANISMS = ("sparse-vector", "exponential", "paper")
 
 
 def run(replications: int = 4000) -> None:
-    distributions = (*(score_law(name) for name in TUNED), *real_laws())
+    distributions = (*(score_distribution(name) for name in TUNED), *real_distributions())
     if len(distributions) == len(TUNED):
         print(f"\nReal residuals are left out: {absent(REAL)}.")
     count = max(replications, 4000)
@@ -98,7 +98,7 @@ def _conditional(replications: int) -> None:
     for epsilon in EPSILONS:
         setting = Setting((200,) * 5, (epsilon,) * 5, "sparse-vector", delta=0.1)
         for name in (*TUNED, "gap at 0.9", "rounded exponential"):
-            distribution = score_law(name)
+            distribution = score_distribution(name)
             found = repeat(
                 setting, replications, seed_of("conditional", epsilon, name), distribution, distribution.edges(100)
             )

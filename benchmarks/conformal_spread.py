@@ -9,9 +9,9 @@ from scipy.special import betainc, ndtri
 from benchmarks.conformal_tables import mean_of, seed_of, show, spread_of, within
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import Infeasible
-from sottovoce.server.conformal.coverage.choose import law_grid, survival
+from sottovoce.server.conformal.coverage.choose import distribution_grid, survival
 from sottovoce.server.conformal.coverage.equal import probability
-from sottovoce_papers.simulation.conformal.baselines import split_law, split_order
+from sottovoce_papers.simulation.conformal.baselines import split_distribution, split_order
 from sottovoce_papers.simulation.conformal.repeat import Setting, repeat
 from sottovoce_papers.simulation.families import inverted
 
@@ -31,7 +31,7 @@ def rules(sizes: tuple[int, ...]) -> Iterator[tuple[str, Setting]]:
 def lower(setting: Setting, part: float = 0.05) -> float:
     """Return the coverage that all but a part of the calibrations reach."""
     kinds, number, choice = setting.plan.kinds, setting.plan.number, setting.plan.choice
-    levels = law_grid(kinds, choice).levels
+    levels = distribution_grid(kinds, choice).levels
 
     def missed(level: npt.ArrayLike) -> Floats:
         return 1 - survival(kinds, number, choice, np.atleast_1d(np.asarray(level, dtype=np.float64)))
@@ -82,9 +82,9 @@ def _rows(sizes: tuple[int, ...], replications: int) -> Iterator[tuple[str, ...]
         low = lower(setting)
         missed = float(np.mean(found.coverages < low))
         below = f"{np.quantile(found.coverages, 0.05):.4f}; {within(missed, (0.05 * 0.95 / count) ** 0.5)} below"
-        figures = (f"{choice.mean:.5f}", f"{choice.spread:.5f}", f"{low:.4f}")
+        figures = (f"{choice.mean:.5f}", f"{choice.sd:.5f}", f"{low:.4f}")
         yield name, asked, *figures, mean_of(found), spread_of(found), below
-    mean, spread, low = split_law(sum(sizes), ALPHA)
+    mean, spread, low = split_distribution(sum(sizes), ALPHA)
     yield "central", str(split_order(sum(sizes), ALPHA)), f"{mean:.5f}", f"{spread:.5f}", f"{low:.4f}", "", "", ""
 
 

@@ -8,7 +8,7 @@ from multiprocessing import get_context
 
 from benchmarks.integration_cells import FAMILIES, SETTINGS, Case, cases, fill_pools, summarise
 from sottovoce.inference.common.measured import SiteEstimate
-from sottovoce.inference.integration import known_bound, paper_weights, valid
+from sottovoce.inference.integration import known_bound, valid, weighted
 from sottovoce_papers.simulation.integration.grid import Score
 
 TARGETS = 2.5  # replications of a target for each of a source: the target's are not shared by others
@@ -51,7 +51,7 @@ def speed() -> None:
     ways: dict[str, Callable[[], object]] = {
         "valid": lambda: valid.combine(target, target.interval(0.95), sources, 0.95),
         "known-bound": lambda: known_bound.combine(target, sources, [1.0] * 100, 0.95),
-        "adaptive": lambda: paper_weights.combine("adaptive", target, sources, 0.95),
+        "adaptive": lambda: weighted.paper("adaptive", target, sources, 0.95),
     }
     for name, way in ways.items():
         way()

@@ -27,22 +27,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sottovoce.inference.regression import ellipsoid_values
-from sottovoce.inference.regression.ellipsoid_density import FURTHEST, SCALE, mean_square, radius
+from sottovoce.inference.regression.ellipsoid_values import FURTHEST, SCALE, mean_square, radius
 from sottovoce.sim import dice
 
 Array = NDArray[np.float64]
 
-TABLE = Path(ellipsoid_values.__file__).with_name("ellipsoid_table.py")
+TABLE = Path(ellipsoid_values.__file__).with_name(ellipsoid_values.TABLE)
 TERMS, NODES, BATCHES, PATHS = 96, 20, 40, 2_400_000
 SEEDS = (20_240_601, 20_240_602)
-HEADER = '''"""Chebyshev coefficients of the self-normalised ellipsoid's law, made by scripts/make_ellipsoid_table.py.
-
-For each dimension: the coefficients of `log(D(r) / sqrt(E_r M_11))` in `r / (r + SCALE)` (see `ellipsoid_density`), and
-the relative standard error of the 95 % critical value that the simulation left.
-"""
-
-# fmt: off
-'''
 
 
 @njit(cache=True)
@@ -167,19 +159,10 @@ def main() -> None:
 
 
 def written(rows: dict[int, tuple[float, ...]], errors: dict[int, float]) -> str:
-    """Return the table as a module."""
-    lines = ["COEFFICIENTS: dict[int, tuple[float, ...]] = {"]
-    for d, row in rows.items():
-        numbers = [f"{c:.8f}" for c in row]
-        lines += [
-            f"    {d}: (",
-            *(f"        {', '.join(numbers[k : k + 8])}," for k in range(0, len(row), 8)),
-            "    ),",
-        ]
-    lines += ["}", "RELATIVE_ERROR = {"]
-    pairs = [f"{d}: {error:.1e}" for d, error in errors.items()]
-    lines += [f"    {', '.join(pairs[k : k + 8])}," for k in range(0, len(pairs), 8)] + ["}"]
-    return HEADER + "\n".join(lines) + "\n"
+    """Return the table: a line for each dimension, the relative error at 95 % and the coefficients."""
+    head = ["dimension", "relative_error", *(f"c_{i}" for i in range(NODES))]
+    lines = [[str(d), f"{errors[d]:.1e}", *(f"{c:.8f}" for c in row)] for d, row in rows.items()]
+    return "".join(",".join(line) + "\n" for line in [head, *lines])
 
 
 if __name__ == "__main__":

@@ -3,19 +3,22 @@ r"""Solve the table behind the Kabaila-Giri interval (2009, Journal of Statistic
 A target `y0 ~ N(theta, 1)` and a source `yS ~ N(theta + b, ratio)`, independent, `b` unknown and unrestricted. With
 `D = 1 + ratio`, `w = (yS - y0) / sqrt(D)` and the normal quantile `z` of the level, the interval is
 
-    y0 + sign(w) move(|w|) / sqrt(D)  +-  z stretch(|w|),
+    y0 + sign(w) move(|w|) / sqrt(D)  +-  z inflation(|w|),
 
-both functions linear between knots, `move = 0` and `stretch = 1` from the last knot on, where it is the target's own.
+both functions linear between knots, `move = 0` and `inflation = 1` from the last knot on, where it is the target's own.
 They minimise the mean length at `b = 0` among all whose coverage is at least the level, and whose mean length is at
-most `LONGEST` times the target's own, whatever `b`. Lengths are linear in `stretch`. Given `w` the error of `y0` is
+most `LONGEST` times the target's own, whatever `b`. Lengths are linear in `inflation`. Given `w` the error of `y0` is
 normal, so that the coverage at `b = m sqrt(D)` is a smooth integral over `w`,
 
-    int phi(w - m) P(|m - w + sign(w) move + sqrt(ratio) xi| <= sqrt(D) z stretch) dw,
+    int phi(w - m) P(|m - w + sign(w) move + sqrt(ratio) xi| <= sqrt(D) z inflation) dw,
 
 and a sequence of linear programmes within a trust region finds the optimum from the target's own interval; a small
-price on bends keeps it smooth. At ratio 0, where it holds for any source whatever, the variance of `xi` goes down to
-`FAINTEST`. What is stored is verified by the other conditioning (`inference/integration/kabaila_giri_coverage.py`), at
-the ratios of the table and between them; a row is solved again, with more coverage asked for, where that falls short.
+price on curvature keeps it smooth. At ratio 0, where it holds for any source whatever, the variance of `xi` goes down
+to `FAINTEST`. What is stored is verified by the other conditioning, at the ratios of the table and between them; a row
+is solved again, with more coverage asked for, where that falls short. There, with the target's variance as unit, given
+the source, which errs by `t`, the target errs by `t - sqrt(D) w`, and both edges of the interval are linear in `w`
+between knots: the errors that are covered form intervals between exact crossings. Their normal probability is then
+averaged over the source's own distribution.
 
 Run `python scripts/solve_kabaila_giri.py` (two minutes on one core) to write the table anew; `--check` verifies it.
 """
@@ -35,32 +38,23 @@ from scipy.special import ndtr
 
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.inference.integration import kabaila_giri
-from sottovoce.inference.integration.kabaila_giri import PIECES, RATIOS, Row, blend, table
-from sottovoce.inference.integration.kabaila_giri_coverage import coverage, density, hat_means, knots_to, mean_length
+from sottovoce.inference.integration.kabaila_giri import LAST, PIECES, RATIOS, ShapeRow, blend, table
 
 Array = NDArray[np.float64]
 
-TABLE = Path(kabaila_giri.__file__).with_name("kabaila_giri_table.py")
-LAST = {0.8: 5.0, 0.9: 5.0, 0.95: 5.0, 0.99: 6.5}
+TABLE = Path(kabaila_giri.__file__).with_name(kabaila_giri.TABLE)
 LONGEST, SLACK, TURNS = 1.03, 2e-5, 12
-# The price of a bend, and the variance that stands for none.
-BEND, FAINTEST = 1e-3, 3e-4
+# The price of curvature, and the variance that stands for none.
+CURVATURE, FAINTEST = 1e-3, 3e-4
 FURTHEST = 14.0
 SHIFTS = np.arange(0.0, FURTHEST + 1e-9, 0.02)
 KNOTS = PIECES + 1
-HEADER = '''"""Moves and stretches of the Kabaila-Giri interval, made by scripts/solve_kabaila_giri.py.
-
-For each level: the distance from which on the interval is the target's own, and a row for each of the ratios in
-`kabaila_giri.RATIOS`. A row holds the moves at knots 1 to 19 (0 at both ends), then the stretches at knots
-0 to 19 (1 at the last).
-"""
-
-# fmt: off
-'''
+# No difference of estimates that matters lies beyond, in its own standard errors.
+BEYOND = 60.0
 
 
 class Problem:
-    """One level and one ratio: integrals over the distance, linear in a curve, which is moves and then stretches."""
+    """One level and one ratio: integrals over the distance, linear in a curve, which is moves and then inflations."""
 
     def __init__(self, level: float, ratio: float, noise: float) -> None:
         self.root, self.noise, knots = math.sqrt(1.0 + ratio), math.sqrt(noise), knots_to(LAST[level])
@@ -74,30 +68,30 @@ class Problem:
         weights = np.tile(weights * knots[1] / 2.0, PIECES)
         self.mass = {side: density(side * self.x - self.shifts[:, None]) * weights for side in (1, -1)}
         self.mean = np.hstack([np.zeros((self.shifts.size, KNOTS)), hat_means(self.shifts, LAST[level])])
-        bend = BEND * np.diff(np.eye(KNOTS), 2, axis=0)
-        self.bend = np.block([[bend / self.root, 0.0 * bend], [0.0 * bend, bend]])
+        curvature = CURVATURE * np.diff(np.eye(KNOTS), 2, axis=0)
+        self.curvature = np.block([[curvature / self.root, 0.0 * curvature], [0.0 * curvature, curvature]])
         self.highest = np.concatenate([knots, np.full(KNOTS, 2.0)])
         self.far = level - self.near(OWN)[0]
 
     def near(self, curve: Array) -> tuple[Array, Array]:
         """Return the coverage before the last knot at each shift, and its derivatives."""
         centre, half = self.x - self.hats @ curve[:KNOTS], self.half * (self.hats @ curve[KNOTS:])
-        chance, by_move, by_stretch = np.zeros(self.shifts.size), np.zeros((1, 1)), np.zeros((1, 1))
+        chance, by_move, by_inflation = np.zeros(self.shifts.size), np.zeros((1, 1)), np.zeros((1, 1))
         for side, mass in self.mass.items():
             away = side * centre - self.shifts[:, None]
             low, high = (away - half) / self.noise, (away + half) / self.noise
             chance += (mass * (ndtr(high) - ndtr(low))).sum(1)
             at_low, at_high = mass * density(low) / self.noise, mass * density(high) / self.noise
-            by_move, by_stretch = by_move + side * (at_low - at_high), by_stretch + at_low + at_high
-        return chance, np.hstack([by_move @ self.hats, self.half * (by_stretch @ self.hats)])
+            by_move, by_inflation = by_move + side * (at_low - at_high), by_inflation + at_low + at_high
+        return chance, np.hstack([by_move @ self.hats, self.half * (by_inflation @ self.hats)])
 
     def price(self, curve: Array, aim: Array) -> tuple[float, Array, Array]:
-        """Return the length at shift 0 with bends and failures paid for, the room to the aim, its derivatives."""
+        """Return the length at shift 0 with curvature and failures paid for, the room to the aim, its derivatives."""
         covered, slope = self.near(curve)
         room, excess = covered + self.far - aim, self.mean @ (curve - OWN) - (LONGEST - 1.0 - SLACK)
         failures = max(0.0, -room.min()) + max(0.0, excess.max())
-        bends = np.abs(self.bend @ curve).sum()
-        return float(1.0 + self.mean[0] @ (curve - OWN) + bends + self.fine * failures), room, slope
+        curvature = np.abs(self.curvature @ curve).sum()
+        return float(1.0 + self.mean[0] @ (curve - OWN) + curvature + self.fine * failures), room, slope
 
 
 OWN = np.concatenate([np.zeros(KNOTS), np.ones(KNOTS)])
@@ -105,26 +99,26 @@ OWN = np.concatenate([np.zeros(KNOTS), np.ones(KNOTS)])
 
 def programme(problem: Problem, curve: Array, room: Array, slope: Array, trust: float) -> tuple[Array, float]:
     """Return the best curve within the trust region as the tangent sees it, and the price it expects."""
-    tight, bends = room < 0.01, problem.bend.shape[0]
-    one, excess = np.eye(bends), problem.mean @ (curve - OWN) - (LONGEST - 1.0 - SLACK)
+    tight, pieces = room < 0.01, problem.curvature.shape[0]
+    one, excess = np.eye(pieces), problem.mean @ (curve - OWN) - (LONGEST - 1.0 - SLACK)
 
     def columns(count: int, *values: float) -> Array:
         return np.tile(np.array(values), (count, 1))
 
     rows = np.block(
         [
-            [-slope[tight], np.zeros((tight.sum(), bends)), columns(tight.sum(), -1.0, 0.0)],
-            [problem.mean, np.zeros((excess.size, bends)), columns(excess.size, 0.0, -1.0)],
-            [problem.bend, -one, columns(bends, 0.0, 0.0)],
-            [-problem.bend, -one, columns(bends, 0.0, 0.0)],
+            [-slope[tight], np.zeros((tight.sum(), pieces)), columns(tight.sum(), -1.0, 0.0)],
+            [problem.mean, np.zeros((excess.size, pieces)), columns(excess.size, 0.0, -1.0)],
+            [problem.curvature, -one, columns(pieces, 0.0, 0.0)],
+            [-problem.curvature, -one, columns(pieces, 0.0, 0.0)],
         ]
     )
-    limits = np.concatenate([room[tight], -excess, -problem.bend @ curve, problem.bend @ curve])
+    limits = np.concatenate([room[tight], -excess, -problem.curvature @ curve, problem.curvature @ curve])
     reach = trust * np.repeat([2.0 * problem.root, 1.0], KNOTS)
     low, high = np.maximum(-reach, -curve), np.minimum(reach, problem.highest - curve)
     low[[PIECES, -1]] = high[[PIECES, -1]] = 0.0
-    bounds = [*zip(low, high, strict=True), *[(0.0, None)] * (bends + 2)]
-    costs = np.concatenate([problem.mean[0], np.ones(bends), [problem.fine] * 2])
+    bounds = [*zip(low, high, strict=True), *[(0.0, None)] * (pieces + 2)]
+    costs = np.concatenate([problem.mean[0], np.ones(pieces), [problem.fine] * 2])
     answer = linprog(costs, rows, limits, bounds=bounds, method="highs")
     if answer.status != 0:
         return curve, math.inf
@@ -146,14 +140,14 @@ def improve(problem: Problem, curve: Array, aim: Array, trust: float) -> Array:
     return curve
 
 
-def solve(level: float, ratio: float, more: Array) -> Row:
-    """Return the row of a ratio (0: of a source of any law) with so much more coverage at each of `SHIFTS`."""
+def solve(level: float, ratio: float, more: Array) -> ShapeRow:
+    """Return the row of a ratio (0: of a source of any distribution) with so much more coverage at each of `SHIFTS`."""
     curve, trust = OWN, 0.05
     for noise in (0.02, 0.005, 0.001, FAINTEST) if ratio == 0.0 else (ratio,):
         problem = Problem(level, ratio, noise)
         curve, trust = improve(problem, curve, level + np.interp(problem.shifts, SHIFTS, more), trust), 0.02
     values = [round(abs(float(value)), 4) for value in curve]
-    return Row(tuple(values[:KNOTS]), tuple(values[KNOTS:]), LAST[level])
+    return ShapeRow(tuple(values[:KNOTS]), tuple(values[KNOTS:]), LAST[level])
 
 
 def places() -> list[tuple[int, float]]:
@@ -167,9 +161,9 @@ def places() -> list[tuple[int, float]]:
     return small + steps
 
 
-def solve_level(level: float) -> list[Row]:
+def solve_level(level: float) -> list[ShapeRow]:
     """Return the rows of a level; ask for more where the coverage falls short, at the ratios or between them."""
-    ratios, own = [0.0, *RATIOS[1:-1]], Row((0.0,) * KNOTS, (1.0,) * KNOTS, LAST[level])
+    ratios, own = [0.0, *RATIOS[1:-1]], ShapeRow((0.0,) * KNOTS, (1.0,) * KNOTS, LAST[level])
     more = np.zeros((len(RATIOS), SHIFTS.size))
     rows = [*(solve(level, ratio, each) for ratio, each in zip(ratios, more, strict=False)), own]
     for turn in range(TURNS):
@@ -188,7 +182,7 @@ def solve_level(level: float) -> list[Row]:
     return rows
 
 
-def verify(level: float, rows: Sequence[Row]) -> bool:
+def verify(level: float, rows: Sequence[ShapeRow]) -> bool:
     """Say how the rows do at their ratios and between them, and whether all is well."""
     least = longest = 0.0
     for k, ratio in places():
@@ -202,6 +196,70 @@ def verify(level: float, rows: Sequence[Row]) -> bool:
         least, longest = max(least, level - float(covered.min())), max(longest, float(lengths.max()))
     report(f"{level:g}: least coverage {level - least:.6f}, greatest mean length {longest:.5f}")
     return least < SLACK and longest < LONGEST + SLACK
+
+
+def coverage(row: ShapeRow, level: float, ratio: float, shifts: Array) -> Array:
+    """Return the coverage at each shift of the source, in standard errors of the difference."""
+    root, error = math.sqrt(1.0 + ratio), math.sqrt(ratio)
+    if ratio == 0.0:
+        return given_source(row, level, ratio, shifts)
+    step = min(0.02, error / 12.0)
+    half = np.arange(0.0, root * shifts.max() + 7.0 * error, step)
+    values = given_source(row, level, ratio, half)
+    source, values = np.concatenate([-half[:0:-1], half]), np.concatenate([values[:0:-1], values])
+    weights = density((source - root * shifts[:, None]) / error)
+    averages: Array = weights @ values / weights.sum(1)
+    return averages
+
+
+def given_source(row: ShapeRow, level: float, ratio: float, source: Array) -> Array:
+    """Return the probability of covering when the source errs by the given numbers."""
+    root = math.sqrt(1.0 + ratio)
+    knots, move, inflation = knots_to(row.last), np.array(row.move), np.array(row.inflation)
+    w = np.concatenate([[-BEYOND], -knots[:0:-1], knots, [BEYOND]])
+    move = np.concatenate([[0.0], -move[:0:-1], move, [0.0]]) / root
+    half = two_sided(level) * np.concatenate([[1.0], inflation[:0:-1], inflation, [1.0]])
+    error = source[:, None] - root * w
+    first, last = np.zeros((source.size, w.size - 1)), np.ones((source.size, w.size - 1))
+    for room in (half - error - move, half + error + move):
+        left, right = room[:, :-1], room[:, 1:]
+        crossing = left / np.where(left == right, 1.0, left - right)
+        np.maximum(first, crossing, out=first, where=(left < 0) & (right >= 0))
+        np.minimum(last, crossing, out=last, where=(left >= 0) & (right < 0))
+        last[(left < 0) & (right < 0)] = 0.0
+    start, widths = error[:, :-1], root * np.diff(w)
+    parts = ndtr(start - widths * first) - ndtr(start - widths * np.maximum(first, last))
+    chances: Array = parts.sum(1)
+    return chances
+
+
+def mean_length(row: ShapeRow, shifts: Array) -> Array:
+    """Return the mean length over the target's own at each shift, in standard errors of the difference."""
+    return 1.0 + hat_means(shifts, row.last) @ (np.array(row.inflation) - 1.0)
+
+
+def hat_means(shifts: Array, last: float) -> Array:
+    """Return the mean of each knot's hat function of |w|, for w normal around each shift."""
+    knots = knots_to(last)
+    means = np.zeros((shifts.size, knots.size))
+    for centre in (shifts, -shifts):
+        z = knots - centre[:, None]
+        mass = np.diff(ndtr(z))
+        above = (-np.diff(density(z)) - z[:, :-1] * mass) / knots[1]
+        means[:, 1:] += above
+        means[:, :-1] += mass - above
+    return means
+
+
+def knots_to(last: float) -> Array:
+    """Return the distances between which the interval's shape is linear."""
+    return np.linspace(0.0, last, PIECES + 1)
+
+
+def density(x: Array) -> Array:
+    """Return the standard normal density."""
+    values: Array = np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
+    return values
 
 
 def report(line: str) -> None:
@@ -222,18 +280,15 @@ def main() -> None:
         TABLE.write_text(written(rows))
 
 
-def written(rows: Mapping[float, Sequence[Row]]) -> str:
-    """Return the table as a module."""
-    last = ", ".join(f"{level:g}: {each[0].last}" for level, each in rows.items())
-    lines = [f"LAST = {{{last}}}", "TABLE: dict[float, tuple[tuple[float, ...], ...]] = {"]
-    for level, each in rows.items():
-        lines.append(f"    {level:g}: (")
-        for row in each:
-            numbers = [f"{value:.4f}," for value in (*row.move[1:-1], *row.stretch[:-1])]
-            parts = [" ".join(numbers[k : k + 14]) for k in range(0, len(numbers), 14)]
-            lines.append("        (" + "\n         ".join(parts).removesuffix(",") + "),")
-        lines.append("    ),")
-    return HEADER + "\n".join([*lines, "}"]) + "\n"
+def written(rows: Mapping[float, Sequence[ShapeRow]]) -> str:
+    """Return the table: a line for each level and ratio, moves at knots 1 to 19 and inflations at knots 0 to 19."""
+    head = ["level", "ratio", *(f"move_{k}" for k in range(1, PIECES)), *(f"inflation_{k}" for k in range(PIECES))]
+    lines = [
+        [f"{level:g}", f"{ratio:g}", *(f"{value:.4f}" for value in (*row.move[1:-1], *row.inflation[:-1]))]
+        for level, each in rows.items()
+        for ratio, row in zip(RATIOS, each, strict=True)
+    ]
+    return "".join(",".join(line) + "\n" for line in [head, *lines])
 
 
 if __name__ == "__main__":

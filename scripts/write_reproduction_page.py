@@ -8,11 +8,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from sottovoce_papers.harness import draw, shelf
+from sottovoce_papers.harness import catalogue, draw
 from sottovoce_papers.harness.compare import ALONE, Number, Tally, compared, tally
+from sottovoce_papers.harness.files import recorded
 from sottovoce_papers.harness.item import Item
 from sottovoce_papers.harness.palette import COLOURS, NOMINAL
-from sottovoce_papers.harness.record import recorded
 from sottovoce_papers.harness.study import Outcome
 from sottovoce_papers.harness.words import added
 
@@ -31,7 +31,7 @@ PICTURES = (("data-integration", "figure-2"), ("one-shot-conformal", "figure-2")
 def outcomes() -> list[Outcome]:
     """Return every item with its record."""
     found = []
-    for item in shelf.items(shelf.papers_folder()):
+    for item in catalogue.items(catalogue.papers_folder()):
         rows = recorded(item)
         often = max((measure.n for row in rows for measure in row.measures.values()), default=0)
         found.append(Outcome(item, rows, compared(item, rows), often))
@@ -40,7 +40,7 @@ def outcomes() -> list[Outcome]:
 
 def table(found: Sequence[Outcome]) -> str:
     """Return the tallies of the items that have a print, by paper, as a table."""
-    lines = ["| item | printed | honest | agree | | explained | neither |", "|---|---|---|---|---|---|---|"]
+    lines = ["| item | printed | comparable | agree | | explained | neither |", "|---|---|---|---|---|---|---|"]
     total = []
     for paper, title in TITLES.items():
         mine = [outcome for outcome in found if outcome.item.paper == paper and outcome.numbers]
@@ -58,13 +58,13 @@ def _name(item: Item) -> str:
 
 
 def _line(name: str, count: Tally) -> str:
-    share = f"{count.share:.1%}".replace("%", " %") if count.honest else ""
-    numbers = [count.printed, count.honest, count.agreeing, share, count.explained, count.unexplained]
+    share = f"{count.share:.1%}".replace("%", " %") if count.comparable else ""
+    numbers = [count.printed, count.comparable, count.agreeing, share, count.explained, count.unexplained]
     return f"| {name} | {' | '.join(map(str, numbers))} |"
 
 
 def differences(found: Sequence[Outcome], path: Path) -> None:
-    """Draw how far ours lie from the print, in standard errors, beside the normal law that chance alone would give."""
+    """Draw how far ours lie from the print, in standard errors, beside the normal density of chance alone."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -72,7 +72,7 @@ def differences(found: Sequence[Outcome], path: Path) -> None:
     FigureCanvasAgg(picture)
     axes = picture.subplots(1, 3, sharey=True)
     for axis, colour, (paper, title) in zip(axes, COLOURS, list(TITLES.items())[:3], strict=False):
-        numbers = [n for outcome in found if outcome.item.paper == paper for n in outcome.numbers if n.honest]
+        numbers = [n for outcome in found if outcome.item.paper == paper for n in outcome.numbers if n.comparable]
         gaps = [gap for n, item in _judged(found, paper, numbers) if (gap := n.differences[item])]  # no definitions
         axis.hist(
             [max(min(gap, 4.99), -4.99) for gap in gaps], bins=40, range=(-5, 5), density=True, color=colour, alpha=0.6

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sottovoce.cli import app
-from sottovoce_papers.harness import shelf
+from sottovoce_papers.harness import catalogue
 
 
 def asked(*words: str) -> Any:
@@ -42,7 +42,7 @@ def test_bad_options_end_with_one_sentence(
 def test_every_item_of_the_checkout_is_listed() -> None:
     done = asked("--list")
     assert done.exit_code == 0
-    items = shelf.items(shelf.papers_folder())
+    items = catalogue.items(catalogue.papers_folder())
     papers = {item.paper for item in items}
     assert len(done.stdout.splitlines()) == 2 + len(papers) + len(items)
     assert all(f"  {item.name} " in done.stdout for item in items)

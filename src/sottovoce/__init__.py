@@ -1,4 +1,4 @@
-"""Private quantiles, with honest intervals: over many sites, under local differential privacy."""
+"""Private quantiles with confidence intervals, over many sites, under local differential privacy."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ _HOMES = {
     "PrivateQuantileRegressor": "sottovoce.api.regression.regressor",
     "read_frame": "sottovoce.api.quantile.tables",
     "read_files": "sottovoce.api.quantile.tables",
+    "load": "sottovoce.server.stored",
     "asymptotic_variance": "sottovoce.inference.quantile.asymptotic",
     "BadInput": "sottovoce.core.errors",
     "Infeasible": "sottovoce.core.errors",
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from sottovoce.inference.quantile.asymptotic import asymptotic_variance as asymptotic_variance
     from sottovoce.server.conformal.coverage.table import conformal_coverage as conformal_coverage
     from sottovoce.server.integration.site_summary import SiteSummary as SiteSummary
+    from sottovoce.server.stored import load as load
 
 __all__ = [*_HOMES, "__version__"]
 

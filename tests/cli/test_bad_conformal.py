@@ -112,7 +112,7 @@ BAD_OPTIONS = {
     ("--report", "--level", "high"): "--level is 'high'",
     ("--plot", "absent-folder/law.png"): "there is no folder absent-folder",
     ("--plot", "law.jpeg"): "law.jpeg",
-    (*PRIVATE, "--mechanism", "local", "--plot", "law.png"): "no law to draw; add --report",
+    (*PRIVATE, "--mechanism", "local", "--plot", "law.png"): "no distribution to draw; add --report",
 }
 
 

@@ -53,8 +53,11 @@ def written(value: float, like: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def names() -> Names:
-    """Run all blocks with the system's words drawn from a seed, in one thread: what passes once passes always."""
+def names(tmp_path_factory: pytest.TempPathFactory) -> Names:
+    """Run every block on its own, the system's words drawn from a seed, in one thread: what passes once passes always.
+
+    What the blocks define is returned together: of names in several blocks the last, and the first ``t`` as ``first``.
+    """
     found: Names = {}
     seeded = sv.sim.dice(7)
 
@@ -63,9 +66,12 @@ def names() -> Names:
 
     with pytest.MonkeyPatch.context() as patched, threads.threadpool_limits(1):
         patched.setattr(SystemEntropy, "words", words)
+        patched.chdir(tmp_path_factory.mktemp("page"))
         for block in re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE):
-            exec(compile(block, "conformal.md", "exec"), found)
-            found.setdefault("first", found.get("t"))
+            alone: Names = {}
+            exec(compile(block, "conformal.md", "exec"), alone)
+            found.setdefault("first", alone.get("t"))
+            found.update(alone)
     return found
 
 
@@ -103,15 +109,15 @@ def test_the_orders_and_ranks() -> None:
             place, _, figures = told.partition(") ")
             mean, spread, low = figures.split()
             assert place == f"({pair.order}, {pair.rank}"
-            assert [written(pair.mean, mean), written(pair.spread, spread)] == [mean, spread]
+            assert [written(pair.mean, mean), written(pair.sd, spread)] == [mean, spread]
             assert equal.probability(sites, scores, pair.order, pair.rank, float(low) - 5e-4) >= 0.95
             assert equal.probability(sites, scores, pair.order, pair.rank, float(low) + 5e-4) <= 0.95
         if not UNCOMPILED or sites * scores <= 1000:
             choice = planned([scores] * sites, statistics=3).choice
-            assert three == " ".join(written(value, ".9014") for value in (choice.mean, choice.spread))
+            assert three == " ".join(written(value, ".9014") for value in (choice.mean, choice.sd))
         one = equal.closest(1, sites * scores, 0.1)
         assert one is not None
-        assert written(one.spread, together) == together
+        assert written(one.sd, together) == together
 
 
 def test_the_guarantee_of_one_calibration() -> None:
@@ -139,10 +145,10 @@ def test_the_votes(name: str) -> None:
     told = table("## Sites of unequal size")[name]
     for (rule, statistics), spread in zip((("paper", 1), ("closest", 1), ("closest", 3)), told, strict=False):
         made = planned(SIZES[name], statistics=statistics, rule=rule)
-        assert written(made.choice.spread, spread) == spread
+        assert written(made.choice.sd, spread) == spread
     together = equal.closest(1, sum(SIZES[name]), 0.1)
     assert together is not None
-    assert written(together.spread, told[3]) == told[3]
+    assert written(together.sd, told[3]) == told[3]
 
 
 def test_the_budgets() -> None:
@@ -152,11 +158,11 @@ def test_the_budgets() -> None:
         sites, scores = shape(cell)
         plain = equal.closest(sites, scores, 0.1)
         assert plain is not None
-        assert written(plain.spread, told[-1]) == told[-1]
+        assert written(plain.sd, told[-1]) == told[-1]
         for epsilon, text in zip(budgets, told, strict=False):
             made = planned([scores] * sites, epsilon)
             spread, _, rest = text.partition(", ")
-            assert abs(made.choice.spread - float(spread)) < 0.06 * float(spread)
+            assert abs(made.choice.sd - float(spread)) < 0.06 * float(spread)
             chance = 100 * infinite(made.kinds, made.number, made.choice)
             assert abs(chance - float(rest.removesuffix(" % infinite") or 0)) < 1
     assert len(rows) == 5

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from sottovoce_papers.harness.shelf import paper_names
+from sottovoce_papers.harness.catalogue import paper_names
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
@@ -29,7 +29,7 @@ def test_the_table_is_what_is_recorded(script: ModuleType) -> None:
     assert said == script.table(script.outcomes())
 
 
-def test_honest_numbers_come_out(script: ModuleType) -> None:
+def test_comparable_numbers_come_out(script: ModuleType) -> None:
     counts = script.added(script.tally(outcome.numbers) for outcome in script.outcomes())
     assert counts.printed > 2000
     assert counts.missing == 0

@@ -161,7 +161,7 @@ def test_the_flights_example_runs(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 @pytest.mark.skipif(not COMPILED, reason="two hundred thousand answers take a minute when they are not compiled")
 def test_the_twelve_lines_of_the_page_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    (block,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    block, *_ = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
     assert len(block.splitlines()) == 12
     seeded = sv.sim.dice(3)
     monkeypatch.setattr(SystemEntropy, "split", lambda _, n: seeded.split(n))  # what passes once passes always
@@ -223,7 +223,7 @@ def test_the_salaries_of_the_target_are_found(salaries: ModuleType, census: Path
     valid, found = salaries.ask(sites, 0.5, salaries.RATES["rates .7, .8, .9 and 1"], 3)
     assert [site.kind for site in valid.known] == ["private"] * 3 + ["open"]
     own = valid.target.measured
-    assert abs(own.estimate - salaries.spread(sites["Rocky Mountain"], 0.5)) < FALSE_ALARM * own.error
+    assert abs(own.estimate - salaries.spread(sites["Rocky Mountain"], 0.5)) < FALSE_ALARM * own.std_error
     low, high = found["valid"].given
     assert low <= valid.estimate <= high
     assert low % 1_000 == high % 1_000 == 0
@@ -256,7 +256,7 @@ def test_the_regions_of_the_page_are_those_of_the_data(salaries: ModuleType) -> 
 
 @pytest.mark.skipif(not COMPILED, reason="a hundred thousand answers take a minute when they are not compiled")
 def test_the_dozen_lines_of_the_page_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    (block,) = re.findall(r"^```python\n(.*?)^```$", INTEGRATION, re.DOTALL | re.MULTILINE)
+    block, *_ = re.findall(r"^```python\n(.*?)^```$", INTEGRATION, re.DOTALL | re.MULTILINE)
     seeded = sv.sim.dice(3)
     monkeypatch.setattr(SystemEntropy, "split", lambda _, n: seeded.split(n))  # what passes once passes always
     names: dict[str, Any] = {}
@@ -265,7 +265,7 @@ def test_the_dozen_lines_of_the_page_run(monkeypatch: pytest.MonkeyPatch, capsys
     assert "One site helped by others, tau = 0.5" in said
     assert "a bound read" in said
     own = names["r"].target.measured
-    assert abs(own.estimate - np.median(names["ours"])) < FALSE_ALARM * own.error
+    assert abs(own.estimate - np.median(names["ours"])) < FALSE_ALARM * own.std_error
 
 
 def test_the_integration_page_shows_a_small_picture() -> None:

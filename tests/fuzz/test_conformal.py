@@ -30,10 +30,8 @@ from sottovoce.protocol.calibration import (
 )
 from sottovoce.protocol.exact import within
 from sottovoce.protocol.messages import Message, Query, Study, Tally
-from sottovoce.protocol.selection.geometric import ratio
-from sottovoce.protocol.selection.named import SELECTIONS, selection
-from sottovoce.protocol.selection.noisy_count import noisy_count
-from sottovoce.protocol.selection.polya import polya
+from sottovoce.protocol.selection import SELECTIONS, selection
+from sottovoce.protocol.selection.geometric import noisy_count, polya, ratio
 from sottovoce.protocol.wire import kind_of, seal, unseal
 from sottovoce.server.conformal.plan import Participants, SiteFacts, plan
 from sottovoce.server.conformal.pooled import SumMethod, TallyMethod, plan_pooled

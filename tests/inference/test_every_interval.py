@@ -16,9 +16,9 @@ from sottovoce.inference.common import measured
 from sottovoce.inference.quantile import fieller, inversion, logit_curve
 from sottovoce.inference.quantile.inversion import Stage
 from sottovoce.inference.regression import groups, higrad, vector_normalised
-from sottovoce.inference.regression.tree import Tree
+from sottovoce.inference.regression.higrad import Tree
 from sottovoce.inference.self_normalised import memory as self_normalised
-from sottovoce.inference.self_normalised import path as self_normalised_path
+from sottovoce.inference.self_normalised import memory as self_normalised_memory
 from sottovoce.inference.self_normalised.critical_values import p_value
 from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol
@@ -35,7 +35,7 @@ class Subject(NamedTuple):
 
 
 def answered(robust: bool) -> Local:
-    """Return what a staged conversation leaves when a lognormal law answers with a little noise."""
+    """Return what a staged conversation leaves when a lognormal distribution answers with a little noise."""
     rates = np.array([0.5, 0.8])
     talking = staged_protocol(
         StagedStudy(0.7, SiteProfile(np.array([0.4, 0.6]), rates, np.array([30_000, 20_000])), (0.0, 9.0), None, robust)
@@ -62,7 +62,7 @@ MOVES: dict[str, Callable[[float, float], tuple[float, float]]] = {
     "allowance": lambda location, scale: (0.0, 1.0),
     "spacing": lambda location, scale: (0.0, scale),
     "origin": lambda location, scale: (location, scale),
-    "bend": lambda location, scale: (0.0, 1 / scale),
+    "curvature": lambda location, scale: (0.0, 1 / scale),
 }
 
 
@@ -117,13 +117,13 @@ def normalised(location: float, scale: float) -> Subject:
 
 def along(norm: str) -> Callable[[float, float], Subject]:
     def make(location: float, scale: float) -> Subject:
-        path = self_normalised_path.init_path()
+        path = self_normalised_memory.init_path()
         for point in TRACE:
-            path = self_normalised_path.look_path(path, location + scale * point, 1.0)
-        centre, size = self_normalised_path.path_average(path), self_normalised_path.normaliser(path, norm)
+            path = self_normalised_memory.look_path(path, location + scale * point, 1.0)
+        centre, size = self_normalised_memory.path_average(path), self_normalised_memory.normaliser(path, norm)
         return Subject(
             centre,
-            lambda level: self_normalised_path.path_interval(path, level, norm),
+            lambda level: self_normalised_memory.path_interval(path, level, norm),
             lambda value: p_value((value - centre) / size, None, norm),
         )
 
@@ -175,7 +175,7 @@ def curved(location: float, scale: float) -> Subject:
     return Subject(
         known.estimate,
         known.interval,
-        lambda value: measured.p_value((known.estimate - value) / known.error, known.df, "two-sided"),
+        lambda value: measured.p_value((known.estimate - value) / known.std_error, known.df, "two-sided"),
     )
 
 
@@ -184,8 +184,8 @@ CASES: dict[str, Callable[[float, float], Subject]] = {
     "inversion-robust": inverted(True),
     "fieller": crossed,
     "memory": normalised,
-    "path-sup": along("sup"),
-    "path-l1": along("l1"),
+    "memory-sup": along("sup"),
+    "memory-l1": along("l1"),
     "vector_normalised": vector,
     "groups": grouped,
     "higrad": branched,

@@ -19,16 +19,17 @@ import numpy.typing as npt
 import pytest
 
 import sottovoce as sv
-from sottovoce.api.integration.sites import plan_sites
+from sottovoce.api.integration.sites import read_given
 from sottovoce.client.order import ROUNDS, Key, place
 from sottovoce.client.quantile import encode
 from sottovoce.client.quantile import site as site_module
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput, SearchFailed
 from sottovoce.local.quantile import source as source_module
-from sottovoce.protocol.channel import Channel
-from sottovoce.protocol.randomised_response import FACES
+from sottovoce.protocol.channel import OUTCOMES, Channel
+from sottovoce.server.integration.plan import plan_integration
 from sottovoce.server.integration.result import IntegratedResult
+from sottovoce.server.integration.settings import check_settings
 from sottovoce.sim.randomness import dice
 
 compiled = pytest.mark.skipif(
@@ -122,14 +123,27 @@ def test_a_result_holds_numbers_only_and_may_be_passed_on(method: str) -> None:
     parts(done, set())
 
 
-def test_a_plan_shows_nothing_and_cannot_be_copied() -> None:
-    plan = plan_sites("ours", SITES, 0.5, BUDGETS, 0.95, "refuse")
-    for text in (repr(plan), str(plan.sites), str(vars(plan))):
+def test_what_was_given_shows_nothing_and_cannot_be_copied() -> None:
+    given = read_given("ours", SITES, "refuse")
+    for text in (repr(given), str(given.table), str(vars(given))):
         hidden(text)
     for duplicate in (pickled, copy.deepcopy):
         with pytest.raises(TypeError) as caught:
-            duplicate(plan)
+            duplicate(given)
         hidden("".join(traceback.format_exception(caught.value)))
+
+
+def test_a_plan_holds_no_record_and_may_be_passed_on() -> None:
+    given = read_given("ours", SITES, "refuse")
+    assert given.table is not None
+    settings = check_settings("valid", 0.95, 0.5, "printed", "z", 1.96, None, 10)
+    plan = plan_integration(settings, given.names, given.table.roster, given.summaries, 0.5, BUDGETS)
+    for text in (repr(plan), str(plan.sites), str(vars(plan))):
+        hidden(text)
+    sent = pickled(plan)
+    assert not [value for value in (*OURS, *NORTH) if value.tobytes() in sent or value.tobytes()[::-1] in sent]
+    again = importlib.import_module("pickle").loads(sent)
+    assert again.card() == plan.card() == copy.deepcopy(plan).card()
 
 
 @pytest.mark.parametrize(
@@ -221,7 +235,7 @@ def test_a_result_says_whether_it_is_private() -> None:
 
 
 ENDS = np.array([[0.0], [1.0]])
-SILENT = Channel("silent", ENDS, ((FACES // 2, FACES // 2),) * 2, ENDS)
+SILENT = Channel("silent", ENDS, ((OUTCOMES // 2, OUTCOMES // 2),) * 2, ENDS)
 LOW = (np.linspace(-1.0, 1.0, 3000), np.linspace(-1.0, 1.0, 4000))
 OTHERS = {
     "another population": (1e6 + np.exp(np.linspace(0.0, 9.0, 3000)), np.linspace(7.0, 8.0, 4000)),
@@ -248,8 +262,9 @@ def test_a_study_says_nothing_at_epsilon_zero(method: str, monkeypatch: pytest.M
     spoken = transcript(LOW, method)
     assert spoken == transcript(LOW, method)
     assert len({spoken, *(transcript(other, method) for other in OTHERS.values())}) == 1 + len(OTHERS)
-    monkeypatch.setattr("sottovoce.api.quantile.panel.binary", lambda epsilon: SILENT)
-    monkeypatch.setattr("sottovoce.api.quantile.panel.rate_of", lambda channel: 0.9)
+    for name in ("binary", "with_flips"):
+        monkeypatch.setattr(f"sottovoce.server.quantile.plan.{name}", lambda _: SILENT)
+    monkeypatch.setattr("sottovoce.server.quantile.plan.rate_of", lambda channel: 0.9)
     assert SILENT.epsilon == 0.0
     silent = transcript(LOW, method)
     assert all(transcript(other, method) == silent != spoken for other in OTHERS.values())

@@ -6,19 +6,22 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from sottovoce.client.door import Door
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
 from sottovoce.core.errors import SearchFailed
 from sottovoce.local.quantile import compiled_walk as fused
-from sottovoce.local.quantile import walk_messages as walks
-from sottovoce.local.quantile.conversation import converse
 from sottovoce.local.quantile.participation import Coin
 from sottovoce.local.quantile.source import Source
-from sottovoce.protocol.channel import Channel
-from sottovoce.protocol.messages import Query, Study, Tally, to_bytes
-from sottovoce.protocol.randomised_response import FACES, binary
+from sottovoce.local.runner import run, through_bytes
+from sottovoce.protocol.channel import OUTCOMES, Channel
+from sottovoce.protocol.messages import Query, Study, to_bytes
+from sottovoce.protocol.randomised_response import binary
+from sottovoce.server.method import converse
 from sottovoce.server.quantile.asking import SiteProfile
+from sottovoce.server.quantile.conversation import Conversation
 from sottovoce.server.quantile.recursion import walk as sgd
+from sottovoce.server.quantile.recursion.method import WalkMethod
 from sottovoce.server.quantile.recursion.schedule import elapsed
 from sottovoce.server.quantile.recursion.step_size import decay
 from sottovoce.server.quantile.recursion.study import WalkStudy
@@ -28,7 +31,7 @@ from sottovoce.sim.randomness import dice
 
 ENDS = np.array([[0.0], [1.0]])
 # letters that say nothing about the symbol; no table decodes them, so any finite one will do
-SILENT = Channel("silent", ENDS, ((FACES // 2, FACES // 2),) * 2, ENDS)
+SILENT = Channel("silent", ENDS, ((OUTCOMES // 2, OUTCOMES // 2),) * 2, ENDS)
 SIZES = (700, 400)
 Floats = npt.NDArray[np.float64]
 
@@ -56,23 +59,29 @@ def reports(population: Sequence[Floats], channel: Channel, resolution: float = 
     return b"".join(to_bytes(site.answer(query)) for query in queries for site in sites)
 
 
+class Noting(Door):
+    """A door that keeps every byte that goes through it."""
+
+    def __init__(self, site: Site, log: list[bytes]) -> None:
+        super().__init__(site, b"study")
+        self.log = log
+
+    def answer(self, data: bytes) -> bytes:
+        reply = super().answer(data)
+        self.log.extend((data, reply))
+        return reply
+
+
 def conversation(population: Sequence[Floats], channel: Channel, robust: bool = False) -> bytes:
     """Return all bytes of a whole staged conversation, queries and tallies; in stages if ``robust``, else in pairs."""
     log: list[bytes] = []
 
-    class Door:
-        def __init__(self, site: Site) -> None:
-            self.site = site
-
-        def tally(self, query: Query) -> Tally:
-            reply = self.site.tally(query)
-            log.extend((to_bytes(query), to_bytes(reply)))
-            return reply
-
     crowd = SiteProfile(np.array([0.6, 0.4]), np.array([0.5, 0.5]), np.array(SIZES))
-    doors = [Door(site) for site in sites_of(population, channel)]
+    doors = [Noting(site, log) for site in sites_of(population, channel)]
+    study = StagedStudy(0.5, crowd, bounds=(-9.0, 9.0), robust=robust)
+    method = Conversation(lambda: staged_protocol(study))
     try:
-        outcome, _ = converse(staged_protocol(StagedStudy(0.5, crowd, bounds=(-9.0, 9.0), robust=robust)), doors)
+        outcome = method.outcome(converse(method, through_bytes(method, doors, b"study")))
         log.append(repr(staged_solution(outcome).interval(0.95)).encode())
     except SearchFailed as lost:  # noise alone may lead nowhere: the way there is compared all the same
         log.append(str(lost).encode())
@@ -95,7 +104,8 @@ def walk(population: Sequence[Floats], channel: Channel, fuse: bool) -> bytes:
         feeds = [Source(values, channel, die) for values, die in zip(population, dies, strict=True)]
         state = fused.run(study, feeds, Coin(study, dice(1)))
     else:
-        state = walks.run(study, sites_of(population, channel), Coin(study, dice(1)))
+        method = WalkMethod(study, Coin(study, dice(1)).by_round(len(study.elapsed)))
+        state = run(method, [Door(site, b"study") for site in sites_of(population, channel)])
     assert sgd.reports(study, state) == sum(SIZES)
     return b"".join(np.asarray(part, dtype=np.float64).tobytes() for part in state)
 

@@ -17,8 +17,8 @@ from sottovoce.protocol.calibration import SumQuery
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.exact import logarithm, within
 from sottovoce.protocol.messages import Query, Study, Tally
-from sottovoce.protocol.selection.polya import Polya, polya
-from sottovoce.server.conformal.coverage.pooled_local import choose_local
+from sottovoce.protocol.selection.geometric import Polya, polya
+from sottovoce.server.conformal.coverage.pooled_modes import choose_local
 from sottovoce.sim.randomness import dice
 
 

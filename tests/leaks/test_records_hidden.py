@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 import sottovoce as sv
-from sottovoce.api.quantile.panel import QuantilePlan, prepare
+from sottovoce.api.quantile.planning import Prepared, prepare
 from sottovoce.client.quantile.site import Rest, Site
 from sottovoce.client.reading.table import SiteTable, read_sites
 from sottovoce.client.record import Records
@@ -83,11 +83,15 @@ HOLDERS: dict[str, Callable[[], object]] = {
     "site": lambda: Site(table().records[0], Study(0.5, 1.0)),
     "rest": lambda: Site(table().records[0], Study(0.5, 1.0)).hand_over(1),
     "source": lambda: Source(COLUMN, binary(1.0)),
-    "panel": lambda: prepare(table(), 0.5, 3.0),
+    "prepared": lambda: prepare(table(), 0.5, 3.0),
+}
+RESULTS: dict[str, Callable[[], object]] = {
+    "plan": lambda: prepare(table(), 0.5, 3.0).plan,
     "result": result,
     "regression": lambda: result("regression"),
     "self-normalised": lambda: result("self-normalised"),
 }
+shown = pytest.mark.parametrize("make", [*HOLDERS.values(), *RESULTS.values()], ids=[*HOLDERS, *RESULTS])
 every = pytest.mark.parametrize("make", HOLDERS.values(), ids=HOLDERS)
 
 
@@ -97,14 +101,14 @@ def test_the_check_has_power() -> None:
             hidden(text)
 
 
-@every
+@shown
 def test_text(make: Callable[[], object]) -> None:
     holder = make()
     for text in (repr(holder), str(holder), f"{holder}", f"{holder!r}", "%s" % (holder,), ascii([holder])):  # noqa: UP031
         hidden(text)
 
 
-@every
+@shown
 def test_insides_as_text(make: Callable[[], object]) -> None:
     holder = make()
     if isinstance(holder, Records | Site | Rest | Source):
@@ -112,7 +116,7 @@ def test_insides_as_text(make: Callable[[], object]) -> None:
             vars(holder)
     else:
         hidden(vars(holder))
-    if isinstance(holder, QuantilePlan | SiteTable | QuantileResult):
+    if isinstance(holder, Prepared | SiteTable | QuantileResult):
         for field in dataclasses.fields(holder):
             hidden(getattr(holder, field.name))
 

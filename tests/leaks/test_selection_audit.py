@@ -13,12 +13,10 @@ import numpy as np
 import pytest
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.protocol.selection.base import Selection, Weighted
-from sottovoce.protocol.selection.exponential import exponential
+from sottovoce.protocol.selection.base import Selection, WeightedSelection
+from sottovoce.protocol.selection.exponential import WeightTable, exponential, paper
 from sottovoce.protocol.selection.geometric import cost, numerators
-from sottovoce.protocol.selection.paper import paper
 from sottovoce.protocol.selection.sparse_vector import SparseVector, sparse_vector
-from sottovoce.protocol.selection.tables import Table
 from sottovoce.sim.randomness import dice
 
 BUDGETS = (0.1, 0.5, 1.0, 3.0, 10.0)
@@ -71,7 +69,7 @@ def float_loss(mechanism: Selection, case: Case) -> float:
     return float(np.abs(np.log(first[seen] / second[seen])).max())
 
 
-def exact_ratio(mechanism: Weighted, case: Case) -> Fraction:
+def exact_ratio(mechanism: WeightedSelection, case: Case) -> Fraction:
     first, second = mechanism.weights(case.counts), mechanism.weights(case.neighbour)
     pairs = zip(first, second, strict=True)
     ratios = [Fraction(one * sum(second), other * sum(first)) for one, other in set(pairs)]
@@ -105,7 +103,7 @@ def test_no_neighbours_are_told_apart_better_than_epsilon_says_and_some_are_as_w
 
 
 @pytest.mark.parametrize("make", [exponential, paper])
-def test_the_weighted_ones_keep_their_ratio_as_fractions(make: Callable[..., Weighted]) -> None:
+def test_the_weighted_ones_keep_their_ratio_as_fractions(make: Callable[..., WeightedSelection]) -> None:
     for epsilon in (0.2, 1.0, 6.0):
         for case in (*random_cases(7), *cruel_cases()):
             mechanism = make(case.size, case.order, len(case.counts), epsilon)
@@ -176,11 +174,11 @@ def test_a_mechanism_that_costs_more_than_it_says_is_caught(make: Callable[..., 
 
 
 def test_a_table_rounded_down_is_caught_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
-    def rounded_down(numerator: int, length: int) -> Table:
+    def rounded_down(numerator: int, length: int) -> WeightTable:
         weights = [1 << 4]
         while weights[-1] > 1:
             weights.append(max(weights[-1] * numerator >> 64, 1))
-        return Table(tuple(weights), Fraction(1 << 64, numerator))
+        return WeightTable(tuple(weights), Fraction(1 << 64, numerator))
 
     mechanism = exponential(4, 2, 400, 1.0)
     case = moved(2, np.bincount([0, 398], [1, 3], 400).astype(np.int64), 0, 399)

@@ -46,7 +46,7 @@ def test_rows_of_the_law_sum_to_one() -> None:
 @pytest.mark.parametrize(
     "weights",
     [((1, 2), (1, 3)), ((1, 2), (3,)), ((4, -1), (1, 2)), ((0, 0), (0, 0)), ()],
-    ids=["totals", "lengths", "negative", "no faces", "empty"],
+    ids=["totals", "lengths", "negative", "no sides", "empty"],
 )
 def test_weights_that_are_no_law_are_refused(weights: tuple[tuple[int, ...], ...]) -> None:
     with pytest.raises(ValueError, match="channel weights"):

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sottovoce.core.errors import BadInput
+from sottovoce.protocol.channel import OUTCOMES
 from sottovoce.protocol.exact import within
-from sottovoce.protocol.randomised_response import FACES, LARGEST, binary, epsilon_of_rate, rate_of, response_rate
+from sottovoce.protocol.randomised_response import LARGEST, binary, epsilon_of_rate, rate_of, response_rate
 
 
 @pytest.mark.parametrize(("rate", "epsilon"), [(0.25, math.log(5 / 3)), (0.5, math.log(3)), (0.9, math.log(19))])
@@ -40,7 +41,7 @@ def test_never_above_any_budget(epsilon: float) -> None:
 
 def test_no_privacy_sends_the_truth() -> None:
     channel = binary(math.inf)
-    assert channel.weights == ((FACES, 0), (0, FACES))
+    assert channel.weights == ((OUTCOMES, 0), (0, OUTCOMES))
     assert channel.table.tolist() == [[0.0], [1.0]]
     assert rate_of(channel) == 1.0
     assert epsilon_of_rate(1.0) == math.inf
@@ -49,10 +50,10 @@ def test_no_privacy_sends_the_truth() -> None:
 
 def test_decoding_is_unbiased_in_fractions() -> None:
     (keep, flip), _ = binary(1.0).weights
-    rate = Fraction(keep - flip, FACES)
-    low, high = -Fraction(flip, FACES) / rate, Fraction(keep, FACES) / rate
+    rate = Fraction(keep - flip, OUTCOMES)
+    low, high = -Fraction(flip, OUTCOMES) / rate, Fraction(keep, OUTCOMES) / rate
     assert low * keep + high * flip == 0
-    assert low * flip + high * keep == FACES
+    assert low * flip + high * keep == OUTCOMES
     assert binary(1.0).table[:, 0].tolist() == [float(low), float(high)]
 
 
@@ -64,7 +65,7 @@ def test_decoding_is_unbiased_in_fractions() -> None:
         (math.nan, "epsilon must be positive, not nan"),
         (math.nextafter(LARGEST, 25.0), "is above 24, the most this channel can express"),
         (1e3, "epsilon 1000.0 is above 24"),
-        (1e-19, "epsilon 1e-19 is too small for a die of 2^62 faces"),
+        (1e-19, "epsilon 1e-19 is too small for a die of 2^62 outcomes"),
     ],
 )
 def test_budgets_that_are_none_are_refused_in_a_sentence(epsilon: float, words: str) -> None:

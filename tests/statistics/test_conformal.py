@@ -15,7 +15,7 @@ from benchmarks.conformal_cells import (
     measure,
     named_cells,
     other_cells,
-    real_laws,
+    real_distributions,
     uneven_cells,
 )
 from benchmarks.conformal_speed import argmin_seconds, table_seconds, unequal_seconds
@@ -24,7 +24,7 @@ from scipy.special import ndtri
 
 from sottovoce_papers.simulation.conformal.data_sets import absent, data_folder
 from sottovoce_papers.simulation.conformal.repeat import Setting, repeat
-from sottovoce_papers.simulation.conformal.score_distributions import score_law
+from sottovoce_papers.simulation.conformal.score_distributions import score_distribution
 
 pytestmark = pytest.mark.slow
 
@@ -60,12 +60,12 @@ def test_a_thousand_sites_of_different_sizes_take_less_than_a_fifth() -> None:
 def test_ten_sites_of_a_hundred_scores_stray_little(statistics: int, most: float) -> None:
     setting = Setting((100,) * 10, statistics=statistics)
     choice = setting.plan.choice
-    assert choice.spread <= most
+    assert choice.sd <= most
     found = repeat(setting, 40_000, seed_of("spread", statistics))
     errors = -lowest(2)
     assert abs(found.mean - choice.mean) < errors * found.error
     # the coverage is all but normal, so its standard deviation errs by a part 1 / sqrt(2 n)
-    assert abs(found.spread / choice.spread - 1) < errors * 1.1 / np.sqrt(2 * 40_000)
+    assert abs(found.spread / choice.sd - 1) < errors * 1.1 / np.sqrt(2 * 40_000)
 
 
 def check_named(found: list[SiteEstimate]) -> None:
@@ -79,13 +79,13 @@ def check_named(found: list[SiteEstimate]) -> None:
 
 
 def test_private_coverage_of_laws_of_scores() -> None:
-    cells = named_cells(tuple(score_law(name) for name in TUNED), MECHANISMS[:1])
+    cells = named_cells(tuple(score_distribution(name) for name in TUNED), MECHANISMS[:1])
     check_named([measure(cell, 10_000, seed_of("test", cell.name)) for cell in cells])
 
 
 @needs_data
 def test_private_coverage_of_real_residuals() -> None:
-    cells = named_cells(real_laws(), MECHANISMS[:1])
+    cells = named_cells(real_distributions(), MECHANISMS[:1])
     check_named([measure(cell, 10_000, seed_of("test", cell.name)) for cell in cells])
 
 

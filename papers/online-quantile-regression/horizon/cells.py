@@ -11,10 +11,18 @@ ORDER = [(tau, p, epsilon) for tau in (0.5, 0.75) for p in (1, 2, 5, 8) for epsi
 def line(tau: float, p: int, epsilon: float) -> str:
     """Return one cell: sizes, level, step, chances of the truth, decoded values, coefficients."""
     cell = printed(tau, p, epsilon)
-    law = cell.law()
-    faces = list(law.face) if law.q else [0.0, 0.0]
-    numbers = [law.tau, law.scale, *law.truth, *faces, *law.within.ravel(), *law.alone, *cell.beta]
-    return " ".join([str(p + 1), str(law.q), str(law.s), *(f"{float(value)!r}" for value in numbers)])
+    given = cell.kernel_input()
+    faces = list(given.face) if given.q else [0.0, 0.0]
+    numbers = [
+        given.tau,
+        given.scale,
+        *given.truth,
+        *faces,
+        *given.within.ravel(),
+        *given.alone,
+        *cell.beta,
+    ]
+    return " ".join([str(p + 1), str(given.q), str(given.s), *(f"{float(value)!r}" for value in numbers)])
 
 
 def main() -> None:

@@ -1,4 +1,7 @@
-"""`sottovoce reproduce`: the papers' tables and figures again, beside what was printed."""
+"""`sottovoce reproduce`: the papers' tables and figures again, beside what was printed.
+
+`sottovoce.cli` loads this module while it is itself being loaded, so nothing of it is imported before the command runs.
+"""
 
 import os
 from collections.abc import Sequence
@@ -7,15 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.cli import options
-from sottovoce.cli.output import plain_errors, print_json
 from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from sottovoce_papers.harness.item import Item
-    from sottovoce_papers.harness.work import Scale
+    from sottovoce_papers.harness.runner import Scale
 
 CELLS = "cells"
 PIPE = 160
@@ -57,8 +58,11 @@ def reproduce(
 ) -> None:
     """Run the papers' tables and figures again and set them beside the print.
 
-    Finished cells are kept: an interrupted run goes on where it was. Writes report.html and a CSV file an item.
+    Finished cells are kept: an interrupted run continues. Writes report.html and one CSV file per item.
     """
+    from sottovoce.cli import options
+    from sottovoce.cli.output import plain_errors, print_json
+
     with plain_errors():
         often = _at_least(options.whole(replications, "--replications"), 2, "--replications")
         at_a_time = _at_least(options.whole(jobs, "--jobs"), 1, "--jobs") or _processors()
@@ -66,14 +70,14 @@ def reproduce(
         seeded = _at_least(options.whole(seed, "--seed"), 0, "--seed") or 0
         folder = _folder(data)
 
-        from sottovoce_papers.harness import shelf
+        from sottovoce_papers.harness import catalogue
 
-        asked = shelf.items(shelf.papers_folder(), paper, item)
+        asked = catalogue.items(catalogue.papers_folder(), paper, item)
         if listed:
             _list(asked, json)
             return
 
-        from sottovoce_papers.harness import files, payload, progress, report, study, told
+        from sottovoce_papers.harness import console, files, payload, progress, report, study
 
         target = Path(out).expanduser()
         files.make(target)
@@ -109,20 +113,21 @@ def reproduce(
             if json:
                 print_json({**payload.of_study(outcomes, seconds), "seed": seeded, "files": list(map(str, made))})
             else:
-                told.tell(outcomes, seconds, *_console())
+                console.tell(outcomes, seconds, *_console())
                 typer.echo("\n".join(files.named(made, target)))
 
 
 def _list(asked: Sequence["Item"], json: bool) -> None:
     """Print what there is."""
-    from sottovoce_papers.harness import payload, told
+    from sottovoce.cli.output import print_json
+    from sottovoce_papers.harness import console, payload
 
     if json:
         print_json({"items": [payload.of_item(item) for item in asked]})
     else:
-        console, width = _console()
-        for line in told.listed(asked, width):
-            console.print(line, no_wrap=True, overflow="ignore", crop=width is not None)
+        target, width = _console()
+        for line in console.listed(asked, width):
+            target.print(line, no_wrap=True, overflow="ignore", crop=width is not None)
 
 
 def _console() -> tuple["Console", int | None]:

@@ -9,7 +9,7 @@ import pytest
 
 from sottovoce.sim.randomness import dice
 from sottovoce_papers import recipes
-from sottovoce_papers.harness import shelf
+from sottovoce_papers.harness import catalogue
 from sottovoce_papers.harness.cell import Row, Setting
 from sottovoce_papers.harness.measure import exact, mean, share
 
@@ -88,7 +88,7 @@ def papers(tmp_path: Path, coin: SimpleNamespace, monkeypatch: pytest.MonkeyPatc
     (folder / "table-1.print.csv").write_text(PRINT)
     found: Any = coin
     monkeypatch.setattr(recipes, "find", lambda name: found)
-    monkeypatch.setattr(shelf, "papers_folder", lambda: folder.parent)
+    monkeypatch.setattr(catalogue, "papers_folder", lambda: folder.parent)
     monkeypatch.chdir(tmp_path)
     with parallel_config(backend="threading"):
         yield folder

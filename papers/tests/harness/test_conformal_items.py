@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from sottovoce_papers import recipes
-from sottovoce_papers.harness import compare, shelf
+from sottovoce_papers.harness import catalogue, compare
 from sottovoce_papers.harness.cell import Row, Value
 from sottovoce_papers.harness.item import Item
 from sottovoce_papers.harness.measure import Measure
 from sottovoce_papers.recipes.conformal import real
 from sottovoce_papers.simulation.conformal.data_sets import SHAPES
 
-ITEMS = {item.name: item for item in shelf.items(shelf.papers_folder(), "one-shot-conformal")}
+ITEMS = {item.name: item for item in catalogue.items(catalogue.papers_folder(), "one-shot-conformal")}
 METHODS = ("FedCP-QQ", "central", real.MEAN, real.UPPER, "default")
 CAPTIONS = {5: (100, 10), 6: (10, 100), 9: (80, 10), 10: (10, 80), 13: (40, 10), 14: (10, 40)}
 

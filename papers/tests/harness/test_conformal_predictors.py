@@ -1,4 +1,4 @@
-"""The quantile forest against weights counted by hand, the network on a law with known quantiles, and their scores."""
+"""The quantile forest against weights counted by hand, the network where quantiles are known, and their scores."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ def test_a_forest_is_the_same_from_the_same_seed_and_another_from_another() -> N
     assert not np.array_equal(one, other)
 
 
-def test_a_network_finds_the_quantiles_of_a_known_law() -> None:
+def test_a_network_finds_the_quantiles_of_a_known_distribution() -> None:
     x, y = population(1500, 7)
     network = quantile_network.train(x, y, (0.1, 0.9), dice(8).generator(), epochs=80, rate=3e-3)
     new, responses = population(4000, 9)

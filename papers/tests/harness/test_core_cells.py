@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from sottovoce_papers.harness import kept
+from sottovoce_papers.harness import cache
 from sottovoce_papers.harness.cell import Cell, Row, crossed, matches, plain
 from sottovoce_papers.harness.measure import Measure, log_mean_square, mean, median, share
 
@@ -34,30 +34,30 @@ def test_the_dice_of_a_cell_follow_from_what_it_is_and_the_seed_of_the_study() -
 
 def test_kept_cells_come_back_as_they_were(tmp_path: Path) -> None:
     rows = [Row({"tau": 0.5, "n": 10}, {"mae": Measure(0.1, 0.01, 100)}, {"path": [1.0, 2.5]})]
-    kept.save(tmp_path, CELL, rows, 1.25)
-    found = kept.load(tmp_path, CELL)
+    cache.save(tmp_path, CELL, rows, 1.25)
+    found = cache.load(tmp_path, CELL)
     assert found is not None
     assert (found.rows, found.seconds, found.seed, found.version) == (rows, 1.25, 1, "0.1.0/1")
     assert list(tmp_path.glob("*.part")) == []
 
 
 def test_nothing_is_found_where_nothing_is_kept(tmp_path: Path) -> None:
-    assert kept.load(tmp_path / "absent", CELL) is None
+    assert cache.load(tmp_path / "absent", CELL) is None
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"recipe": "x"}', "[]"])
 def test_a_broken_file_counts_as_nothing(tmp_path: Path, text: str) -> None:
-    kept.path_of(tmp_path, CELL).write_text(text)
-    assert kept.load(tmp_path, CELL) is None
+    cache.path_of(tmp_path, CELL).write_text(text)
+    assert cache.load(tmp_path, CELL) is None
 
 
 def test_a_file_of_another_cell_is_not_taken(tmp_path: Path) -> None:
-    kept.save(tmp_path, CELL, [], 1.0)
-    path = kept.path_of(tmp_path, CELL)
+    cache.save(tmp_path, CELL, [], 1.0)
+    path = cache.path_of(tmp_path, CELL)
     other = json.loads(path.read_text())
     other["seed"] = 7
     path.write_text(json.dumps(other))
-    assert kept.load(tmp_path, CELL) is None
+    assert cache.load(tmp_path, CELL) is None
 
 
 def test_numbers_are_compared_as_numbers_and_words_as_words() -> None:

@@ -6,7 +6,7 @@ import pytest
 from sottovoce.core.errors import BadInput
 from sottovoce.sim.randomness import dice
 from sottovoce_papers import recipes
-from sottovoce_papers.harness import record, study
+from sottovoce_papers.harness import files, study
 from sottovoce_papers.harness.cell import Row, Setting
 from sottovoce_papers.harness.item import Item, read_item
 from sottovoce_papers.harness.measure import share
@@ -127,7 +127,7 @@ def test_progress_hears_of_every_cell_once_kept_ones_too(tmp_path: Path, coin: C
 
 def test_ours_are_written_one_number_a_line(tmp_path: Path, coin: Coin) -> None:
     (found,) = study.reproduce([item(tmp_path)], tmp_path / "cells", replications=10)
-    path = record.record(found.item, found.rows, tmp_path / "ours.csv")
+    path = files.record(found.item, found.rows, tmp_path / "ours.csv")
     lines = path.read_text().splitlines()
     assert lines[0] == "chance,method,quantity,value,error,replications"
     assert len(lines) == 4

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure as Picture
 from matplotlib.lines import Line2D
 
-from sottovoce_papers.harness import draw, palette, shelf, study
+from sottovoce_papers.harness import catalogue, draw, palette, study
 from sottovoce_papers.harness.cell import Row
 from sottovoce_papers.harness.compare import compared
 from sottovoce_papers.harness.item import Figure, Item
@@ -19,7 +19,7 @@ from sottovoce_papers.harness.study import Outcome
 
 @pytest.fixture
 def table(papers: Path, tmp_path: Path) -> Outcome:
-    (found,) = study.reproduce(shelf.items(papers.parent, "coin", "table-1"), tmp_path / "cells", replications=40)
+    (found,) = study.reproduce(catalogue.items(papers.parent, "coin", "table-1"), tmp_path / "cells", replications=40)
     return found
 
 

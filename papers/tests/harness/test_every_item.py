@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from sottovoce_papers import recipes
-from sottovoce_papers.harness import shelf
+from sottovoce_papers.harness import catalogue
 from sottovoce_papers.harness.item import Item
 
-PAPERS = shelf.papers_folder()
-ITEMS = shelf.items(PAPERS)
+PAPERS = catalogue.papers_folder()
+ITEMS = catalogue.items(PAPERS)
 every_item = pytest.mark.parametrize("item", ITEMS, ids=[f"{item.paper}/{item.name}" for item in ITEMS])
 TABLES = {
     "federated-quantile": ["1", "2", "3", *(f"s{k}" for k in range(2, 11))],

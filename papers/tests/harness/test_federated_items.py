@@ -6,14 +6,18 @@ import numpy as np
 import pytest
 
 from sottovoce_papers import recipes
-from sottovoce_papers.harness import shelf
+from sottovoce_papers.harness import catalogue
 from sottovoce_papers.harness.cell import Cell, Row, Value, plain
 from sottovoce_papers.harness.item import Item
 from sottovoce_papers.recipes.federated import effort, oracle, path, staged, walk
 from sottovoce_papers.simulation.federated.staged import Found
 
 compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="too long uncompiled")
-ITEMS = {item.name: item for item in shelf.items(shelf.papers_folder(), "federated-quantile") if item.name != "table-3"}
+ITEMS = {
+    item.name: item
+    for item in catalogue.items(catalogue.papers_folder(), "federated-quantile")
+    if item.name != "table-3"
+}
 PRINTED = {"1": 288, "2": 216, "s2": 216, "s3": 216, "s4": 108, "s5": 144, "s6": 216, "s7": 216, "s8": 84, "s9": 72}
 SMALL: dict[str, Value] = {"family": "normal", "scenario": "Homo", "records": 40, "tau": "low", "rate": "hetero"}
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from sottovoce.core.errors import BadInput
-from sottovoce_papers.harness import compare, shelf, study, work
+from sottovoce_papers.harness import catalogue, compare, runner, study
 from sottovoce_papers.harness.cell import Value
 from sottovoce_papers.recipes.integration import shifts as recipe
 from sottovoce_papers.simulation.integration.comparison import Scene
 from sottovoce_papers.simulation.integration.shifts import patterns
 
 compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="too long uncompiled")
-ITEMS = {item.name: item for item in shelf.items(shelf.papers_folder(), "data-integration")}
+ITEMS = {item.name: item for item in catalogue.items(catalogue.papers_folder(), "data-integration")}
 SMALL: dict[str, Value] = {"n0": 600, "rate": 0.9, "chains": 4, "source_chains": 4}
 
 
@@ -29,7 +29,7 @@ def test_its_cells_can_be_planned(name: str) -> None:
         scene = recipe.scene_of(setting)
         assert scene.target().n == int(setting["n0"])
         assert patterns(str(setting["shifts"]), scene.sources, scene.n)
-    assert all(seconds > 0 for seconds in work.plan([item]).costs.values())
+    assert all(seconds > 0 for seconds in runner.plan([item]).costs.values())
 
 
 def test_the_levels_are_those_of_table_b1(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_every_number_of_table_b2_has_its_row(tmp_path: Path) -> None:
     [outcome] = study.reproduce([ITEMS["table-b2"]], tmp_path, replications=2)
     assert len(outcome.numbers) == 81
     assert all(set(number.found) == {"w", "w2"} for number in outcome.numbers)
-    assert sum(number.honest for number in outcome.numbers) == 54
+    assert sum(number.comparable for number in outcome.numbers) == 54
     unprinted = {(row.where["bias"], row.where["method"]) for row in outcome.rows}
     assert {(0.05, "ADP(1)"), (0.082, "ADP(cons)"), (0.135, "Target"), (1.0, "default")} <= unprinted
 

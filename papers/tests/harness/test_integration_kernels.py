@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sottovoce.inference.common.measured import SiteEstimate
-from sottovoce.inference.integration import paper_weights
+from sottovoce.inference.integration import weighted
 from sottovoce.inference.self_normalised import memory as self_normalised
 from sottovoce.protocol.randomised_response import epsilon_of_rate
 from sottovoce.sim.randomness import dice
@@ -34,7 +34,7 @@ def test_weights_are_those_of_one_replication_at_a_time(method: str) -> None:
     for r in range(6):
         own, *others = (SiteEstimate(estimates[k, r], math.sqrt(variances[k, r]), 9) for k in range(4))
         for variance, half in (("printed", found.printed[r]), ("theorem", found.theorem[r])):
-            one = paper_weights.combine(NAMES[method], own, others, 0.95, records=5_000, variance=variance)
+            one = weighted.paper(NAMES[method], own, others, 0.95, records=5_000, variance=variance)
             assert found.estimates[r] == pytest.approx(one.estimate)
             assert half == pytest.approx((one.high - one.low) / 2)
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from sottovoce.inference.regression import groups, higrad
-from sottovoce.inference.regression.tree import Tree
+from sottovoce.inference.regression.higrad import Tree
 from sottovoce.sim.randomness import dice
-from sottovoce_papers.harness import shelf
+from sottovoce_papers.harness import catalogue
 from sottovoce_papers.harness.cell import Row, Value
 from sottovoce_papers.harness.compare import compared
 from sottovoce_papers.harness.measure import Measure
@@ -51,7 +51,7 @@ def test_segments_continue_point_and_time() -> None:
     state = walk.begin(cell.beta, np.zeros(2), seeded(9))
     for n in (100, 200):
         with np.errstate(over="ignore"):
-            single.advance(state, cell.distribution(), n - 100, n, False)
+            single.advance(state, cell.kernel_input(), n - 100, n, False)
         assert averages[: n // 100].mean(0) == pytest.approx(walk.average(state, n))
     assert not np.allclose(averages[2], averages[3])
 
@@ -86,7 +86,7 @@ def test_theory_is_repeatable_and_tells_the_defaults_sizes() -> None:
 
 
 def test_tree_table_is_the_printed_one() -> None:
-    item = shelf.items(shelf.papers_folder(), "online-quantile-regression", "table-11")[0]
+    item = catalogue.items(catalogue.papers_folder(), "online-quantile-regression", "table-11")[0]
     rows = tree.run(item.settings()[0][1], 0, 1, None)
     numbers = compared(item, rows)
     assert len(numbers) == 20
@@ -95,7 +95,7 @@ def test_tree_table_is_the_printed_one() -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_printed_number_has_its_place(name: str) -> None:
-    item = shelf.items(shelf.papers_folder(), "online-quantile-regression", name)[0]
+    item = catalogue.items(catalogue.papers_folder(), "online-quantile-regression", name)[0]
     rows = []
     for recipe, setting, _ in item.settings():
         if recipe != "regression.coverage_theory" or setting["n"] != FINAL:

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from sottovoce_papers.harness import draw, shelf
+from sottovoce_papers.harness import catalogue, draw
 from sottovoce_papers.harness.cell import Row, matches
 from sottovoce_papers.harness.compare import compared, tally
 from sottovoce_papers.harness.item import Item
@@ -16,7 +16,7 @@ TABLES = ("table-2", "table-3", "table-4", "table-5", "table-6", "table-12", "ta
 
 
 def item(name: str) -> Item:
-    return shelf.items(shelf.papers_folder(), "online-quantile-regression", name)[0]
+    return catalogue.items(catalogue.papers_folder(), "online-quantile-regression", name)[0]
 
 
 @cache
@@ -41,11 +41,13 @@ def test_every_cell_has_a_recipe_and_print_places_have_cells(name: str) -> None:
         assert line["quantity"] in one.quantities
 
 
-@pytest.mark.parametrize(("name", "printed", "honest"), [("table-4", 38, 38), ("table-5", 24, 24), ("table-2", 96, 0)])
-def test_prints_are_whole(name: str, printed: int, honest: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "printed", "comparable"), [("table-4", 38, 38), ("table-5", 24, 24), ("table-2", 96, 0)]
+)
+def test_prints_are_whole(name: str, printed: int, comparable: int) -> None:
     numbers = compared(item(name), [])
     assert len(numbers) == printed
-    assert sum(number.honest for number in numbers) == honest
+    assert sum(number.comparable for number in numbers) == comparable
 
 
 def test_numbers_without_privacy_agree_and_carry_the_errors_of_500_runs() -> None:

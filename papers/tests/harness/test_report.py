@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sottovoce_papers.harness import draw, report, report_item, shelf, study
+from sottovoce_papers.harness import catalogue, draw, report, report_item, study
 from sottovoce_papers.harness.study import Outcome
 
 VOID = {"meta", "img", "br"}
@@ -15,7 +15,7 @@ VOID = {"meta", "img", "br"}
 
 @pytest.fixture
 def outcomes(papers: Path, tmp_path: Path) -> list[Outcome]:
-    return study.reproduce(shelf.items(papers.parent), tmp_path / "cells", replications=40)
+    return study.reproduce(catalogue.items(papers.parent), tmp_path / "cells", replications=40)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_words_are_not_markup(page: str) -> None:
 
 def test_the_page_says_what_was_found(page: str) -> None:
     text = "".join(read(page).text)
-    assert "agree: 1 of 1 honest numbers" in text
+    assert "agree: 1 of 1 comparable numbers" in text
     assert "1 min 15 s of computing" in text
     assert "seed 1" in text
     assert "Not run: needs the data set coins" in text

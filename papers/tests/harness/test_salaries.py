@@ -10,7 +10,7 @@ import pytest
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.sim.randomness import dice
-from sottovoce_papers.harness import shelf, study
+from sottovoce_papers.harness import catalogue, study
 from sottovoce_papers.harness.cell import Value
 from sottovoce_papers.harness.item import Block
 from sottovoce_papers.recipes.federated import salaries as federated
@@ -115,9 +115,9 @@ def test_the_federated_table_has_its_parts(regions: dict[str, Floats], monkeypat
 
 @surveyed
 def test_estimates_of_both_tables_come_out_of_thousands_of_dollars(tmp_path: Path) -> None:
-    folder = shelf.papers_folder()
+    folder = catalogue.papers_folder()
     for paper, name, there in (("data-integration", "table-1", 6), ("federated-quantile", "table-3", 10)):
-        [item] = shelf.items(folder, paper, name)
+        [item] = catalogue.items(folder, paper, name)
         cells = [cell for cell in item.cells if cell.get("method") != "default"]
         few: list[Block] = [{**cell, "tau": 0.5, "reading": "thousands"} for cell in cells]
         asked = msgspec.structs.replace(item, cells=few)

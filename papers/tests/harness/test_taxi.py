@@ -8,7 +8,7 @@ import pytest
 
 from sottovoce.core.arrays import Floats
 from sottovoce.sim.randomness import dice
-from sottovoce_papers.harness import shelf
+from sottovoce_papers.harness import catalogue
 from sottovoce_papers.harness.cell import Row
 from sottovoce_papers.harness.compare import compared
 from sottovoce_papers.harness.measure import exact
@@ -87,7 +87,7 @@ def test_medians_are_over_cells() -> None:
 
 @pytest.mark.parametrize("name", ["table-8", "table-9", "table-10"])
 def test_files_say_what_is_run(name: str) -> None:
-    item = shelf.items(shelf.papers_folder(), "online-quantile-regression", name)[0]
+    item = catalogue.items(catalogue.papers_folder(), "online-quantile-regression", name)[0]
     assert item.settings()
     assert item.printed()
     assert all(line["quantity"] in item.quantities for line in item.printed())
@@ -95,7 +95,7 @@ def test_files_say_what_is_run(name: str) -> None:
 
 @sample
 def test_summary_of_the_sample() -> None:
-    item = shelf.items(shelf.papers_folder(), "online-quantile-regression", "table-8")[0]
+    item = catalogue.items(catalogue.papers_folder(), "online-quantile-regression", "table-8")[0]
     found = taxi_summary.run({}, 0, 1, FOLDER)[0]
     numbers = compared(item, [Row({"stream": "retained trips"}, found.measures)])
     assert found.measures["retained"].value == 337_867

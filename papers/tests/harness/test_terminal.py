@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
-from sottovoce_papers.harness import progress, terminal, words, work
+from sottovoce_papers.harness import progress, runner, terminal, words
 from sottovoce_papers.harness.cell import Cell, Row
 from sottovoce_papers.harness.compare import Number, Tally
 from sottovoce_papers.harness.item import Item
@@ -23,9 +23,9 @@ def column(group: str, width: int, spare: bool = False) -> Column:
     return Column(group, "x" * width, [Text("1")], spare)
 
 
-def plan(costs: dict[str, float], recipes: dict[str, str] | None = None) -> work.Plan:
+def plan(costs: dict[str, float], recipes: dict[str, str] | None = None) -> runner.Plan:
     cells = {key: Cell((recipes or {}).get(key, "coin"), {}, 1, 1, "1") for key in costs}
-    return work.Plan(cells, costs, {("paper", "table-1"): list(costs)})
+    return runner.Plan(cells, costs, {("paper", "table-1"): list(costs)})
 
 
 @pytest.mark.parametrize(
@@ -34,9 +34,9 @@ def plan(costs: dict[str, float], recipes: dict[str, str] | None = None) -> work
         (None, ""),
         (NUMBER, "!"),
         (replace(NUMBER, why="Bent."), "·"),
-        (replace(NUMBER, why="Bent.", honest=False, agrees=True), "·"),
+        (replace(NUMBER, why="Bent.", comparable=False, agrees=True), "·"),
         (replace(NUMBER, agrees=True), ""),
-        (replace(NUMBER, agrees=None, honest=False), ""),
+        (replace(NUMBER, agrees=None, comparable=False), ""),
     ],
 )
 def test_a_number_has_the_sign_of_how_it_came_out(number: Number | None, sign: str) -> None:
@@ -44,7 +44,7 @@ def test_a_number_has_the_sign_of_how_it_came_out(number: Number | None, sign: s
 
 
 def test_reasons_are_told_once_with_their_numbers() -> None:
-    bent, worn = replace(NUMBER, why="Bent."), replace(NUMBER, why="Worn.", honest=False, agrees=True)
+    bent, worn = replace(NUMBER, why="Bent."), replace(NUMBER, why="Worn.", comparable=False, agrees=True)
     agreeing = replace(NUMBER, why="Bent.", agrees=True)
     assert words.reasons([bent, NUMBER, worn, worn, agreeing]) == [("Worn.", 2), ("Bent.", 1)]
 
@@ -115,7 +115,7 @@ def test_the_item_at_work_is_one_with_cells_to_come() -> None:
     cells = {cell.key: cell for cell in cells.values()}
     first, second, third = cells
     of_item = {("p", "table-1"): [first], ("p", "table-2"): [second, third]}
-    planned = work.Plan(cells, dict.fromkeys(cells, 1.0), of_item)
+    planned = runner.Plan(cells, dict.fromkeys(cells, 1.0), of_item)
     assert progress.at_work(planned, {}, None) == "p table-1"
     assert progress.at_work(planned, {second: 1.0}, cells[second]) == "p table-2"
     assert progress.at_work(planned, {first: 1.0}, cells[first]) == "p table-2"

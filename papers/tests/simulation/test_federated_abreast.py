@@ -10,7 +10,7 @@ from sottovoce.server.quantile.recursion.schedule import elapsed
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation import fast
 from sottovoce_papers.simulation.federated import abreast
-from sottovoce_papers.simulation.federated.abreast import ALONE, RING, TALK, Letters, begin, spread, walk
+from sottovoce_papers.simulation.federated.abreast import ALONE, RING, STAR, Letters, begin, spread, walk
 from sottovoce_papers.simulation.federated.apart import begin_apart, read_apart, walk_apart
 from sottovoce_papers.simulation.federated.replicate import Plan, federated
 from sottovoce_papers.simulation.federated.rounds import steps
@@ -31,7 +31,7 @@ def words(n: int, seed: int = 1) -> Words:
     return dice(seed).words(4 * n).reshape(4, n)
 
 
-def honest(data: Floats, tau: float) -> Letters:
+def truthful(data: Floats, tau: float) -> Letters:
     """Return letters without coins: each is the truth."""
     sites = data.shape[1]
     return Letters(np.zeros((sites, 2)), 0.0, 1.0, NONE, data, np.ones(sites), np.tile([tau - 1, tau], (sites, 1)))
@@ -47,15 +47,15 @@ def test_the_lanes_dice_are_those_of_the_scalar_kernels() -> None:
         assert faces[1] == unit(np.uint64(word))
 
 
-@pytest.mark.parametrize("talk", [TALK, ALONE, RING])
-def test_with_honest_letters_the_walk_is_the_plain_recursion(talk: int) -> None:
+@pytest.mark.parametrize("topology", [STAR, ALONE, RING])
+def test_with_truthful_letters_the_walk_is_the_plain_recursion(topology: int) -> None:
     sites, tau = 4, 0.3
     rounds = np.array([1, 1, 2, 3, 3], dtype=np.int64)
     data = dice(3).generator().standard_normal((int(rounds.sum()), sites))
     each = steps(rounds, 5.0)
     lanes = begin(np.array([0.4, -1.0]), sites, words(2))
-    walk(lanes, honest(data, tau), rounds[:2], each[:2], talk, sites)
-    walk(lanes, honest(data, tau), rounds[2:], each[2:], talk, sites)
+    walk(lanes, truthful(data, tau), rounds[:2], each[:2], topology, sites)
+    walk(lanes, truthful(data, tau), rounds[2:], each[2:], topology, sites)
     ring = (np.eye(sites) + np.roll(np.eye(sites), 1, axis=0) + np.roll(np.eye(sites), -1, axis=0)) / 3
     for lane, start in enumerate((0.4, -1.0)):
         points, memory, t = np.full(sites, start), self_normalised.init(), 0
@@ -64,7 +64,7 @@ def test_with_honest_letters_the_walk_is_the_plain_recursion(talk: int) -> None:
                 points = points + step * (tau - (data[t] <= points))
                 t += 1
             middle = points.mean()
-            points = {TALK: np.full(sites, middle), ALONE: points, RING: ring @ points}[talk]
+            points = {STAR: np.full(sites, middle), ALONE: points, RING: ring @ points}[topology]
             memory = self_normalised.look(memory, float(middle), float(length))
         assert np.isclose(lanes.memory[0, lane], average(memory), atol=1e-14)
         assert np.isclose(spread(lanes)[lane] ** 2, variance(memory), rtol=1e-9)
@@ -74,7 +74,7 @@ def test_sites_apart_have_estimates_and_self_normalisers_of_their_own() -> None:
     data, rounds, tau = dice(4).generator().standard_normal((7, 3)), np.ones(7, dtype=np.int64), 0.6
     each = steps(rounds, 5.0)
     lanes = begin_apart(np.array([0.2, -0.3]), 3, words(2))
-    walk_apart(lanes, honest(data, tau), each)
+    walk_apart(lanes, truthful(data, tau), each)
     points, spreads = read_apart(lanes, 7)
     memories = [self_normalised.init() for _ in range(3)]
     at = np.full(3, -0.3)
@@ -96,7 +96,7 @@ def test_exactly_so_many_sites_are_chosen_and_each_as_often() -> None:
 def test_only_the_chosen_sites_count_in_the_average() -> None:
     points, middle = np.arange(8.0).reshape(4, 2), np.empty(2)
     chosen = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
-    abreast.merge(points, np.empty((4, 2)), chosen, 2, TALK, middle)
+    abreast.merge(points, np.empty((4, 2)), chosen, 2, STAR, middle)
     assert middle.tolist() == [2.0, 5.0]
     assert (points == middle).all()
 
@@ -111,7 +111,7 @@ def test_sites_spend_records_only_when_chosen() -> None:
 
 @compiled
 @pytest.mark.parametrize(("scenario", "rate"), [("Homo", 0.25), ("Hete L", "hetero")])
-def test_fresh_letters_follow_the_law_of_the_method_itself(scenario: str, rate: float | str) -> None:
+def test_fresh_letters_follow_the_distribution_of_the_method_itself(scenario: str, rate: float | str) -> None:
     scene, n, often = Scene("normal", scenario, 0.3, rate), 400, 600
     cell = fast.Cell(scene.sites, 0.3, tuple(map(float, scene.rates)), n, "every:5", start=0.5)
     kept = fast.replicate(cell, lambda _, state: (average(state.memory), variance(state.memory)), often, 5, threads=1)
@@ -131,7 +131,7 @@ def _from(scene: Scene, plan: Plan, often: int, start: float) -> tuple[Floats, F
     (block,) = replicate.started(scene, plan, 128, 1)[:1]
     lanes = begin(np.full(often, start), 10, words(often))
     letters = block.letters._replace(locations=np.repeat(scene.locations[:, None], often, axis=1))
-    walk(lanes, letters, plan.rounds, plan.steps, TALK, 10)
+    walk(lanes, letters, plan.rounds, plan.steps, STAR, 10)
     return lanes.memory[0], spread(lanes) ** 2
 
 

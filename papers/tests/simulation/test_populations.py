@@ -18,20 +18,20 @@ from sottovoce_papers.simulation.populations import (
 )
 
 SHAPES = {"lognormal": (0.7,), "gamma": (2.5,), "student": (3.0,), "weibull": (1.5,), "lomax": (2.0,)}
-LAWS = [population(name, *SHAPES.get(name, ())) for name in sorted(FAMILIES)]
-LAWS += [
+DISTRIBUTIONS = [population(name, *SHAPES.get(name, ())) for name in sorted(FAMILIES)]
+DISTRIBUTIONS += [
     population("normal").moved(1e3, 20.0),
     blend([population("normal").moved(-2), population("normal").moved(1.0, 0.5)], [0.4, 0.6]),
 ]
 LEVELS = np.array([0.01, 0.2, 0.5, 0.75, 0.99])
 
 
-@pytest.mark.parametrize("distribution", LAWS, ids=lambda distribution: distribution.name)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda distribution: distribution.name)
 def test_quantile_inverts_the_distribution_function(distribution: Population) -> None:
     assert np.allclose(distribution.cdf(distribution.quantile(LEVELS)), LEVELS, atol=1e-9)
 
 
-@pytest.mark.parametrize("distribution", LAWS, ids=lambda distribution: distribution.name)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda distribution: distribution.name)
 def test_density_is_the_derivative(distribution: Population) -> None:
     at = distribution.quantile(LEVELS)
     h = 1e-5 * float(distribution.quantile(0.75) - distribution.quantile(0.25))
@@ -40,15 +40,15 @@ def test_density_is_the_derivative(distribution: Population) -> None:
     )
 
 
-@pytest.mark.parametrize("distribution", LAWS, ids=lambda distribution: distribution.name)
-def test_samples_follow_the_law(distribution: Population) -> None:
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda distribution: distribution.name)
+def test_samples_follow_the_distribution(distribution: Population) -> None:
     """Kolmogorov-Smirnov: sqrt(n) D passes 2.7 by chance with probability 2 exp(-2 2.7^2) < 1e-6."""
     u = np.sort(distribution.cdf(distribution.sample(dice(8).generator(), 4000)))
     grid = np.arange(1, 4001) / 4000
     assert np.sqrt(4000) * max(np.max(grid - u), np.max(u - grid + 1 / 4000)) < 2.7
 
 
-@pytest.mark.parametrize("distribution", LAWS, ids=lambda distribution: distribution.name)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda distribution: distribution.name)
 def test_far_out_nothing_warns(distribution: Population) -> None:
     far = np.array([-1e3, -1.0, 0.0])
     assert np.all((distribution.cdf(far) >= 0) & (distribution.cdf(far) <= 1))

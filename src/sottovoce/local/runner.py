@@ -8,6 +8,7 @@ from sottovoce.protocol.wire import seal
 from sottovoce.server.method import Gather, Method, Queries, Replies, converse, opened
 
 Outcome = TypeVar("Outcome")
+State = TypeVar("State")
 Progress = Callable[[int], None]
 
 
@@ -27,6 +28,13 @@ def run(
     state
         Where to go on; the beginning if None.
     """
+    return method.outcome(run_to_end(method, doors, progress, state))
+
+
+def run_to_end(
+    method: Method[State, Any], doors: Sequence[Door], progress: Progress | None = None, state: State | None = None
+) -> State:
+    """Ask the doors until nothing more is asked, and return the state."""
     return converse(method, _asked(doors, progress), state)
 
 

@@ -1,6 +1,6 @@
-"""The channel: a public law from private symbols to public letters, held as integers.
+"""The channel: a public distribution from private symbols to public letters, held as integers.
 
-Row ``j`` of ``weights`` says on how many faces of a die with ``total`` faces symbol ``j`` is sent as each letter.
+Row ``j`` of ``weights`` says on how many outcomes of a die with ``total`` outcomes symbol ``j`` is sent as each letter.
 Epsilon follows from these integers alone, in exact arithmetic; the decoding ``table`` makes the gradient unbiased:
 ``distribution @ table == vertices``.
 """
@@ -13,6 +13,8 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.protocol.exact import logarithm
+
+OUTCOMES = 1 << 62  # of the die: fits a signed 64-bit integer; a 64-bit word without its two low bits is one throw
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +36,7 @@ class Channel:
 
     @property
     def total(self) -> int:
-        """Return the number of faces of the die."""
+        """Return the number of outcomes of the die."""
         return sum(self.weights[0])
 
     @property

@@ -5,7 +5,7 @@ import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-_DIGITS = 80  # far beyond the 2^62 faces of a die: no ratio of such integers comes this close to exp(epsilon)
+_DIGITS = 80  # far beyond the 2^62 outcomes of a die: no ratio of such integers comes this close to exp(epsilon)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -1,4 +1,6 @@
-"""Randomised response on one bit (Warner 1965): say the truth on most faces of the die, the opposite on the rest.
+"""Randomised response on one bit (Warner 1965): say the truth on most outcomes of the die, the opposite on the others.
+
+doi:10.1080/01621459.1965.10480775.
 
 With flip probability ``b / total`` the response rate of the papers is ``r = 1 - 2 b / total`` and
 ``epsilon = log((1 + r) / (1 - r))``, that is ``r = tanh(epsilon / 2)``.
@@ -11,9 +13,8 @@ from fractions import Fraction
 import numpy as np
 
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.channel import Channel
+from sottovoce.protocol.channel import OUTCOMES, Channel
 
-FACES = 1 << 62  # fits a signed 64-bit integer; a 64-bit word without its two low bits is one throw
 LARGEST = 24.0  # beyond it the flip weight is too small to come within 1e-8 of the stated budget
 
 
@@ -31,10 +32,18 @@ def binary(epsilon: float) -> Channel:
     >>> channel.epsilon <= 1.0 < channel.epsilon + 1e-8
     True
     """
-    flips = _flips(epsilon)
-    weights = ((FACES - flips, flips), (flips, FACES - flips))
-    rate = Fraction(FACES - 2 * flips, FACES)
-    flip = Fraction(flips, FACES)
+    return with_flips(_flips(epsilon))
+
+
+def with_flips(flips: int) -> Channel:
+    """Return the binary channel of a flip weight: it says the opposite on so many of the 2^62 outcomes of the die.
+
+    >>> with_flips(binary(1.0).weights[0][1]).epsilon == binary(1.0).epsilon
+    True
+    """
+    weights = ((OUTCOMES - flips, flips), (flips, OUTCOMES - flips))
+    rate = Fraction(OUTCOMES - 2 * flips, OUTCOMES)
+    flip = Fraction(flips, OUTCOMES)
     table = np.array([[float(-flip / rate)], [float((1 - flip) / rate)]])
     return Channel("binary", np.array([[0.0], [1.0]]), weights, table)
 
@@ -66,8 +75,8 @@ def flips_of(channel: Channel) -> int:
     True
     """
     flips = channel.weights[0][-1]
-    if channel.weights != ((FACES - flips, flips), (flips, FACES - flips)):
-        raise BadInput(f"channel {channel.name!r} is not a binary one on 2^62 faces; make it with binary(epsilon).")
+    if channel.weights != ((OUTCOMES - flips, flips), (flips, OUTCOMES - flips)):
+        raise BadInput(f"channel {channel.name!r} is not a binary one on 2^62 outcomes; make it with binary(epsilon).")
     return flips
 
 
@@ -90,10 +99,10 @@ def _flips(epsilon: float) -> int:
         )
     with localcontext() as context:
         context.prec = 80
-        share = Decimal(FACES) / (1 + Decimal(epsilon).exp())
+        share = Decimal(OUTCOMES) / (1 + Decimal(epsilon).exp())
         flips = int(share.to_integral_value(rounding=ROUND_CEILING))
-    if 2 * flips >= FACES:
-        raise BadInput(f"epsilon {epsilon!r} is too small for a die of 2^62 faces; give at least 1e-18.")
+    if 2 * flips >= OUTCOMES:
+        raise BadInput(f"epsilon {epsilon!r} is too small for a die of 2^62 outcomes; give at least 1e-18.")
     return flips
 
 

@@ -58,12 +58,12 @@ class Method(Protocol[State, Outcome]):
         """Return what the study came to."""
 
 
-def converse(method: Method[Any, Outcome], gather: Gather, state: Any = None) -> Outcome:
-    """Run a method to its end, or on from a state; ``gather`` brings the replies, from wherever the sites are."""
-    state = method.init() if state is None else state
-    while (queries := method.query(state)) is not None:
-        state = method.step(state, gather(queries))
-    return method.outcome(state)
+def converse(method: Method[State, Any], gather: Gather, state: State | None = None) -> State:
+    """Run a method to its last state, or on from one; ``gather`` brings the replies, from wherever the sites are."""
+    now = method.init() if state is None else state
+    while (queries := method.query(now)) is not None:
+        now = method.step(now, gather(queries))
+    return now
 
 
 def restore(method: Method[State, Any], data: bytes) -> State:

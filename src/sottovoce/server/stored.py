@@ -16,7 +16,12 @@ from sottovoce.server.description import Description
 
 FORMAT = 1
 KINDS = {  # what is stored, by name, and who reads it back
+    "regression": "sottovoce.server.regression.result:RegressionResult",
     "quantile": "sottovoce.server.quantile.result:QuantileResult",
+    "quantiles": "sottovoce.server.quantile.levels:QuantilesResult",
+    "difference": "sottovoce.server.quantile.difference:Difference",
+    "integrated": "sottovoce.server.integration.result:IntegratedResult",
+    "sensitivity": "sottovoce.server.integration.result:Sensitivity",
     "threshold": "sottovoce.server.conformal.result:ConformalThreshold",
     "pooled-threshold": "sottovoce.server.conformal.pooled:PooledThreshold",
     "coverage-report": "sottovoce.server.conformal.report:CoverageReport",

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from sottovoce.protocol.selection.named import selection
+from sottovoce.protocol.selection import selection
 from sottovoce.server.conformal.coverage.choose import infinite, survival
 from sottovoce.server.conformal.plan import ConformalPlan, SiteFacts, plan
 from sottovoce.server.conformal.settings import ConformalSettings, check_settings

@@ -15,7 +15,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.core.arrays import Words
-from sottovoce.inference.integration.paper_weights import METHODS as PAPER
+from sottovoce.inference.integration.weighted import METHODS as PAPER
 from sottovoce.server.integration.result import IntegratedResult
 from sottovoce.server.integration.settings import METHODS
 from sottovoce.sim.randomness import SeededSource, dice
@@ -51,7 +51,7 @@ def check(result: IntegratedResult) -> None:
     own = result.target.measured.estimate
     shifts = {site.name: site.measured.estimate - own for site in result.known}
     moved = sum(result.weights[name] * shift for name, shift in shifts.items())
-    assert own + moved == pytest.approx(result.combination.estimate, abs=1e-9 * result.target.measured.error)
+    assert own + moved == pytest.approx(result.combination.estimate, abs=1e-9 * result.target.measured.std_error)
     assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["weights"] == dict(result.weights)
 
 
@@ -104,7 +104,7 @@ def test_far_sources_leave_the_targets_own_interval_as_it_is(epsilon: float, far
     check(result)
     assert result.interval == result.target_interval
     assert result.length_ratio == 1.0
-    assert abs(result.estimate - result.target.measured.estimate) <= 0.2500001 * result.target.measured.error
+    assert abs(result.estimate - result.target.measured.estimate) <= 0.2500001 * result.target.measured.std_error
 
 
 @compiled

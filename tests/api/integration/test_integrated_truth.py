@@ -29,7 +29,7 @@ def test_private_sources_share_their_bias_whatever_the_target_is() -> None:
     curve = result.sensitivity()
     weights = dict(result.weights)
     found = curve.curve.at(0.0)
-    assert found.bias == pytest.approx(weights["north"] * ALLOWANCE * result.sources[0].measured.error)
+    assert found.bias == pytest.approx(weights["north"] * ALLOWANCE * result.sources[0].measured.std_error)
 
 
 @compiled
@@ -113,7 +113,7 @@ def test_the_curve_of_an_open_target_ends_at_the_length_of_its_own_interval() ->
 @compiled
 def test_the_error_of_a_site_does_not_depend_on_the_level_asked() -> None:
     errors = {
-        level: sv.integrated_quantile(OURS, {}, 0.5, 4.0, level=level, randomness=dice(3)).target.measured.error
+        level: sv.integrated_quantile(OURS, {}, 0.5, 4.0, level=level, randomness=dice(3)).target.measured.std_error
         for level in (0.8, 0.95, 0.99)
     }
     assert len(set(errors.values())) == 1

@@ -76,7 +76,7 @@ def test_it_moves_with_the_records_where_public_knowledge_moves_along(method: st
         told = sv.SiteSummary(a + 16.0 * b, 0.3 * b, n=300)
         results.append(ask(a + b * OURS, {"north": a + b * NORTH, "south": a + b * SOUTH, "told": told}, **options))
     plain, moved = results
-    tolerance = 1e-6 * plain.target.measured.error * factor
+    tolerance = 1e-6 * plain.target.measured.std_error * factor
     for one, two in zip((plain.estimate, *plain.interval), (moved.estimate, *moved.interval), strict=True):
         assert two == pytest.approx(shift + factor * one, abs=tolerance)
     assert dict(moved.weights) == pytest.approx(dict(plain.weights), abs=1e-6)

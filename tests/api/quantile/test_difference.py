@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
+from sottovoce.api.quantile.planning import origin
 from sottovoce.client.quantile.site import Site
 from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.sim.randomness import dice
@@ -69,7 +70,7 @@ def test_the_test_agrees_with_the_interval(pair: tuple[QuantileResult, QuantileR
 def test_a_resolution_widens_by_half_a_step_each(pair: tuple[QuantileResult, QuantileResult]) -> None:
     plain = sv.compare(*pair)
     one, two = (
-        replace(result, panel=replace(result.panel, resolution=step))
+        replace(result, plan=replace(result.plan, resolution=step))
         for result, step in zip(pair, (0.2, 0.1), strict=True)
     )
     wide = sv.compare(one, two)
@@ -84,7 +85,7 @@ def test_the_same_records_twice_are_refused(pair: tuple[QuantileResult, Quantile
         sv.compare(one, one)
     with pytest.raises(sv.BadInput, match="share records"):
         sv.compare(one, replace(one, level=0.5))
-    split = sv.federated_quantiles(one.panel.table, [0.4, 0.6], 3.0, randomness=dice(74))
+    split = sv.federated_quantiles(origin(one), [0.4, 0.6], 3.0, randomness=dice(74))
     with pytest.raises(sv.BadInput, match="share records"):
         sv.compare(one, split.results[0])
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.api.quantile.levels import QuantilesResult
 from sottovoce.client.quantile.site import Site
 from sottovoce.inference.common.normal import two_sided
+from sottovoce.server.quantile.levels import QuantilesResult
 from sottovoce.sim.randomness import dice
 
 pytestmark = pytest.mark.skipif(
@@ -165,4 +165,4 @@ def test_one_level_is_the_plain_case_and_dates_work() -> None:
     days = np.datetime64("2020-01-01", "D") + SITES["a"].astype(np.int64).astype("timedelta64[D]")
     two = sv.federated_quantiles({"a": days}, [0.5, 0.7], 3.0, randomness=dice(66))
     assert "2020-01-" in two.summary()
-    assert two.results[0].panel.resolution == 1.0
+    assert two.results[0].plan.resolution == 1.0

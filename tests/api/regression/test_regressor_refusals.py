@@ -8,7 +8,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.api.regression.regressor import PrivateQuantileRegressor
-from sottovoce.protocol.regression.cq import cq
+from sottovoce.protocol.regression.box import cq
 
 GUESSES: dict[str, Any] = {"bounds": (0, 10), "density": 0.12, "size": 20.0}
 

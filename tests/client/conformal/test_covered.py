@@ -10,8 +10,7 @@ from sottovoce.client.conformal.covered import CoverageSite, count_covered, nois
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.calibration import CoverageCount, CoverageQuery, OrderQuery
-from sottovoce.protocol.selection.geometric import WORD
-from sottovoce.protocol.selection.noisy_count import noisy_count
+from sottovoce.protocol.selection.geometric import WORD, noisy_count
 
 SCORES = Records(np.array([0.5, 2.0, 2.0, 7.0]))
 

@@ -11,15 +11,14 @@ from scipy.special import chdtri
 from sottovoce.client.conformal.draw import draw, select
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.protocol.selection.base import Weighted
-from sottovoce.protocol.selection.exponential import exponential
-from sottovoce.protocol.selection.paper import paper
+from sottovoce.protocol.selection.base import WeightedSelection
+from sottovoce.protocol.selection.exponential import exponential, paper
 from sottovoce.protocol.selection.sparse_vector import SparseVector, sparse_vector
 from sottovoce.sim.randomness import dice
 
 FALSE_ALARM = 1e-6
 DRAWS = 3000
-MECHANISMS: tuple[Callable[..., SparseVector | Weighted], ...] = (sparse_vector, exponential, paper)
+MECHANISMS: tuple[Callable[..., SparseVector | WeightedSelection], ...] = (sparse_vector, exponential, paper)
 SITES = (
     np.array([30, 0, 5, 10, 4, 0, 1]),
     np.array([0, 0, 0, 50, 0, 0, 0]),
@@ -36,7 +35,7 @@ def surprise(found: Ints, distribution: Floats) -> tuple[float, int]:
 
 
 @pytest.mark.parametrize(("make", "site", "epsilon"), list(product(MECHANISMS, range(len(SITES)), (0.3, 2.0))))
-def test_draws_have_the_law(make: Callable[..., SparseVector | Weighted], site: int, epsilon: float) -> None:
+def test_draws_have_the_law(make: Callable[..., SparseVector | WeightedSelection], site: int, epsilon: float) -> None:
     counts, source = SITES[site], dice(100 + site)
     mechanism = make(50, 45, 7, epsilon)
     found = np.bincount([draw(mechanism, counts, source) for _ in range(DRAWS)], minlength=7)
@@ -87,7 +86,7 @@ def test_each_weight_is_as_many_throws(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("make", MECHANISMS)
-def test_the_words_taken_are_the_same_for_every_site(make: Callable[..., SparseVector | Weighted]) -> None:
+def test_the_words_taken_are_the_same_for_every_site(make: Callable[..., SparseVector | WeightedSelection]) -> None:
     asked, cells = set(), set()
     for counts in SITES:
         source = Counting(9)
@@ -98,7 +97,7 @@ def test_the_words_taken_are_the_same_for_every_site(make: Callable[..., SparseV
 
 
 @pytest.mark.parametrize("make", MECHANISMS)
-def test_a_large_budget_names_the_cell_of_the_order(make: Callable[..., SparseVector | Weighted]) -> None:
+def test_a_large_budget_names_the_cell_of_the_order(make: Callable[..., SparseVector | WeightedSelection]) -> None:
     scores, edges = dice(6).generator().normal(size=5000), np.linspace(-3, 3, 40)
     cell = select(Records(scores), edges, make(5000, 4501, 41, 20.0), dice(1))
     assert cell == np.searchsorted(edges, np.sort(scores)[4500])

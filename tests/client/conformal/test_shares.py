@@ -12,8 +12,7 @@ from sottovoce.core.arrays import Words
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.calibration import OrderQuery, SumQuery
 from sottovoce.protocol.card import Card
-from sottovoce.protocol.selection.geometric import WORD
-from sottovoce.protocol.selection.polya import polya
+from sottovoce.protocol.selection.geometric import WORD, polya
 from sottovoce.sim.randomness import dice
 
 FALSE_ALARM = 1e-6

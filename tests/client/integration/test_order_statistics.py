@@ -21,9 +21,9 @@ from sottovoce.client.integration.order_statistics import (
     rank_interval,
     rank_summary,
     ranks,
-    records_needed,
 )
 from sottovoce.client.record import Records
+from sottovoce.protocol.summaries import records_needed
 from sottovoce.sim.randomness import dice
 
 TAUS = ("0.001", "0.07", "0.1", "0.25", "0.5", "0.625", "0.8", "0.9", "0.99")

@@ -9,7 +9,8 @@ import pytest
 from sottovoce.client.order import ROUNDS, Key, bits_for, place
 from sottovoce.client.quantile.encode import answer
 from sottovoce.core.arrays import Words
-from sottovoce.protocol.randomised_response import FACES, binary
+from sottovoce.protocol.channel import OUTCOMES
+from sottovoce.protocol.randomised_response import binary
 from sottovoce.protocol.walk import moves, walk
 from sottovoce.sim.randomness import dice
 
@@ -49,7 +50,7 @@ def test_without_flips_letters_are_the_truth_in_the_random_order() -> None:
 
 def test_with_half_the_faces_letters_are_a_fair_coin() -> None:
     for point in (-9.0, 9.0):
-        letters, _ = letters_of(dice(2).words(40), point, flips=FACES // 2)
+        letters, _ = letters_of(dice(2).words(40), point, flips=OUTCOMES // 2)
         assert 4 < letters.sum() < 36  # outside with probability 2e-7 for a fair coin
 
 

@@ -14,8 +14,7 @@ from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Words
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.messages import PersonQuery, PersonReport, to_bytes
-from sottovoce.protocol.regression.box import box
-from sottovoce.protocol.regression.cq import cq
+from sottovoce.protocol.regression.box import box, cq
 from sottovoce.sim.randomness import dice
 
 SECRET = 0.123456789
@@ -159,7 +158,7 @@ def test_without_noise_each_person_tells_their_own_letter() -> None:
 
 
 def test_an_open_channel_has_no_letters_to_send() -> None:
-    from sottovoce.protocol.regression.open import open_channel
+    from sottovoce.protocol.regression.blocks import open_channel
 
     people = Persons(Rows(np.full((3, 1), SECRET), np.zeros(3)), open_channel(0.5, 1), dice(1))
     with pytest.raises(BadInput):

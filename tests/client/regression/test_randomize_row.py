@@ -11,12 +11,10 @@ import pytest
 from scipy import special
 
 from sottovoce.client.regression.randomize_row import face_of, randomize_row, rounded, show
-from sottovoce.protocol.channel import Channel
-from sottovoce.protocol.regression.block_tables import INSIDE, Tables, tables_of
-from sottovoce.protocol.regression.blocks import Block, RegressionChannel
-from sottovoce.protocol.regression.box import box
-from sottovoce.protocol.regression.box_channel import FACES, BoxChannel, box_channel
-from sottovoce.protocol.regression.cq import cq
+from sottovoce.protocol.channel import OUTCOMES, Channel
+from sottovoce.protocol.regression.blocks import INSIDE, Block, RegressionChannel, Tables, tables_of
+from sottovoce.protocol.regression.box import box, cq
+from sottovoce.protocol.regression.box_channel import BoxChannel, box_channel
 from sottovoce.protocol.regression.lp import lp_pair
 from sottovoce.sim.randomness import dice
 
@@ -34,8 +32,8 @@ def pair(epsilon: float) -> RegressionChannel:
 
 def wasteful(kinds: int, alone: float) -> RegressionChannel:
     """A box whose die leaves a sixteenth of its faces over, so that it shows where they go."""
-    low = FACES // (32 * kinds)
-    waste = BoxChannel("waste", kinds, 1, 4, 2, low, (FACES - FACES // 16 - 4 * kinds * low) // 2, FACES // 16)
+    low = OUTCOMES // (32 * kinds)
+    waste = BoxChannel("waste", kinds, 1, 4, 2, low, (OUTCOMES - OUTCOMES // 16 - 4 * kinds * low) // 2, OUTCOMES // 16)
     first = Block(1 - alone, waste, (1,), np.array([[float(kinds > 1), 1 / (1 - alone)]]))
     face = Block(alone, box_channel("face", 1.0, 2), (), np.array([[1.0 if kinds > 1 else 1 / alone, 0.0]]))
     return RegressionChannel("wasteful", (0.75,), 1, (first, face))
@@ -86,7 +84,7 @@ def law_of(channel: RegressionChannel, block: int, chosen: list[int], who: int) 
     distribution, at = channel.blocks[block].channel, face(channel, who)
     if isinstance(distribution, BoxChannel):
         rows, positions = distribution.matrix(), distribution.positions
-        scale = 1.0 if distribution.kinds > 1 else float(channel.faces(0)[at]) / channel.radius
+        scale = 1.0 if distribution.kinds > 1 else float(channel.side_scores(0)[at]) / channel.radius
         first = at if distribution.kinds > 1 else 0
     else:
         assert isinstance(distribution, Channel)
@@ -98,7 +96,7 @@ def law_of(channel: RegressionChannel, block: int, chosen: list[int], who: int) 
         row = first
         for k in place:
             row = row * positions + k
-        total += chance * np.array([w / FACES for w in rows[row]])
+        total += chance * np.array([w / OUTCOMES for w in rows[row]])
     return total
 
 
@@ -123,7 +121,7 @@ def test_letters_have_the_law_of_the_channel(name: str, block: int, who: int) ->
 
 
 def edges(tables: Tables, block: int) -> list[int]:
-    low, common, _, inside = (int(x) for x in tables.faces[block])
+    low, common, _, inside = (int(x) for x in tables.outcomes[block])
     return [low, common, inside]
 
 
@@ -137,7 +135,7 @@ def test_below_the_common_faces_no_record_speaks(name: str, block: int) -> None:
     for die in (0, 1, common // 3, common // 2, common - 1):
         words = np.array([[0, *rest, die << 2]], dtype=np.uint64)
         assert len({letter(channel, tables, block, chosen, who, words) for who in range(3)}) == 1
-    for die in range(common, FACES, (FACES - common) // 50):
+    for die in range(common, OUTCOMES, (OUTCOMES - common) // 50):
         words = np.array([[0, *np.roll(rest, die), die << 2]], dtype=np.uint64)
         above.add(len({letter(channel, tables, block, chosen, who, words) for who in range(3)}))
     assert max(above) > 1
@@ -148,14 +146,14 @@ def test_at_epsilon_zero_letters_do_not_depend_on_the_record(name: str, block: i
     channel = CHANNELS[name](1.0)
     tables, chosen = tables_of(channel), chosen_of(channel, block)
     distribution = channel.blocks[block].channel
-    faces, steps = tables.faces.copy(), tables.steps.copy()
+    faces, steps = tables.outcomes.copy(), tables.steps.copy()
     if isinstance(distribution, BoxChannel):
-        low = FACES // distribution.letters
+        low = OUTCOMES // distribution.letters
         faces[block] = (low, low * distribution.letters, 0, 0)
     else:
         steps[block, 0] += steps[block, 1]
         steps[block, 1:] = 0
-    silent = tables._replace(faces=faces, steps=steps)
+    silent = tables._replace(outcomes=faces, steps=steps)
     words = dice(3).words(200 * 4).reshape(200, 4)
     said = [[letter(channel, silent, block, chosen, who, words, i) for i in range(200)] for who in range(3)]
     assert said[0] == said[1] == said[2]
@@ -178,7 +176,7 @@ def test_every_face_of_a_box_is_dealt_out() -> None:
         for low_bits in (0, 3):
             words[0, -1] |= np.uint64(low_bits)
             assert letter(channel, tables, 0, [1], 2, words) == expected
-    spare = FACES - common - inside
+    spare = OUTCOMES - common - inside
     assert 0 <= spare < 2
 
 
@@ -194,7 +192,12 @@ def test_every_face_of_a_matrix_is_dealt_out() -> None:
     first, last = (next(i for i in order if own[i]) for order in (range(len(own)), range(len(own) - 1, -1, -1)))
     of_all = next(i for i in range(len(own) - 1, -1, -1) if lows[i])
     assert first != of_all
-    for die, expected in ((common - 1, of_all), (common, first), (common + own[first] - 1, first), (FACES - 1, last)):
+    for die, expected in (
+        (common - 1, of_all),
+        (common, first),
+        (common + own[first] - 1, first),
+        (OUTCOMES - 1, last),
+    ):
         words = np.array([[0, 1 << 63, die << 2]], dtype=np.uint64)
         assert letter(channel, tables, 0, [2], 1, words) == expected
 
@@ -236,4 +239,4 @@ def test_words_before_the_die_only_round() -> None:
         words = np.array([[word, word, word, (common + inside // 2) << 2]], dtype=np.uint64)
         seen.add(letter(channel, tables, 0, [1, 2], 1, words))
     assert len(seen) == 1  # covariates -1 and 1 need no rounding
-    assert int(tables.faces[0, INSIDE]) == inside
+    assert int(tables.outcomes[0, INSIDE]) == inside

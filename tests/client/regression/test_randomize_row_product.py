@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from sottovoce.client.regression.randomize_row import randomize_product
+from sottovoce.protocol.channel import OUTCOMES
 from sottovoce.protocol.exact import within
-from sottovoce.protocol.regression.block_tables import COMMON, INSIDE, LOW, tables_of
-from sottovoce.protocol.regression.box import box
-from sottovoce.protocol.regression.box_channel import FACES
-from sottovoce.protocol.regression.cq import cq
+from sottovoce.protocol.regression.blocks import COMMON, INSIDE, LOW, tables_of
+from sottovoce.protocol.regression.box import box, cq
 
 FEATURES = np.array([[0.3, -0.55, 0.8]])
 
@@ -20,16 +19,16 @@ FEATURES = np.array([[0.3, -0.55, 0.8]])
 @pytest.mark.parametrize(("first", "second"), [(0, 1), (0, 3), (1, 1), (1, 3), (2, 3)])
 def test_a_bit_about_a_product_is_right_on_average(epsilon: float, first: int, second: int) -> None:
     tables = tables_of(box((0.5,), 3, epsilon, slopes=1, cells=3, width=1))
-    low, common = (int(tables.faces[-1, j]) for j in (LOW, COMMON))
-    block = len(tables.faces) - 1
+    low, common = (int(tables.outcomes[-1, j]) for j in (LOW, COMMON))
+    block = len(tables.outcomes) - 1
     x = np.array([1.0, *FEATURES[0]])
     even = [((2 * k + 1) << 63) // 1000 for k in range(1000)]
     blind = {0: 0.0, low - 1: 0.0, low: 1.0, common - 1: 1.0} if low else {}
-    for die, expected in {**blind, common: (x[first] * x[second] + 1) / 2, FACES - 1: None}.items():
+    for die, expected in {**blind, common: (x[first] * x[second] + 1) / 2, OUTCOMES - 1: None}.items():
         bits = []
         for e in even[:: 1 if die >= common else 100]:
             words = np.array([[0, e, die << 2]], dtype=np.uint64)
-            bits.append(randomize_product(tables.faces, block, FEATURES, 0, first, second, words, 0))
+            bits.append(randomize_product(tables.outcomes, block, FEATURES, 0, first, second, words, 0))
         wanted = (x[first] * x[second] + 1) / 2 if expected is None else expected
         assert np.mean(bits) == pytest.approx(wanted, abs=1.001e-3)
 
@@ -37,12 +36,12 @@ def test_a_bit_about_a_product_is_right_on_average(epsilon: float, first: int, s
 @pytest.mark.parametrize("epsilon", [1e-12, 1e-6, 1e-3, 1.0, 20.0])
 def test_a_bit_about_a_product_keeps_the_budget(epsilon: float) -> None:
     tables = tables_of(cq(0.5, 1, epsilon, 2, 1))
-    low, common, inside = (int(tables.faces[-1, j]) for j in (LOW, COMMON, INSIDE))
+    low, common, inside = (int(tables.outcomes[-1, j]) for j in (LOW, COMMON, INSIDE))
     assert common == 2 * low
     assert within(Fraction(low + inside, low), epsilon)
     features = np.array([[1.0], [-1.0]])
-    top = np.array([[0, 0, (FACES - 1) << 2]], dtype=np.uint64)  # the last face: spare, if any is
-    assert (FACES - common > inside) == (epsilon == 1e-12)  # the one budget here that leaves faces to spare
+    top = np.array([[0, 0, (OUTCOMES - 1) << 2]], dtype=np.uint64)  # the last face: spare, if any is
+    assert (OUTCOMES - common > inside) == (epsilon == 1e-12)  # the one budget here that leaves faces to spare
     if epsilon == 1e-12:
-        block = len(tables.faces) - 1
-        assert [randomize_product(tables.faces, block, features, who, 0, 1, top, 0) for who in (0, 1)] == [0, 0]
+        block = len(tables.outcomes) - 1
+        assert [randomize_product(tables.outcomes, block, features, who, 0, 1, top, 0) for who in (0, 1)] == [0, 0]

@@ -1,4 +1,4 @@
-"""The normal law agrees with tabled values, far into the tails, and its p-values with each other."""
+"""The normal distribution agrees with tabled values, far into the tails, and its p-values with each other."""
 
 import pytest
 from hypothesis import given

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.inference.conformal import clopper_pearson, noisy_count
+from sottovoce.inference.conformal import counts as of_counts
 from sottovoce.inference.conformal.mixture_limits import limits
 
 
@@ -63,7 +63,7 @@ def test_so_it_does_where_every_record_weighs_the_same() -> None:
 
 def test_at_a_total_of_one_the_binomial_limit_would_err_too_often() -> None:
     tail, sizes = 0.2, (1, 1)
-    low, _ = clopper_pearson.limits(1, 2, 1 - 2 * tail)
+    low, _ = of_counts.exact_limits(1, 2, 1 - 2 * tail)
     share = 2 * low * 0.9999  # all of it at one site: a total of one or more has this probability
     assert low > share / 2
     assert share > tail
@@ -98,9 +98,9 @@ def test_the_worst_shares_are_found() -> None:
 
 
 def test_alone_a_site_has_its_own_interval_and_no_weight_no_say() -> None:
-    assert limits([88], [100], [1.0], 0.95, [0.4]) == noisy_count.limits(88, 100, 0.95, 0.4)
-    assert limits([88, 3], [100, 90], [1.0, 0.0], 0.95, [0, 0]) == clopper_pearson.limits(88, 100, 0.95)
-    assert limits([88, 3], [100, 90], [100 / 190, 90 / 190], 0.95, [0, 0]) == clopper_pearson.limits(91, 190, 0.95)
+    assert limits([88], [100], [1.0], 0.95, [0.4]) == of_counts.limits(88, 100, 0.95, 0.4)
+    assert limits([88, 3], [100, 90], [1.0, 0.0], 0.95, [0, 0]) == of_counts.exact_limits(88, 100, 0.95)
+    assert limits([88, 3], [100, 90], [100 / 190, 90 / 190], 0.95, [0, 0]) == of_counts.exact_limits(91, 190, 0.95)
 
 
 def test_covered_and_missed_are_mirrored() -> None:

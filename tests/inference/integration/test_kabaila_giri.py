@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.integration.kabaila_giri import (
+    LAST,
     LEVELS,
     OWN,
     RATIOS,
@@ -17,7 +18,6 @@ from sottovoce.inference.integration.kabaila_giri import (
     shape,
     shape_untrusted,
 )
-from sottovoce.inference.integration.kabaila_giri_table import LAST
 
 every_level = pytest.mark.parametrize("level", LEVELS)
 
@@ -37,7 +37,7 @@ def test_far_sources_change_nothing_bit_for_bit(level: float) -> None:
 def test_the_default_level_is_the_targets_own_from_five_standard_errors_on() -> None:
     assert LAST[0.95] == 5.0
     assert shape(0.95, 0.4, 5.0) == shape_untrusted(0.95, 5.0) == OWN
-    assert shape(0.95, 0.4, 4.99).stretch > 1.0
+    assert shape(0.95, 0.4, 4.99).inflation > 1.0
 
 
 @every_level
@@ -114,7 +114,7 @@ def test_both_half_lengths_of_a_lopsided_interval_are_stretched() -> None:
     found = shape(0.95, 1.0, 0.4 / math.sqrt(0.5))
     low, high = interval(target, (-1.0, 2.0), source, 0.95)
     centre = 1.0 + found.pull * 0.2
-    assert (low, high) == pytest.approx((centre - found.stretch * 2.0, centre + found.stretch * 1.0))
+    assert (low, high) == pytest.approx((centre - found.inflation * 2.0, centre + found.inflation * 1.0))
 
 
 def test_edges_without_end_pass_through() -> None:

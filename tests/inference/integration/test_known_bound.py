@@ -11,9 +11,7 @@ from scipy.optimize import minimize
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.measured import SiteEstimate, pool, t_value, welch
 from sottovoce.inference.common.normal import below, two_sided
-from sottovoce.inference.integration.bound_path import caution_of
-from sottovoce.inference.integration.folded_normal import folded_value
-from sottovoce.inference.integration.known_bound import ALLOWANCE, combine
+from sottovoce.inference.integration.known_bound import ALLOWANCE, caution_of, combine, folded_value
 from sottovoce.sim.randomness import dice
 
 sites = st.builds(
@@ -25,7 +23,7 @@ problems = st.lists(st.tuples(sites, limits), max_size=5)
 
 def careful(site: SiteEstimate) -> SiteEstimate:
     """Return a source with the error that its estimated weight deserves."""
-    return site._replace(error=site.error * math.sqrt(caution_of(site.df)))
+    return site._replace(std_error=site.std_error * math.sqrt(caution_of(site.df)))
 
 
 def half_length(weights: list[float], target: SiteEstimate, sources: list[SiteEstimate], bounds: list[float]) -> float:
@@ -64,7 +62,7 @@ def test_what_is_returned_fits_together(
 ) -> None:
     sources, bounds = [site for site, _ in pairs], [bound for _, bound in pairs]
     found = combine(target, sources, bounds, 0.95, common)
-    allowed = [bound + ALLOWANCE * site.error * common for site, bound in pairs]
+    allowed = [bound + ALLOWANCE * site.std_error * common for site, bound in pairs]
     used = [w > 0 for w in found.weights[1:]]
     assert sum(found.weights) == pytest.approx(1.0)
     assert min(found.weights) >= 0
@@ -147,8 +145,8 @@ def test_lengths_of_one_source(ratio: float) -> None:
 def test_covers_within_the_bounds_exactly(shifts: tuple[float, float]) -> None:
     target, sources, bounds = SiteEstimate(0.0, 1.0), [SiteEstimate(0.0, 0.4), SiteEstimate(0.0, 0.9)], [0.7, 1.5]
     found = combine(target, sources, bounds, 0.95, common=False)
-    half = (found.high - found.low) / 2 / found.error
-    bias = sum(w * s * b for w, s, b in zip(found.weights[1:], shifts, bounds, strict=True)) / found.error
+    half = (found.high - found.low) / 2 / found.std_error
+    bias = sum(w * s * b for w, s, b in zip(found.weights[1:], shifts, bounds, strict=True)) / found.std_error
     coverage = below(half - bias) - below(-half - bias)
     assert coverage >= 0.95 - 1e-9
     if abs(sum(shifts)) == 2:
@@ -160,7 +158,7 @@ def test_covers_within_the_bounds_exactly(shifts: tuple[float, float]) -> None:
 def test_extremes(ratio: float, bound: float) -> None:
     target = SiteEstimate(0.0, 1.0)
     found = combine(target, [SiteEstimate(0.1, ratio), SiteEstimate(0.2, 1.0)], [bound, 1e6], 0.95)
-    assert all(map(math.isfinite, (*found[:3], *found.weights, found.bias, found.error)))
+    assert all(map(math.isfinite, (*found[:3], *found.weights, found.bias, found.std_error)))
     assert found.high - found.low <= 2 * two_sided(0.95) * (1 + 1e-12)
     if ratio < 1 and bound < 1e-6:
         assert found.high - found.low < 1e-4

@@ -19,11 +19,11 @@ crowds = st.lists(sites, max_size=8)
 
 def bisected(target: SiteEstimate, sources: list[SiteEstimate], most: float) -> float:
     """Solve the defining equation the slow way."""
-    low, high = target.estimate - most * target.error, target.estimate + most * target.error
+    low, high = target.estimate - most * target.std_error, target.estimate + most * target.std_error
     for _ in range(200):
         middle = (low + high) / 2
         pull = sum(
-            min(max(site.estimate - middle, -REACH * site.error), REACH * site.error) / site.variance
+            min(max(site.estimate - middle, -REACH * site.std_error), REACH * site.std_error) / site.variance
             for site in sources
         )
         low, high = (middle, high) if middle < target.estimate + target.variance * pull else (low, middle)
@@ -33,12 +33,12 @@ def bisected(target: SiteEstimate, sources: list[SiteEstimate], most: float) -> 
 @given(sites, crowds, st.floats(0.05, 3))
 def test_solves_its_equation(target: SiteEstimate, sources: list[SiteEstimate], most: float) -> None:
     expected = bisected(target, sources, most) if sources else target.estimate
-    assert estimate(target, sources, most) == pytest.approx(expected, abs=1e-11 * (30 + target.error))
+    assert estimate(target, sources, most) == pytest.approx(expected, abs=1e-11 * (30 + target.std_error))
 
 
 @given(sites, crowds, st.floats(0, 3))
 def test_never_moves_farther_than_it_may(target: SiteEstimate, sources: list[SiteEstimate], most: float) -> None:
-    assert abs(estimate(target, sources, most) - target.estimate) <= most * target.error * (1 + 1e-12) + 1e-14
+    assert abs(estimate(target, sources, most) - target.estimate) <= most * target.std_error * (1 + 1e-12) + 1e-14
 
 
 @given(sites, crowds, st.floats(0, 5))
@@ -59,13 +59,13 @@ def test_rises_with_every_source(target: SiteEstimate, sources: list[SiteEstimat
 @given(sites, crowds, st.integers(0, 7))
 def test_the_order_of_the_sources_does_not_matter(target: SiteEstimate, sources: list[SiteEstimate], turn: int) -> None:
     other = [*sources[turn:], *sources[:turn]][::-1]
-    assert estimate(target, other) == pytest.approx(estimate(target, sources), abs=1e-11 * (30 + target.error))
+    assert estimate(target, other) == pytest.approx(estimate(target, sources), abs=1e-11 * (30 + target.std_error))
 
 
 @pytest.mark.parametrize(("location", "scale"), [(1e8, 1.0), (-1e8, 1e3), (0.0, 1e-8), (0.0, 1e8)])
 def test_equivariant(location: float, scale: float) -> None:
     def moved(site: SiteEstimate) -> SiteEstimate:
-        return SiteEstimate(location + scale * site.estimate, scale * site.error)
+        return SiteEstimate(location + scale * site.estimate, scale * site.std_error)
 
     target, sources = (
         SiteEstimate(0.25, 1.0),

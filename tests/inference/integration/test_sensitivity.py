@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.measured import SiteEstimate, pool
-from sottovoce.inference.integration.bound_path import caution_of
-from sottovoce.inference.integration.known_bound import combine
+from sottovoce.inference.integration.known_bound import caution_of, combine
 from sottovoce.inference.integration.sensitivity import BEFOREHAND, curve
 from sottovoce.sim.randomness import dice
 
@@ -25,7 +24,7 @@ sites = st.builds(
 def test_both_ends() -> None:
     found = curve(TARGET, SOURCES, 0.95, common=False)
     assert found.bound[0] == 0.0
-    careful = [site._replace(error=site.error * math.sqrt(caution_of(site.df))) for site in SOURCES]
+    careful = [site._replace(std_error=site.std_error * math.sqrt(caution_of(site.df))) for site in SOURCES]
     assert found.high[0] - found.low[0] <= float(np.diff(pool([TARGET, *careful]).interval(0.95))[0])
     assert 0.985 < found.length_ratio[-1] < 1
     endless = [site._replace(df=math.inf) for site in (TARGET, *SOURCES)]
@@ -41,7 +40,7 @@ def test_the_curve_is_what_each_bound_gives(target: SiteEstimate, sources: list[
     for i in (0, len(found.bound) // 3, len(found.bound) - 1):
         one = combine(target, sources, [float(found.bound[i])] * len(sources), 0.95, common)
         assert (one.estimate, one.low, one.high) == pytest.approx(
-            (found.estimate[i], found.low[i], found.high[i]), abs=1e-9 * (9 + target.error)
+            (found.estimate[i], found.low[i], found.high[i]), abs=1e-9 * (9 + target.std_error)
         )
         assert one == found.at(float(found.bound[i]))
     assert (np.diff(found.length_ratio) >= -1e-7).all()
@@ -107,7 +106,7 @@ def test_bounds_and_scales_of_ones_own() -> None:
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
 def test_equivariant(scale: float) -> None:
     def moved(site: SiteEstimate) -> SiteEstimate:
-        return SiteEstimate(scale * site.estimate, scale * site.error, site.df)
+        return SiteEstimate(scale * site.estimate, scale * site.std_error, site.df)
 
     plain, other = curve(TARGET, SOURCES, 0.95), curve(moved(TARGET), [moved(site) for site in SOURCES], 0.95)
     assert (other.refuted, other.lost) == pytest.approx((scale * plain.refuted, scale * plain.lost))

@@ -41,7 +41,7 @@ def test_estimate_interval_and_weights_fit_together(
 ) -> None:
     found = combine(TARGET, (TARGET.estimate - half[0], TARGET.estimate + half[1]), sources, level, trusted)
     assert found.low <= found.estimate <= found.high
-    assert abs(found.estimate - TARGET.estimate) <= limited_translation.MOST * TARGET.error * (1 + 1e-9)
+    assert abs(found.estimate - TARGET.estimate) <= limited_translation.MOST * TARGET.std_error * (1 + 1e-9)
     assert sum(found.weights) == pytest.approx(1.0, abs=1e-9)
     assert min(found.weights) >= 0
     assert TARGET.estimate + moved(found, sources) == pytest.approx(found.estimate, abs=1e-7)
@@ -138,7 +138,7 @@ def test_it_moves_and_stretches_with_the_sites(
     shift *= factor
 
     def there(site: SiteEstimate) -> SiteEstimate:
-        return SiteEstimate(shift + factor * site.estimate, factor * site.error, site.df)
+        return SiteEstimate(shift + factor * site.estimate, factor * site.std_error, site.df)
 
     plain = combine(TARGET, OWN, sources, 0.95, trusted)
     own = (shift + factor * OWN[0], shift + factor * OWN[1])

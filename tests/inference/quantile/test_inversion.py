@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sottovoce.inference.quantile.inversion import Stage, evidence, invert, root
-from sottovoce.inference.quantile.tilt import back, through
+from sottovoce.inference.quantile.inversion import Stage, back, evidence, invert, root, through
 
 Z = 1.959963984540054
 
@@ -152,8 +151,8 @@ def test_shifting_and_scaling_the_points_moves_the_interval_along(shift: float, 
 
 def test_mirroring_swaps_the_edges() -> None:
     stage = two_points(0.5, 1e-3, 0.1)
-    bent = stage._replace(bend=0.4, places=np.array([through(x, 0.0, 0.4) for x in (-1.0, 1.0)]))
-    mirrored = bent._replace(bend=-0.4, places=-bent.places[::-1], values=-bent.values[::-1])
+    bent = stage._replace(curvature=0.4, places=np.array([through(x, 0.0, 0.4) for x in (-1.0, 1.0)]))
+    mirrored = bent._replace(curvature=-0.4, places=-bent.places[::-1], values=-bent.values[::-1])
     one, two = invert([bent], 0.0, 2.0, Z), invert([mirrored], 0.0, 2.0, Z)
     assert (two.point, two.low, two.high) == pytest.approx((-one.point, -one.high, -one.low), rel=1e-9)
 

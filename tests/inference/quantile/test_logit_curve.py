@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pytest
 from scipy.special import expit
 
-from sottovoce.inference.quantile.logit_curve import Curve, Prior, expected, fit, measure
-from sottovoce.inference.quantile.tilt import through
+from sottovoce.inference.quantile.inversion import through
+from sottovoce.inference.quantile.logit_curve import LogitCurve, Prior, expected, fit, measure
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]
@@ -16,37 +16,39 @@ OPEN = Prior(0.0, 4.0, 0.0, 2.0, 0.7)
 POINTS = np.array([-1.2, -0.4, 0.1, 0.9, 1.6])
 
 
-def logistic(points: Floats, tau: float, root: float, slope: float, bend: float = 0.0) -> Floats:
-    """Return the function with a logit that bends as the module says."""
-    seen = np.array([through(slope * (float(point) - root), 0.0, 2 * bend) for point in points])
+def logistic(points: Floats, tau: float, root: float, slope: float, curvature: float = 0.0) -> Floats:
+    """Return the function with a logit that is curved as the module says."""
+    seen = np.array([through(slope * (float(point) - root), 0.0, 2 * curvature) for point in points])
     return np.asarray(expit(math.log(tau / (1 - tau)) + seen))
 
 
-def answered(points: Floats, values: Floats, tau: float, bends: bool, prior: Prior = OPEN, n: float = 1e12) -> Curve:
+def answered(
+    points: Floats, values: Floats, tau: float, curved: bool, prior: Prior = OPEN, n: float = 1e12
+) -> LogitCurve:
     """Fit to values as ``n`` truthful records a point would tell them."""
-    return fit(points, values, np.full(len(points), 0.25 / n), np.full(len(points), 1 / n), tau, prior, bends)
+    return fit(points, values, np.full(len(points), 0.25 / n), np.full(len(points), 1 / n), tau, prior, curved)
 
 
 @pytest.mark.parametrize("tau", [0.02, 0.25, 0.5, 0.9])
 @pytest.mark.parametrize(("root", "slope"), [(0.3, 1.0), (-1.1, 0.4), (0.8, 2.5)])
 def test_a_logistic_is_recovered_exactly(tau: float, root: float, slope: float) -> None:
-    curve = answered(POINTS, logistic(POINTS, tau, root, slope), tau, bends=False)
-    assert (curve.root, curve.slope, curve.bend) == pytest.approx((root, slope, 0.0), abs=1e-5)
+    curve = answered(POINTS, logistic(POINTS, tau, root, slope), tau, curved=False)
+    assert (curve.root, curve.slope, curve.curvature) == pytest.approx((root, slope, 0.0), abs=1e-5)
     assert curve.misfit < 1e-3
     assert expected(curve, POINTS, tau) == pytest.approx(logistic(POINTS, tau, root, slope), abs=1e-5)
 
 
-@pytest.mark.parametrize("bend", [-0.3, -0.05, 0.1, 0.25])
-def test_a_bend_is_recovered_where_it_may_be(bend: float) -> None:
-    values = logistic(POINTS, 0.3, 0.2, 1.1, bend)
-    bent, straight = (answered(POINTS, values, 0.3, bends=bends) for bends in (True, False))
-    assert (bent.root, bent.slope, bent.bend) == pytest.approx((0.2, 1.1, bend), abs=1e-4)
-    assert straight.bend == 0.0
+@pytest.mark.parametrize("curvature", [-0.3, -0.05, 0.1, 0.25])
+def test_a_bend_is_recovered_where_it_may_be(curvature: float) -> None:
+    values = logistic(POINTS, 0.3, 0.2, 1.1, curvature)
+    bent, straight = (answered(POINTS, values, 0.3, curved=curved) for curved in (True, False))
+    assert (bent.root, bent.slope, bent.curvature) == pytest.approx((0.2, 1.1, curvature), abs=1e-4)
+    assert straight.curvature == 0.0
     assert straight.misfit > 100 * max(bent.misfit, 1.0)
 
 
 def test_the_function_rises_to_tau_at_the_root() -> None:
-    curve = Curve(0.7, math.log(2.0), 0.4, np.eye(3), 0.0)
+    curve = LogitCurve(0.7, math.log(2.0), 0.4, np.eye(3), 0.0)
     assert float(expected(curve, np.array([0.7]), 0.9)[0]) == pytest.approx(0.9)
     assert np.all(np.diff(expected(curve, np.linspace(-9, 9, 200), 0.9)) >= 0)
 
@@ -74,25 +76,25 @@ def test_the_derivatives_of_the_likelihood_vanish_at_the_fit() -> None:
 def test_without_answers_the_prior_is_left_and_with_many_it_is_forgotten() -> None:
     prior = Prior(2.0, 0.5, 1.0, 0.3, 0.7)
     nothing = fit(np.empty(0), np.empty(0), np.empty(0), np.empty(0), 0.5, prior, True)
-    assert (nothing.root, nothing.log_slope, nothing.bend) == (2.0, 1.0, 0.0)
+    assert (nothing.root, nothing.log_slope, nothing.curvature) == (2.0, 1.0, 0.0)
     assert np.diag(nothing.covariance) == pytest.approx([0.25, 0.09, 0.49])
     values = logistic(POINTS, 0.5, -0.5, 0.8)
     roots = [answered(POINTS, values, 0.5, False, prior, n).root for n in (10.0, 1e3, 1e9)]
     assert 2.0 > roots[0] > roots[1] > roots[2] == pytest.approx(-0.5, abs=1e-5)
 
 
-@pytest.mark.parametrize("bends", [False, True])
+@pytest.mark.parametrize("curved", [False, True])
 @pytest.mark.parametrize(("location", "scale"), [(1e8, 1.0), (0.0, 1e8), (-3.0, 1e-8), (1e8, 1e8)])
-def test_another_unit_gives_the_same_curve(location: float, scale: float, bends: bool) -> None:
+def test_another_unit_gives_the_same_curve(location: float, scale: float, curved: bool) -> None:
     values = logistic(POINTS, 0.7, 0.2, 1.2) + np.array([0.01, -0.02, 0.0, 0.02, -0.01])
     moved = Prior(location, 4.0 * scale, -math.log(scale), 2.0, 0.7)
-    plain = answered(POINTS, values, 0.7, bends, n=1e4)
-    other = answered(location + scale * POINTS, values, 0.7, bends, moved, n=1e4)
+    plain = answered(POINTS, values, 0.7, curved, n=1e4)
+    other = answered(location + scale * POINTS, values, 0.7, curved, moved, n=1e4)
     assert (other.root - location) / scale == pytest.approx(plain.root, abs=1e-6)
     assert other.slope * scale == pytest.approx(plain.slope, rel=1e-6)
-    assert other.bend == pytest.approx(plain.bend, abs=1e-6)
+    assert other.curvature == pytest.approx(plain.curvature, abs=1e-6)
     one, two = measure(plain, 5), measure(other, 5)
-    assert (two.error / scale, two.df) == pytest.approx((one.error, one.df), rel=1e-5)
+    assert (two.std_error / scale, two.df) == pytest.approx((one.std_error, one.df), rel=1e-5)
 
 
 def test_the_error_is_that_of_repeated_fits() -> None:
@@ -110,10 +112,10 @@ def test_the_error_is_that_of_repeated_fits() -> None:
 
 def test_a_misfit_lengthens_and_a_doubtful_slope_costs_degrees() -> None:
     covariance = np.diag([0.04, 0.005, 1.0])
-    fine, poor = Curve(1.0, 0.0, 0.0, covariance, 3.0), Curve(1.0, 0.0, 0.0, covariance, 12.0)
+    fine, poor = LogitCurve(1.0, 0.0, 0.0, covariance, 3.0), LogitCurve(1.0, 0.0, 0.0, covariance, 12.0)
     assert measure(fine, 5) == pytest.approx((1.0, 0.2, 100.0))
-    assert measure(poor, 5).error == pytest.approx(0.2 * 2)
-    doubtful = Curve(1.0, 0.0, 0.0, np.diag([0.04, 7.0, 1.0]), 0.0)
+    assert measure(poor, 5).std_error == pytest.approx(0.2 * 2)
+    doubtful = LogitCurve(1.0, 0.0, 0.0, np.diag([0.04, 7.0, 1.0]), 0.0)
     assert measure(doubtful, 2) == pytest.approx((1.0, 0.2, 1.0))
 
 
@@ -135,15 +137,15 @@ DEGENERATE = {
 @pytest.mark.parametrize("name", DEGENERATE)
 @pytest.mark.parametrize("tau", [0.02, 0.5, 0.98])
 @pytest.mark.parametrize("rate", [0.05, 1.0])
-@pytest.mark.parametrize("bends", [False, True])
-def test_degenerate_answers_give_finite_numbers(name: str, tau: float, rate: float, bends: bool) -> None:
+@pytest.mark.parametrize("curved", [False, True])
+def test_degenerate_answers_give_finite_numbers(name: str, tau: float, rate: float, curved: bool) -> None:
     points, values = DEGENERATE[name]
     for n in (1.0, 500.0, 1e9):
         many = len(points)
-        curve = fit(points, values, np.full(many, 0.25 / (rate**2 * n)), np.full(many, 1 / n), tau, OPEN, bends)
+        curve = fit(points, values, np.full(many, 0.25 / (rate**2 * n)), np.full(many, 1 / n), tau, OPEN, curved)
         measured = measure(curve, many)
-        assert np.all(np.isfinite([*measured, curve.slope, curve.bend, curve.misfit]))
-        assert measured.error > 0
+        assert np.all(np.isfinite([*measured, curve.slope, curve.curvature, curve.misfit]))
+        assert measured.std_error > 0
         assert measured.df >= 1
         assert np.all((expected(curve, points, tau) > 0) & (expected(curve, points, tau) < 1))
 

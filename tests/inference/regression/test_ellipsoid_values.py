@@ -1,3 +1,4 @@
+import hashlib
 import importlib.util
 import math
 from pathlib import Path
@@ -8,10 +9,17 @@ import numpy as np
 import pytest
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.regression import ellipsoid_table
-from sottovoce.inference.regression.ellipsoid_density import density, mass, mean_square, plane_tail, radius
-from sottovoce.inference.regression.ellipsoid_table import COEFFICIENTS, RELATIVE_ERROR
-from sottovoce.inference.regression.ellipsoid_values import ellipsoid_p_value, ellipsoid_value
+from sottovoce.inference.regression import ellipsoid_values
+from sottovoce.inference.regression.ellipsoid_values import (
+    coefficients,
+    density,
+    ellipsoid_p_value,
+    ellipsoid_value,
+    mass,
+    mean_square,
+    plane_tail,
+    radius,
+)
 from sottovoce.inference.self_normalised.critical_values import critical_value, p_value
 from sottovoce.sim import dice
 
@@ -29,9 +37,19 @@ def script() -> ModuleType:
     return module
 
 
+def relative_errors() -> dict[int, float]:
+    lines = Path(ellipsoid_values.__file__).with_name(ellipsoid_values.TABLE).read_text().splitlines()[1:]
+    return {int(line.split(",")[0]): float(line.split(",")[1]) for line in lines}
+
+
 def test_the_table_is_as_its_script_writes_it(script: ModuleType) -> None:
-    assert script.written(COEFFICIENTS, RELATIVE_ERROR) == Path(ellipsoid_table.__file__).read_text()
-    assert script.TABLE.name == "ellipsoid_table.py"
+    assert Path(ellipsoid_values.__file__).with_name("ellipsoid.csv") == script.TABLE
+    assert script.written(coefficients(), relative_errors()) == script.TABLE.read_text()
+
+
+def test_the_stored_numbers_are_those_that_were_simulated() -> None:
+    digest = hashlib.sha256(",".join(value.hex() for row in coefficients().values() for value in row).encode())
+    assert digest.hexdigest() == "d042fd263bbafcb3ed9d8454fb7555a6bd9c378f56b0ee39762da645c42fe5a9"
 
 
 @pytest.mark.slow
@@ -118,9 +136,9 @@ def test_bridges_on_a_grid_exceed_the_value_as_often_as_it_says(d: int) -> None:
 
 
 def test_the_simulated_part_is_smooth_and_the_same_from_dimension_to_dimension() -> None:
-    assert set(COEFFICIENTS) == set(RELATIVE_ERROR) == set(range(3, 21))
-    assert max(RELATIVE_ERROR.values()) <= 5e-5
-    for row in COEFFICIENTS.values():
+    assert set(coefficients()) == set(relative_errors()) == set(range(3, 21))
+    assert max(relative_errors().values()) <= 5e-5
+    for row in coefficients().values():
         assert max(abs(c) for c in row[-4:]) < 1e-5
     # Fourth differences of log value: a slip in one dimension stands out.
     logs = np.log([ellipsoid_value(0.95, d) for d in range(3, 21)])
@@ -139,11 +157,12 @@ def test_values_rise_with_the_level_and_the_dimension(d: int) -> None:
 
 
 def test_the_density_sums_to_the_same_whatever_the_panels() -> None:
-    smooth = COEFFICIENTS[12]
+    smooth = coefficients()[12]
     parts = mass(0.0, 20.0, 12, smooth) + mass(20.0, 47.0, 12, smooth) + mass(47.0, 300.0, 12, smooth)
     assert parts == pytest.approx(mass(0.0, 300.0, 12, smooth), rel=1e-12)
     assert (
-        density(np.array([150.0]), 20, COEFFICIENTS[20])[0] < 1e-12 * density(np.array([40.0]), 20, COEFFICIENTS[20])[0]
+        density(np.array([150.0]), 20, coefficients()[20])[0]
+        < 1e-12 * density(np.array([40.0]), 20, coefficients()[20])[0]
     )
     series = sum(1 / ((math.pi * k) ** 2 + 9.0) for k in range(1, 200_000))
     assert mean_square(np.array([3.0]))[0] == pytest.approx(series, rel=1e-5)

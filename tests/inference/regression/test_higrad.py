@@ -6,8 +6,7 @@ from numpy.typing import NDArray
 
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.regression import groups
-from sottovoce.inference.regression.higrad import covariance, ellipsoid, interval, leaf_estimates, mean, p_value
-from sottovoce.inference.regression.tree import Tree
+from sottovoce.inference.regression.higrad import Tree, covariance, ellipsoid, interval, leaf_estimates, mean, p_value
 from sottovoce.sim import dice
 
 Array = NDArray[np.float64]

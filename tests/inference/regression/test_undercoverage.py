@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.regression.tree import Tree
+from sottovoce.inference.regression.higrad import Tree
 from sottovoce.inference.regression.undercoverage import (
     average_step,
     caution,
@@ -87,7 +87,7 @@ def test_bias_of_a_simulated_recursion() -> None:
         if i >= n:
             total += point
     sd = math.sqrt(tau * (1 - tau) / n) / (tau * (1 - tau))
-    ratio = expected_bias_ratio(tau, tau * (1 - tau), tau * (1 - tau), step, n, bend=(2 * tau - 1) / 2)
+    ratio = expected_bias_ratio(tau, tau * (1 - tau), tau * (1 - tau), step, n, curvature=(2 * tau - 1) / 2)
     # First order in the step: within a tenth, which is 15 standard errors of this simulation.
     assert total.mean() / n / sd == pytest.approx(ratio, rel=0.1)
 
@@ -127,7 +127,7 @@ def test_bad_input_is_refused() -> None:
         expected_bias_ratio(1.0, 1.0, 0.5, 0.1, 100)
     with pytest.raises(BadInput, match="positive"):
         expected_bias_ratio(0.5, 1.0, 1.5, 0.1, 100)
-    with pytest.raises(BadInput, match="no stretch"):
+    with pytest.raises(BadInput, match="no segment"):
         average_step(1.0, 5, 5)
     with pytest.raises(BadInput, match="strictly between"):
         self_normalised_coverage(1.0, 95.0)

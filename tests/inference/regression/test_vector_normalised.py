@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.regression.ellipsoid_values import ellipsoid_value
 from sottovoce.inference.regression.vector_normalised import (
-    Memory,
+    VectorMemory,
     add_all,
     covariance,
     ellipsoid,
@@ -33,12 +33,12 @@ def wave(n: int, d: int = 3) -> Array:
     return points
 
 
-def remember(points: Array) -> Memory:
+def remember(points: Array) -> VectorMemory:
     memory = init(points.shape[1])
-    return Memory(add_all(points, 0, *memory[1:]), *memory[1:])
+    return VectorMemory(add_all(points, 0, *memory[1:]), *memory[1:])
 
 
-def arrays(memory: Memory) -> tuple[Array, ...]:
+def arrays(memory: VectorMemory) -> tuple[Array, ...]:
     return memory.reference, memory.total, memory.first, memory.outer
 
 
@@ -95,7 +95,7 @@ def test_pieces_and_single_looks_leave_the_same_memory_bit_for_bit() -> None:
     points = wave(100)
     whole, pieces, single = remember(points), init(3), init(3)
     for start, stop in pairwise([0, 1, 7, 8, 31, 33, 64, 100]):
-        pieces = Memory(add_all(points[start:stop], pieces.n, *pieces[1:]), *pieces[1:])
+        pieces = VectorMemory(add_all(points[start:stop], pieces.n, *pieces[1:]), *pieces[1:])
     for point in points:
         single = look(single, point)
     for other in (pieces, single):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.roots import root
 from sottovoce.inference.self_normalised import clock as clocks
-from sottovoce.inference.self_normalised import scheduled_area, scheduled_sup
+from sottovoce.inference.self_normalised import scheduled_tails
 from sottovoce.inference.self_normalised.clock import STEADY, clock, detour, smoothed_detour
 from sottovoce.inference.self_normalised.critical_values import critical_value, p_value
 from sottovoce.inference.self_normalised.pivots import (
@@ -20,7 +20,7 @@ from sottovoce.inference.self_normalised.pivots import (
     square_tail,
     sup_tail,
 )
-from sottovoce.inference.self_normalised.scheduled_square import bend, scheduled_square_tail
+from sottovoce.inference.self_normalised.scheduled_tails import curvature, scheduled_square_tail
 
 NORMS = ["l2", "sup", "l1"]
 C5 = [1] * 500 + [5] * 1900
@@ -59,7 +59,7 @@ def test_sup_law_is_kolmogorovs_averaged_over_a_normal(v: float) -> None:
         return 2 * mpmath.npdf(z) * mpmath.sqrt(2 * mpmath.pi) * v / z * min(series, z / v / mpmath.sqrt(2 * mpmath.pi))
 
     reference = mpmath.quad(integrand, [0.02 * v, 0.5 * v, v, 3 * v, 10 + 10 * v], maxdegree=5)
-    # The 60 terms kept are enough up to z = 12 v; beyond, the law is one and the series is capped at it.
+    # The 60 terms kept are enough up to z = 12 v; beyond, the distribution is one and the series is capped at it.
     assert sup_tail(v) == pytest.approx(float(reference), rel=1e-8)
 
 
@@ -75,7 +75,7 @@ def test_area_law_matches_known_constants() -> None:
 
 def test_walked_density_has_the_area_law() -> None:
     s = np.array([5.0 + 0j, 5.0 + 2j, 5.0 + 4j])
-    walked = scheduled_area.damped(np.zeros(1), s, np.zeros(scheduled_area.STEPS + 1))[0]
+    walked = scheduled_tails.damped(np.zeros(1), s, np.zeros(scheduled_tails.STEPS + 1))[0]
     assert np.abs(walked / area_transform(s) - 1.0).max() < 5e-3
 
 
@@ -86,7 +86,7 @@ def test_bend_is_the_resolvent_of_the_bridge() -> None:
     covariance = (np.minimum.outer(r, r) - np.outer(r, r)) / n
     for a in (0.3, 3.0, 12.0):
         reference = a**2 * h @ np.linalg.solve(np.eye(n) + a**2 * covariance, h) / n
-        assert bend(np.array([a]), dial)[0] == pytest.approx(reference, rel=5e-4)
+        assert curvature(np.array([a]), dial)[0] == pytest.approx(reference, rel=5e-4)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_schedules_own_values_are_those_of_a_grid_of_300_times(schedule: list[in
 @pytest.mark.parametrize("norm", NORMS)
 def test_equal_rounds_have_the_plain_value(norm: str) -> None:
     assert critical_value(0.95, [7] * 1000, norm) == critical_value(0.95, None, norm)
-    # A schedule that hardly bends goes through the scheduled law, and must end next to the plain one.
+    # A schedule that is hardly curved goes through the scheduled tail, and must end next to the plain one.
     bent = np.append(np.full(500, 1.0), np.full(500, 1.0 + 1e-9))
     assert clock(bent) != STEADY
     assert critical_value(0.95, bent, norm) == pytest.approx(critical_value(0.95, None, norm), rel=2e-6)
@@ -108,19 +108,19 @@ def test_equal_rounds_have_the_plain_value(norm: str) -> None:
 
 @pytest.mark.parametrize("v", [0.05, 0.5, 1.5, 2.64, 4.5])
 def test_walls_agree_with_kolmogorov(v: float) -> None:
-    assert scheduled_sup.scheduled_sup_tail(v, STEADY) == pytest.approx(sup_tail(v), rel=5e-6)
+    assert scheduled_tails.scheduled_sup_tail(v, STEADY) == pytest.approx(sup_tail(v), rel=5e-6)
 
 
 @pytest.mark.parametrize("v", [0.05, 1.0, 8.35, 20.0])
 def test_area_table_agrees_with_johnson_and_killeen(v: float) -> None:
-    table = scheduled_area.area_table(STEADY, v)
+    table = scheduled_tails.area_table(STEADY, v)
     for near in (0.85 * v, v, 1.15 * v):
-        assert scheduled_area.scheduled_area_tail(near, table) == pytest.approx(area_tail(near), rel=1e-6)
+        assert scheduled_tails.scheduled_area_tail(near, table) == pytest.approx(area_tail(near), rel=1e-6)
 
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_time_may_run_backwards(norm: str) -> None:
-    # The bridge reversed is a bridge, so a schedule and its reverse have one law; the code treats the two differently.
+    # The bridge reversed is a bridge, so a schedule and its reverse agree; the code treats them differently.
     schedule = [1] * 30 + [3] * 50 + [11] * 40
     forwards, backwards = critical_value(0.9, schedule, norm), critical_value(0.9, schedule[::-1], norm)
     assert forwards == pytest.approx(backwards, rel=2e-5)
@@ -167,17 +167,16 @@ def test_p_value_undoes_the_critical_value(norm: str, level: float) -> None:
 
 def test_halved_steps_move_the_values_by_no_more_than_stated(monkeypatch: pytest.MonkeyPatch) -> None:
     dial = clock(C5)
-    sup = scheduled_sup.scheduled_sup_tail(2.2326, dial)
-    area = scheduled_area.scheduled_area_tail(6.87, scheduled_area.area_table(dial, 6.87))
-    monkeypatch.setattr(scheduled_sup, "STEPS", 64)
-    monkeypatch.setattr(scheduled_area, "STEPS", 64)
-    scheduled_area.area_table.cache_clear()
+    sup = scheduled_tails.scheduled_sup_tail(2.2326, dial)
+    area = scheduled_tails.scheduled_area_tail(6.87, scheduled_tails.area_table(dial, 6.87))
+    monkeypatch.setattr(scheduled_tails, "STEPS", 64)
+    scheduled_tails.area_table.cache_clear()
     # d log(tail) / d log(v) is about -2.5, and errors fall at least as fast as the step.
-    assert scheduled_sup.scheduled_sup_tail(2.2326, dial) == pytest.approx(sup, rel=8e-4)
-    assert scheduled_area.scheduled_area_tail(6.87, scheduled_area.area_table(dial, 6.87)) == pytest.approx(
+    assert scheduled_tails.scheduled_sup_tail(2.2326, dial) == pytest.approx(sup, rel=8e-4)
+    assert scheduled_tails.scheduled_area_tail(6.87, scheduled_tails.area_table(dial, 6.87)) == pytest.approx(
         area, rel=4e-4
     )
-    scheduled_area.area_table.cache_clear()
+    scheduled_tails.area_table.cache_clear()
 
 
 def test_long_schedules_are_compressed_without_harm(monkeypatch: pytest.MonkeyPatch) -> None:

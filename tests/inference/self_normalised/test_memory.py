@@ -7,15 +7,20 @@ from numpy.typing import NDArray
 
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.self_normalised.critical_values import critical_value
-from sottovoce.inference.self_normalised.memory import Memory, average, init, interval, look, variance
-from sottovoce.inference.self_normalised.path import (
+from sottovoce.inference.self_normalised.memory import (
     CHECKPOINTS,
+    Memory,
     Path,
+    average,
+    init,
     init_path,
+    interval,
+    look,
     look_path,
     normaliser,
     path_average,
     path_interval,
+    variance,
 )
 
 Array = NDArray[np.float64]

@@ -17,7 +17,7 @@ from sottovoce.core import codec
 from sottovoce.core.errors import BadInput
 from sottovoce.local.runner import run, through_bytes
 from sottovoce.protocol.messages import Study
-from sottovoce.protocol.selection.noisy_count import noisy_count
+from sottovoce.protocol.selection.geometric import noisy_count
 from sottovoce.server.conformal.plan import Participants, SiteFacts, plan
 from sottovoce.server.conformal.pooled import SumMethod, TallyMethod, plan_pooled
 from sottovoce.server.conformal.report_method import CoverageMethod, CoveragePlan
@@ -75,7 +75,7 @@ def test_messages_through_their_bytes_give_the_same(kind: str) -> None:
     method, doors = study(kind)
     direct = run(method, doors)
     method, doors = study(kind)
-    assert converse(method, through_bytes(method, doors, STUDY)) == direct
+    assert method.outcome(converse(method, through_bytes(method, doors, STUDY))) == direct
     if "report" in kind:
         assert direct.worst.coverage < 0.96
     else:
@@ -97,7 +97,7 @@ def test_sites_that_did_not_answer_are_asked_again_and_nobody_else_is(kind: str)
             for place, (door, message) in enumerate(zip(doors, queries.messages, strict=True))
         ]
 
-    assert converse(method, one_at_a_time) == direct
+    assert method.outcome(converse(method, one_at_a_time)) == direct
     assert asked == ([[0, 1, 2], [0, 1], [0]])
 
 

@@ -2,34 +2,34 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import special
 
+from sottovoce.client.door import Door
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
+from sottovoce.core import codec
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, SearchFailed
-from sottovoce.inference.common.measured import SiteEstimate
-from sottovoce.inference.self_normalised.memory import average
 from sottovoce.local.integration import chains as module
-from sottovoce.local.integration.chains import Chained, run_chains, walk_chains
+from sottovoce.local.integration.chains import finish_chains, run_chains, walk_chains
 from sottovoce.local.quantile import compiled_walk as fused
-from sottovoce.local.quantile import walk_messages as walks
-from sottovoce.local.quantile.conversation import converse
 from sottovoce.local.quantile.source import Faces, Source
-from sottovoce.protocol.channel import Channel
+from sottovoce.local.runner import run_to_end, through_bytes
+from sottovoce.protocol.channel import OUTCOMES, Channel
 from sottovoce.protocol.messages import Study
-from sottovoce.protocol.randomised_response import FACES, binary, epsilon_of_rate
-from sottovoce.server.integration.chains import ChainStudy, chain, measure
-from sottovoce.server.quantile.recursion.initialisation import find_initialisation
+from sottovoce.protocol.randomised_response import binary, epsilon_of_rate
+from sottovoce.server.integration.chains import Chained, ChainMethod, ChainState, ChainStudy, chain, measure
+from sottovoce.server.method import converse
 from sottovoce.sim.randomness import dice
 
 compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="too long uncompiled")
 ENDS = np.array([[0.0], [1.0]])
-SILENT = Channel("silent", ENDS, ((FACES // 2, FACES // 2),) * 2, ENDS)  # letters that say nothing about the symbol
+# letters that say nothing about the symbol
+SILENT = Channel("silent", ENDS, ((OUTCOMES // 2, OUTCOMES // 2),) * 2, ENDS)
+STUDY = b"chains of a site"
 VALUES = 47.0 + 3.0 * dice(8).generator().standard_normal(437)
 
 
@@ -45,39 +45,40 @@ def site_of(values: Floats, channel: Channel, resolution: float = 0.0, tau: floa
     return Site(Records(values), Study(tau, channel.epsilon, resolution), dice(seed), channel)
 
 
-def by_messages(site: Site, study: ChainStudy) -> tuple[Floats, int]:
-    """Run the same chains query by query, one chain after the other."""
-    start, unit, searched = study.start, study.unit, 0
-    if start is None or unit is None:
-        initialisation, searched = converse(
-            find_initialisation(study.crowd(site.size), study.tau, most=module.PILOTS), [site]
-        )
-        start, unit = initialisation.point, initialisation.unit
-    one = chain(study, start, unit, study.length(site.size - site.spent))
-    found = []
-    for m in range(study.chains):
-        numbered = replace(one, first=searched + m * len(one.elapsed))
-        found.append(average(walks.run(numbered, [site]).memory))
-    return np.array(found), searched
+def door_of(site: Site) -> Door:
+    return Door(site, STUDY)
 
 
+def by_messages(site: Site, study: ChainStudy, through: bool = False) -> tuple[ChainMethod, ChainState]:
+    """Run the same chains query by query, one chain after the other, in this process or through bytes."""
+    method, doors = ChainMethod(study, site.size), [door_of(site)]
+    if through:
+        return method, converse(method, through_bytes(method, doors, STUDY))
+    return method, run_to_end(method, doors)
+
+
+def searched(site: Site, study: ChainStudy) -> tuple[ChainMethod, ChainState]:
+    """Run the search alone, by messages."""
+    method, door = ChainMethod(study, site.size), door_of(site)
+    state = method.init()
+    while state.start is None and (asked := method.query(state)) is not None:
+        assert asked.messages[0] is not None
+        state = method.step(state, [door.ask(asked.round, asked.messages[0])])
+    return method, state
+
+
+@pytest.mark.parametrize("through", [False, True])
 @pytest.mark.parametrize("resolution", [0.0, 0.25])
 @pytest.mark.parametrize("tau", [0.5, 0.3])
-def test_equals_the_message_path(resolution: float, tau: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equals_the_message_path(resolution: float, tau: float, through: bool) -> None:
     channel = binary(epsilon_of_rate(0.6))
     study = ChainStudy(tau, channel, chains=4, start=46.0, unit=3.0)
-    kept: list[Floats] = []
-
-    def kept_first(averages: Floats) -> SiteEstimate:
-        kept.append(averages)
-        return measure(averages)
-
-    monkeypatch.setattr(module, "measure", kept_first)
+    method, state = by_messages(site_of(VALUES, channel, resolution, tau), study, through)
+    twin = ChainMethod(study, len(VALUES))
+    assert finish_chains(twin, twin.init(), site_of(VALUES, channel, resolution, tau)) == state
+    assert len(set(state.averages)) == 4
     found = run_chains(site_of(VALUES, channel, resolution, tau), study)
-    messages, _ = by_messages(site_of(VALUES, channel, resolution, tau), study)
-    assert kept[0].tobytes() == messages.tobytes()
-    assert len(set(messages.tolist())) == 4
-    assert found == Chained(measure(messages), 109, 436)
+    assert found == method.outcome(state) == Chained(measure(state.averages), 109, 436)
 
 
 @compiled
@@ -88,12 +89,25 @@ def test_equals_the_message_path_after_a_search() -> None:
     told: list[int] = []
     site = site_of(values, channel)
     found = run_chains(site, study, progress=told.append)
-    messages, searched = by_messages(site_of(values, channel), study)
-    assert found.measured == measure(messages)
+    method, state = by_messages(site_of(values, channel), study)
+    assert found == method.outcome(state)
+    assert found.measured == measure(state.averages)
     assert found.reports == sum(told)
     assert site.spent - found.reports < 5
-    assert found.rounds == searched + told[-1]
+    assert found.rounds == state.search.rounds + told[-1]
     assert told[-5:] == told[-1:] * 5
+
+
+@compiled
+def test_the_twin_ends_in_the_state_of_the_messages() -> None:
+    channel = binary(4.0)
+    study = ChainStudy(0.5, channel, chains=3)
+    values = 47.0 + 3.0 * dice(9).generator().standard_normal(3_000)
+    _, state = by_messages(site_of(values, channel), study, through=True)
+    site = site_of(values, channel)
+    method, found = searched(site, study)
+    twin = finish_chains(method, found, site)
+    assert codec.to_bytes(twin) == codec.to_bytes(state)
 
 
 class Spied(Source):

@@ -6,22 +6,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sottovoce.client.door import Door
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
 from sottovoce.local.quantile import compiled_walk as fused
-from sottovoce.local.quantile import walk_messages as walks
 from sottovoce.local.quantile.participation import Coin
 from sottovoce.local.quantile.source import Source
-from sottovoce.local.quantile.trajectory import Trajectory, Watch
+from sottovoce.local.runner import run_to_end
 from sottovoce.protocol.messages import Study
 from sottovoce.protocol.randomised_response import binary, epsilon_of_rate
 from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd
 from sottovoce.server.quantile.recursion.graph import metropolis, ring
+from sottovoce.server.quantile.recursion.method import WalkMethod
 from sottovoce.server.quantile.recursion.schedule import elapsed
 from sottovoce.server.quantile.recursion.step_size import StepSize, constant, decay
 from sottovoce.server.quantile.recursion.study import WalkStudy, horizon
+from sottovoce.server.quantile.trajectory import Trajectory, Watch
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.populations import population
 
@@ -74,7 +76,11 @@ def run_messages(study: WalkStudy, resolution: float = 0.0, watch: Watch | None 
             values_of(study), study.taus, study.channels, dice(5).split(3), strict=True
         )
     ]
-    return walks.run(study, sites, Coin(study, dice(6)), watch)
+    method = WalkMethod(study, Coin(study, dice(6)).by_round(len(study.elapsed)))
+    end = run_to_end(method, [Door(site, b"study") for site in sites])
+    for state in end.seen.states if watch is not None else ():
+        watch(state)  # type: ignore[misc]
+    return method.outcome(end)
 
 
 def assert_same(one: sgd.WalkState, other: sgd.WalkState) -> None:

@@ -11,9 +11,8 @@ from scipy.special import bdtr, chdtri
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.errors import BadInput
 from sottovoce.local.regression.liu_hu import LiuHuRun
-from sottovoce.protocol.regression.blocks import RegressionChannel
-from sottovoce.protocol.regression.cq import cq
-from sottovoce.protocol.regression.open import open_channel
+from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
+from sottovoce.protocol.regression.box import cq
 from sottovoce.server.regression.design import omega, parse
 from sottovoce.server.regression.liu_hu.fit import LiuHuFit
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy, paper_scale

@@ -1,4 +1,4 @@
-"""A regression channel: gains that are unbiased together, faces, and the largest budget of its blocks."""
+"""A regression channel: gains that are unbiased together, sides, and the largest budget of its blocks."""
 
 import math
 from fractions import Fraction
@@ -11,7 +11,7 @@ from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.regression.blocks import Block, Open, RegressionChannel
 from sottovoce.protocol.regression.box_channel import box_channel
 
-FACE = box_channel("face", 1.0, 2)
+SIDE = box_channel("side", 1.0, 2)
 BOX = box_channel("box", 0.5, 2, 2, 4, 2)
 SLOPE = box_channel("slope", 2.0, 1, 1, 3)
 MATRIX = Channel("m", np.zeros((4, 2)), ((3, 1), (1, 3), (2, 2), (1, 3)), np.zeros((2, 2)))
@@ -23,7 +23,7 @@ def gains(*values: float) -> Any:
 
 def mixed() -> RegressionChannel:
     blocks = (
-        Block(0.25, FACE, (), gains(2.0, 0, 0, 0)),
+        Block(0.25, SIDE, (), gains(2.0, 0, 0, 0)),
         Block(0.25, BOX, None, gains(2.0, 3.0, 3.0, 3.0)),
         Block(0.5, SLOPE, None, gains(0.0, 3.0, 3.0, 3.0)),
     )
@@ -31,18 +31,18 @@ def mixed() -> RegressionChannel:
 
 
 def test_a_block_speaks_of_what_its_channel_holds() -> None:
-    assert [Block(1.0, c, None, gains(1, 1, 1)).count for c in (FACE, BOX, SLOPE, MATRIX, Open())] == [0, 2, 1, 1, 2]
-    assert [Block(1.0, c, None, gains(1, 1, 1)).face for c in (FACE, BOX, SLOPE, MATRIX, Open())] == [
+    assert [Block(1.0, c, None, gains(1, 1, 1)).count for c in (SIDE, BOX, SLOPE, MATRIX, Open())] == [0, 2, 1, 1, 2]
+    assert [Block(1.0, c, None, gains(1, 1, 1)).side for c in (SIDE, BOX, SLOPE, MATRIX, Open())] == [
         True, True, False, True, True,
     ]  # fmt: skip
 
 
 def test_inclusion() -> None:
-    assert Block(1.0, FACE, (), gains(1, 0, 0)).inclusion(2).tolist() == [1, 0, 0]
+    assert Block(1.0, SIDE, (), gains(1, 0, 0)).inclusion(2).tolist() == [1, 0, 0]
     assert Block(1.0, BOX, None, gains(1, 1)).inclusion(5).tolist() == [1, 0.4, 0.4, 0.4, 0.4, 0.4]
     assert Block(1.0, BOX, (3, 1), gains(1, 1)).inclusion(3).tolist() == [1, 1, 0, 1]
     assert Block(1.0, SLOPE, None, gains(1, 1)).inclusion(2).tolist() == [0, 0.5, 0.5]
-    assert Block(1.0, FACE, None, gains(1)).inclusion(0).tolist() == [1]
+    assert Block(1.0, SIDE, None, gains(1)).inclusion(0).tolist() == [1]
 
 
 def test_gains_must_add_up_for_every_coordinate() -> None:
@@ -59,7 +59,7 @@ def test_gains_must_add_up_for_every_coordinate() -> None:
 
 @pytest.mark.parametrize("taus", [(0.5, 0.25), (0.5, 0.5)])
 def test_levels_ascend(taus: tuple[float, float]) -> None:
-    three = box_channel("face", 1.0, 3)
+    three = box_channel("side", 1.0, 3)
     with pytest.raises(ValueError, match="ascend"):
         RegressionChannel("bad", taus, 0, (Block(1.0, three, (), np.ones((2, 1))),))
 
@@ -78,7 +78,7 @@ def test_without_a_channel_there_is_no_ratio() -> None:
     assert math.isinf(channel.epsilon)
     assert channel.letters == 0
     half = RegressionChannel(
-        "half", (0.5,), 0, (Block(0.5, FACE, (), np.ones((1, 1))), Block(0.5, Open(), (), np.ones((1, 1))))
+        "half", (0.5,), 0, (Block(0.5, SIDE, (), np.ones((1, 1))), Block(0.5, Open(), (), np.ones((1, 1))))
     )
     assert half.ratio is None
 
@@ -90,10 +90,10 @@ def test_a_matrix_has_its_own_ratio() -> None:
 
 
 def test_faces_count_the_quantiles_at_or_above_the_response() -> None:
-    three = box_channel("face", 1.0, 4)
-    channel = RegressionChannel("faces", (0.25, 0.5, 0.9), 0, (Block(1.0, three, (), np.ones((3, 1))),))
+    three = box_channel("side", 1.0, 4)
+    channel = RegressionChannel("sides", (0.25, 0.5, 0.9), 0, (Block(1.0, three, (), np.ones((3, 1))),))
     # one quantile at or above the response: it is the highest, so level 2 alone has its indicator on
-    assert channel.faces(2) == pytest.approx(np.array([-0.9, 0.1, 0.1, 0.1]))
-    assert channel.faces(1) == pytest.approx(np.array([-0.5, -0.5, 0.5, 0.5]))
-    assert channel.faces(0) == pytest.approx(np.array([-0.25, -0.25, -0.25, 0.75]))
+    assert channel.side_scores(2) == pytest.approx(np.array([-0.9, 0.1, 0.1, 0.1]))
+    assert channel.side_scores(1) == pytest.approx(np.array([-0.5, -0.5, 0.5, 0.5]))
+    assert channel.side_scores(0) == pytest.approx(np.array([-0.25, -0.25, -0.25, 0.75]))
     assert channel.radius == 0.9

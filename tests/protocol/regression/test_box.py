@@ -10,19 +10,19 @@ from sottovoce.protocol.regression.box_channel import BoxChannel
 
 def test_the_face_alone_and_boxes_share_the_intercept() -> None:
     channel = box((0.75,), 4, 4.0, slopes=2, cells=10, width=4, alone=0.2)
-    boxes, face = channel.blocks
+    boxes, side = channel.blocks
     assert boxes.gains.tolist() == [[1.0, 2.5, 2.5, 2.5, 2.5]]
-    assert face.gains.tolist() == [[1.0, 0.0, 0.0, 0.0, 0.0]]
-    assert face.slopes == ()
+    assert side.gains.tolist() == [[1.0, 0.0, 0.0, 0.0, 0.0]]
+    assert side.slopes == ()
     assert boxes.slopes is None
 
 
 def test_boxes_without_the_face_leave_the_intercept_to_the_face() -> None:
-    channel = box((0.75,), 2, 2.0, slopes=2, cells=5, width=2, face=False, alone=0.25)
-    boxes, face = channel.blocks
-    assert not boxes.face
+    channel = box((0.75,), 2, 2.0, slopes=2, cells=5, width=2, side=False, alone=0.25)
+    boxes, side = channel.blocks
+    assert not boxes.side
     assert boxes.slopes == (1, 2)
-    assert face.gains[0, 0] == 4.0
+    assert side.gains[0, 0] == 4.0
 
 
 def test_several_levels_have_a_face_between_each_two() -> None:
@@ -48,7 +48,7 @@ def test_a_letter_more_than_a_word_is_refused() -> None:
 
 def test_boxes_without_any_face_are_refused() -> None:
     with pytest.raises(BadInput, match="give alone > 0"):
-        box((0.5,), 2, 1.0, slopes=1, cells=3, width=1, face=False)
+        box((0.5,), 2, 1.0, slopes=1, cells=3, width=1, side=False)
 
 
 @pytest.mark.parametrize(("cells", "width"), [(5, 5), (5, 6), (5, 0), (1, 1)])

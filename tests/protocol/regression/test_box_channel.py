@@ -1,4 +1,4 @@
-"""Box channels in exact fractions: the law, its ratio, and the decoder, up to 2^32 letters."""
+"""Box channels in exact fractions: the distribution, its ratio, and the decoder, up to 2^32 letters."""
 
 import math
 from fractions import Fraction
@@ -10,8 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sottovoce.core.errors import BadInput
+from sottovoce.protocol.channel import OUTCOMES
 from sottovoce.protocol.exact import within
-from sottovoce.protocol.regression.box_channel import FACES, FINEST, LETTERS, BoxChannel, box_channel
+from sottovoce.protocol.regression.box_channel import FINEST, LETTERS, BoxChannel, box_channel
 
 shapes = st.tuples(
     st.integers(1, 5), st.integers(0, 6), st.integers(1, 40), st.floats(0, 1), st.floats(1e-6, 12.0, allow_nan=False)
@@ -24,14 +25,14 @@ def test_the_budget_is_kept_and_used_up(shape: tuple[int, int, int, float, float
     kinds, slopes, cells, part, epsilon = shape
     width = 1 + int(part * (cells - 1))
     assume(kinds * cells**slopes <= LETTERS)
-    fine = FACES / (FINEST * (kinds * cells**slopes + math.expm1(epsilon) * width**slopes))
+    fine = OUTCOMES / (FINEST * (kinds * cells**slopes + math.expm1(epsilon) * width**slopes))
     assume(abs(fine - 1) > 1e-6)  # the edge itself
     if fine < 1:
         with pytest.raises(BadInput, match="within 1e-8"):
             box_channel("b", epsilon, kinds, slopes, cells, width)
         return
     box = box_channel("b", epsilon, kinds, slopes, cells, width)
-    assert box.letters * box.low + box.inside * box.extra + box.spare == FACES
+    assert box.letters * box.low + box.inside * box.extra + box.spare == OUTCOMES
     assert within(box.ratio, epsilon)
     if box.letters > box.inside:
         assert box.ratio == Fraction(box.low + box.extra, box.low)
@@ -59,11 +60,11 @@ def test_alphabets_of_2_to_the_32_letters(kinds: int, slopes: int, cells: int, w
 
 SMALL = {
     "bit": (2, 0, 1, 1),
-    "three faces": (3, 0, 1, 1),
+    "three sides": (3, 0, 1, 1),
     "slope": (1, 1, 5, 2),
     "cq": (2, 2, 3, 1),
     "boxes": (3, 2, 5, 2),
-    "no face": (1, 2, 4, 3),
+    "no side": (1, 2, 4, 3),
 }
 
 
@@ -72,7 +73,7 @@ SMALL = {
 def test_the_matrix_is_the_stated_law(shape: tuple[int, int, int, int], epsilon: float) -> None:
     box = box_channel("b", epsilon, *shape)
     rows = box.matrix()
-    assert {sum(row) for row in rows} == {FACES}
+    assert {sum(row) for row in rows} == {OUTCOMES}
     assert {len(row) for row in rows} == {box.letters}
     assert len(rows) == box.kinds * box.positions**box.slopes
     if math.isinf(epsilon):
@@ -90,18 +91,18 @@ def test_the_matrix_is_the_stated_law(shape: tuple[int, int, int, int], epsilon:
 @pytest.mark.parametrize("shape", SMALL.values(), ids=SMALL)
 def test_the_decoder_is_unbiased_letter_by_letter(shape: tuple[int, int, int, int], epsilon: float) -> None:
     box = box_channel("b", epsilon, *shape)
-    faces = np.array([face - 0.75 for face in range(box.kinds)] if box.kinds > 1 else [0.75])
-    values = [Fraction(float(face)) for face in faces]
-    decode, steps = box.decoder(faces), max(box.positions - 1, 1)
+    sides = np.array([side - 0.75 for side in range(box.kinds)] if box.kinds > 1 else [0.75])
+    values = [Fraction(float(side)) for side in sides]
+    decode, steps = box.decoder(sides), max(box.positions - 1, 1)
     letters = [box.parts(letter) for letter in range(box.letters)]
     places = product(range(box.kinds), *[range(box.positions)] * box.slopes)
     for place, row in zip(places, box.matrix(), strict=True):
-        distribution = [Fraction(w, FACES) for w in row]
+        distribution = [Fraction(w, OUTCOMES) for w in row]
         truth = values[place[0]]
         if box.kinds > 1:
             heard = sum(
                 (
-                    p * (values[parts[0]] - decode.shift_face) * decode.face
+                    p * (values[parts[0]] - decode.shift_side) * decode.side
                     for p, parts in zip(distribution, letters, strict=True)
                 ),
                 Fraction(0),
@@ -123,10 +124,10 @@ def test_the_decoder_is_unbiased_letter_by_letter(shape: tuple[int, int, int, in
 def test_parts_name_a_letter_in_mixed_radix(kinds: int, slopes: int, cells: int, letter: int) -> None:
     box = box_channel("b", 1.0, kinds, slopes, cells, 1)
     letter %= box.letters
-    face, *found = box.parts(letter)
-    assert 0 <= face < kinds
+    side, *found = box.parts(letter)
+    assert 0 <= side < kinds
     assert all(0 <= cell < cells for cell in found)
-    assert face * cells**slopes + sum(cell * cells**k for k, cell in enumerate(found)) == letter
+    assert side * cells**slopes + sum(cell * cells**k for k, cell in enumerate(found)) == letter
 
 
 def test_cells_are_named_by_their_middle() -> None:
@@ -136,7 +137,7 @@ def test_cells_are_named_by_their_middle() -> None:
 
 
 def test_a_box_that_says_nothing_has_no_ratio() -> None:
-    silent = BoxChannel("silent", 2, 1, 2, 1, FACES // 4, 0, 0)
+    silent = BoxChannel("silent", 2, 1, 2, 1, OUTCOMES // 4, 0, 0)
     assert silent.ratio == 1
     assert silent.epsilon == 0.0
     assert silent.truth == 0
@@ -147,13 +148,13 @@ def test_a_box_that_says_nothing_has_no_ratio() -> None:
 @pytest.mark.parametrize(
     ("kinds", "slopes", "cells", "width", "low", "extra", "spare"),
     [
-        (0, 0, 1, 1, 1, FACES, 0),
-        (2, -1, 1, 1, FACES // 4, FACES // 2, 0),
-        (2, 1, 2, 3, FACES // 8, FACES // 2, 0),
-        (2, 1, 2, 0, FACES // 8, FACES // 2, 0),
-        (2, 0, 1, 1, FACES // 4, FACES // 2, 1),
-        (2, 0, 1, 1, FACES // 2 + 1, -2, 0),
-        (2, 32, 2, 1, 1, 1, FACES),
+        (0, 0, 1, 1, 1, OUTCOMES, 0),
+        (2, -1, 1, 1, OUTCOMES // 4, OUTCOMES // 2, 0),
+        (2, 1, 2, 3, OUTCOMES // 8, OUTCOMES // 2, 0),
+        (2, 1, 2, 0, OUTCOMES // 8, OUTCOMES // 2, 0),
+        (2, 0, 1, 1, OUTCOMES // 4, OUTCOMES // 2, 1),
+        (2, 0, 1, 1, OUTCOMES // 2 + 1, -2, 0),
+        (2, 32, 2, 1, 1, 1, OUTCOMES),
     ],
 )
 def test_a_law_that_is_none_is_refused(

@@ -13,9 +13,8 @@ from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.exact import within
 from sottovoce.protocol.regression.box_channel import box_channel
 from sottovoce.protocol.regression.covariates import chances, rounded
-from sottovoce.protocol.regression.lp import lp_pair
+from sottovoce.protocol.regression.lp import lp_pair, whole_channel
 from sottovoce.protocol.regression.pair_program import solve_pair
-from sottovoce.protocol.regression.whole import whole_channel
 
 Floats = npt.NDArray[np.float64]
 
@@ -39,7 +38,7 @@ def test_it_reaches_the_optimum_that_is_known(epsilon: float, weight: float, kno
 @pytest.mark.parametrize(("tau", "epsilon"), [(0.75, 1.0), (0.5, 2.0)])
 def test_new_letters_beat_the_whole_program_on_a_grid(tau: float, epsilon: float) -> None:
     """All letters of a grid at once, with b <= Q <= e^epsilon b as inequalities; column generation has more of them."""
-    vertices = np.array([(face, face * z) for face in (-tau, 1 - tau) for z in (-1, 0, 1)])
+    vertices = np.array([(side, side * z) for side in (-tau, 1 - tau) for z in (-1, 0, 1)])
     odds = np.outer([1 - tau, tau], chances(3)).ravel()
     side = np.linspace(-1, 1, 13) / math.tanh(epsilon / 2) * 1.2
     outputs = np.array([(x, y) for x in side for y in side])
@@ -70,8 +69,8 @@ def test_new_letters_beat_the_whole_program_on_a_grid(tau: float, epsilon: float
 def test_it_is_never_worse_than_randomised_response(tau: float, epsilon: float) -> None:
     pair = seconds(lp_pair(tau, epsilon, 9.0), tau) @ [1.0, 9.0]
     for steps in (2, 3, 5, 9):
-        face = np.array([-tau, 1 - tau])
-        response = box_channel("rr", epsilon, 2, 1, steps).dense(face)
+        side = np.array([-tau, 1 - tau])
+        response = box_channel("rr", epsilon, 2, 1, steps).dense(side)
         assert pair < seconds(response, tau) @ [1.0, 9.0] * 1.01
 
 
@@ -80,9 +79,9 @@ def test_levels_below_the_median_mirror_those_above(tau: float, epsilon: float) 
     low, high = lp_pair(tau, epsilon, 9.0), lp_pair(1 - tau, epsilon, 9.0)
     assert seconds(low, tau) == pytest.approx(seconds(high, 1 - tau), rel=1e-12)
     places = len(low.vertices) // 2
-    faces = np.repeat([-tau, 1 - tau], places)
-    assert low.vertices[:, 0] == pytest.approx(faces, abs=1e-15)
-    assert low.vertices[:, 1] == pytest.approx(faces * np.tile(np.linspace(-1, 1, places), 2), abs=1e-15)
+    sides = np.repeat([-tau, 1 - tau], places)
+    assert low.vertices[:, 0] == pytest.approx(sides, abs=1e-15)
+    assert low.vertices[:, 1] == pytest.approx(sides * np.tile(np.linspace(-1, 1, places), 2), abs=1e-15)
 
 
 def test_the_slope_and_the_intercept_are_uncorrelated_for_symmetric_covariates() -> None:

@@ -1,4 +1,4 @@
-"""The noise against OpenDP's discrete Laplace mechanism: the same law and the same price."""
+"""The noise against OpenDP's discrete Laplace mechanism: the same distribution and the same price."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""One integer holds the noise; two of them never cost more than a budget, and the law of their difference is exact."""
+"""One integer holds the noise; two of them keep a budget, and their difference has an exact distribution."""
 
 import math
 from fractions import Fraction

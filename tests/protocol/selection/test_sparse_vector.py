@@ -1,4 +1,4 @@
-"""The law of the scan against sums written out, and its failures against that law."""
+"""The distribution of the scan against sums written out, and its failures against that distribution."""
 
 import math
 from itertools import product

@@ -19,7 +19,7 @@ from sottovoce.protocol.calibration import (
 )
 from sottovoce.protocol.card import identity
 from sottovoce.protocol.messages import Message, Query, Tally
-from sottovoce.protocol.selection.noisy_count import noisy_count
+from sottovoce.protocol.selection.geometric import noisy_count
 from sottovoce.server.conformal.plan import ConformalPlan, Participants, SiteFacts, card_of, plan
 from sottovoce.server.conformal.pooled import SumMethod, TallyMethod, plan_pooled
 from sottovoce.server.conformal.report_method import CoverageMethod, CoveragePlan

@@ -46,7 +46,7 @@ def test_the_spread_of_the_chains_is_the_printed_variance() -> None:
 def test_the_spread_keeps_its_digits_far_from_zero() -> None:
     averages = dice(5).generator().standard_normal(12)
     near, far = measure(averages), measure(averages + 1e8)
-    assert far.error == pytest.approx(near.error, rel=1e-6)
+    assert far.std_error == pytest.approx(near.std_error, rel=1e-6)
     assert far.estimate - 1e8 == pytest.approx(near.estimate, abs=1e-6)
 
 

@@ -12,7 +12,7 @@ import sottovoce as sv
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.integration.sensitivity import curve
-from sottovoce.server.integration.sensitivity import Sensitivity
+from sottovoce.server.integration.result import Sensitivity
 from sottovoce.sim.randomness import dice
 
 TARGET = sv.SiteSummary(10.0, 1.0, n=200)
@@ -105,7 +105,7 @@ def test_one_bound_that_is_none(bound: Any) -> None:
 
 def test_sources_without_a_trusted_error_have_no_part_in_it() -> None:
     doubtful = {"c": {"estimate": 99.0, "trusted": False}}
-    assert found({**NEAR, **doubtful}, [0.5]).to_dict() == found(bounds=[0.5]).to_dict()
+    assert found({**NEAR, **doubtful}, [0.5]).describe().values == found(bounds=[0.5]).describe().values
     for sources in ({}, doubtful, {"few": sv.SiteSummary(10.0, 0.1, n=3)}):
         with pytest.raises(BadInput, match="no source with a standard error"):
             found(sources)
@@ -114,7 +114,7 @@ def test_sources_without_a_trusted_error_have_no_part_in_it() -> None:
 @pytest.mark.parametrize("method", ["valid", "conservative", "known-bound", "ivw"])
 def test_it_does_not_depend_on_the_method(method: str) -> None:
     options: dict[str, Any] = {"method": method, "bound": 1.0} if method == "known-bound" else {"method": method}
-    assert found(bounds=[0.5], **options).to_dict() == found(bounds=[0.5]).to_dict()
+    assert found(bounds=[0.5], **options).describe().values == found(bounds=[0.5]).describe().values
 
 
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="a whole study takes long uncompiled")

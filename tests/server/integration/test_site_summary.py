@@ -29,10 +29,11 @@ def test_a_standard_error_is_taken_as_it_is() -> None:
 
 
 def test_an_interval_becomes_its_longer_half_over_z() -> None:
-    assert SiteSummary(5.0, interval=(4.0, 6.0)).measured().error == pytest.approx(1 / 1.959964)
-    assert SiteSummary(5.0, interval=(4.5, 7.0)).measured().error == pytest.approx(2 / 1.959964)
-    assert SiteSummary(5.0, interval=(1.0, 5.0)).measured().error == pytest.approx(4 / 1.959964)
-    assert SiteSummary(5.0, interval=(4.0, 6.0), interval_level=0.99).measured().error == pytest.approx(1 / 2.575829)
+    assert SiteSummary(5.0, interval=(4.0, 6.0)).measured().std_error == pytest.approx(1 / 1.959964)
+    assert SiteSummary(5.0, interval=(4.5, 7.0)).measured().std_error == pytest.approx(2 / 1.959964)
+    assert SiteSummary(5.0, interval=(1.0, 5.0)).measured().std_error == pytest.approx(4 / 1.959964)
+    wider = SiteSummary(5.0, interval=(4.0, 6.0), interval_level=0.99).measured()
+    assert wider.std_error == pytest.approx(1 / 2.575829)
 
 
 @given(
@@ -60,7 +61,7 @@ def test_a_shift_and_a_scale_move_a_summary_with_them(estimate: float, half: flo
     moved = SiteSummary(
         (estimate + shift) * scale, interval=((ends[0] + shift) * scale, (ends[1] + shift) * scale)
     ).measured()
-    assert moved.error == pytest.approx(plain.error * scale, abs=1e-8 * scale)
+    assert moved.std_error == pytest.approx(plain.std_error * scale, abs=1e-8 * scale)
     assert moved.df == plain.df
 
 
@@ -71,7 +72,7 @@ def test_an_error_that_is_not_trusted_is_endless() -> None:
         SiteSummary(5.1, interval=(5.0, 5.2), n=10, trusted=False),
     ):
         assert summary.measured().estimate == 5.1
-        assert summary.measured().error == INF
+        assert summary.measured().std_error == INF
         assert not summary.trusted
 
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.api.integration.measure import KnownSite, LostSite
 from sottovoce.core.unit import Unit
 from sottovoce.inference.common.measured import SiteEstimate
-from sottovoce.inference.integration.paper_weights import REASONS
+from sottovoce.inference.integration.weighted import REASONS
+from sottovoce.server.description import WIDTH
+from sottovoce.server.integration.known_site import KnownSite, LostSite
 from sottovoce.server.integration.result import IntegratedResult
 from sottovoce.server.integration.summary import against_own, validity, width_text
-from sottovoce.server.quantile.summary import WIDTH
 
 LONG = "a site whose name is much longer than the column"
 TOLD = {

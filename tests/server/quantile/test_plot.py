@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.server.quantile.plot import check_path, plot
+from sottovoce.server.picture import check_path
+from sottovoce.server.quantile.plot import plot
 from sottovoce.server.quantile.result import QuantileResult
 
 pytest.importorskip("matplotlib")

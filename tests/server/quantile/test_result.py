@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.api.quantile.federated import METHODS
+from sottovoce.api.quantile.planning import METHODS
 from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.sim.randomness import dice
 
@@ -82,7 +82,7 @@ def test_plain_values_are_complete_and_survive_json(result: QuantileResult) -> N
     assert plain["rounds"] == result.rounds
     assert plain["resolution"] is None
     assert plain["warnings"] == []
-    assert plain["support"] == pytest.approx(result.panel.support.ratio)
+    assert plain["support"] == pytest.approx(result.plan.support.ratio)
     assert sum(plain["drivers"].values()) == 1.0
     assert plain["text"]["estimate"] == result.format(result.estimate) == f"{result.estimate:.6g}"
 

@@ -11,8 +11,9 @@ from scipy.special import bdtr
 
 from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import SearchFailed
-from sottovoce.server.quantile import history
+from sottovoce.protocol.messages import Query, Tally
 from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile
+from sottovoce.server.quantile.conversation import Conversation
 from sottovoce.server.quantile.feasibility import PAIRS, SCARCE, support
 from sottovoce.server.quantile.scarce import TRIES, Fitted, pairs_protocol
 from sottovoce.server.quantile.search import Found
@@ -23,7 +24,7 @@ from sottovoce_papers.simulation.experiment import StagedCell, converse_fresh
 from sottovoce_papers.simulation.populations import Population, blend, homogeneous, population
 
 Answer = Callable[[Ask], Ints]
-Conversation = Generator[Ask, Ints, Local | Fitted | None]
+Procedure = Generator[Ask, Ints, Local | Fitted | None]
 CROWD = SiteProfile(np.array([0.5, 0.3, 0.2]), np.array([0.5, 0.8, 0.3]), np.array([5_001, 3_000, 2_017]))
 LAWS = {
     "normal": population("normal"),
@@ -47,13 +48,13 @@ def drawn(distribution: Population, seed: int, crowd: SiteProfile = CROWD) -> An
     return answer
 
 
-def drive(conversation: Conversation, answer: Answer) -> tuple[Fitted, list[Ask], list[Ints]]:
+def drive(conversation: Procedure, answer: Answer) -> tuple[Fitted, list[Ask], list[Ints]]:
     left, asks, replies = end_of(conversation, answer)
     assert isinstance(left, Fitted)
     return left, asks, replies
 
 
-def end_of(conversation: Conversation, answer: Answer) -> tuple[Local | Fitted | None, list[Ask], list[Ints]]:
+def end_of(conversation: Procedure, answer: Answer) -> tuple[Local | Fitted | None, list[Ask], list[Ints]]:
     asks: list[Ask] = []
     replies: list[Ints] = []
     try:
@@ -117,16 +118,19 @@ def test_the_log_replays_to_the_same_queries_and_the_same_end(name: str) -> None
         return staged_protocol(StagedStudy(0.8, CROWD))
 
     fitted, asks, replies = drive(start(), drawn(LAWS[name], 5))
-    log = history.init()
+    talk = Conversation(start)
+    log = talk.init()
     for ask, ones in zip(asks, replies, strict=True):
-        again = history.query(start, log)
+        again = talk.query(log)
         assert again is not None
-        np.testing.assert_array_equal(again.points, ask.points)
-        np.testing.assert_array_equal(again.counts, ask.counts)
-        assert history.outcome(start, log) is None
-        log = history.step(start, log, ones)
-    assert history.query(start, log) is None
-    assert history.outcome(start, log) == fitted
+        points = tuple(ask.points.tolist())
+        assert again.messages == [
+            Query(again.round, points, tuple(counts)) if any(counts) else None for counts in ask.counts.tolist()
+        ]
+        tallies = [Tally(again.round, tuple(row)) for row in ones.tolist()]
+        log = talk.step(log, [tally if asked else None for tally, asked in zip(tallies, again.messages, strict=True)])
+    assert talk.query(log) is None
+    assert Conversation(start).outcome(log) == talk.outcome(log) == fitted
 
 
 @pytest.mark.parametrize(("shift", "factor"), [(0.0, 2.0**-8), (0.0, 2.0**20), (2.0**10, 1.0), (-(2.0**10), 0.25)])

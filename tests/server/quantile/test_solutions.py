@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.api.quantile.federated import METHODS
+from sottovoce.api.quantile.planning import METHODS
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.server.quantile.scarce import Fitted, Mark

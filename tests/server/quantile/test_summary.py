@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import sottovoce as sv
-from sottovoce.server.quantile.summary import WIDTH
+from sottovoce.server.description import WIDTH
 from sottovoce.sim.randomness import dice
 
 pytestmark = pytest.mark.skipif(

@@ -11,15 +11,13 @@ import pytest
 from scipy import special
 
 from sottovoce.client.regression.randomize_row import show
-from sottovoce.protocol.channel import Channel
-from sottovoce.protocol.regression.block_tables import tables_of
-from sottovoce.protocol.regression.blocks import Block, RegressionChannel
-from sottovoce.protocol.regression.box import box
-from sottovoce.protocol.regression.box_channel import FACES, BoxChannel, box_channel
-from sottovoce.protocol.regression.cq import cq
+from sottovoce.protocol.channel import OUTCOMES, Channel
+from sottovoce.protocol.regression.blocks import Block, RegressionChannel, tables_of
+from sottovoce.protocol.regression.box import box, cq
+from sottovoce.protocol.regression.box_channel import BoxChannel, box_channel
 from sottovoce.protocol.regression.lp import lp_pair
-from sottovoce.server.regression.decode import choose, decode, public, uniform
-from sottovoce.server.regression.dithered.step import KIND
+from sottovoce.protocol.regression.questions import KIND, choose, public, uniform
+from sottovoce.server.regression.decode import decode
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]
@@ -90,8 +88,8 @@ def pair(epsilon: float) -> RegressionChannel:
 
 def wasteful(kinds: int, alone: float) -> RegressionChannel:
     """A box whose die leaves a sixteenth of its faces over, so that it shows where they go."""
-    low = FACES // (32 * kinds)
-    waste = BoxChannel("waste", kinds, 1, 4, 2, low, (FACES - FACES // 16 - 4 * kinds * low) // 2, FACES // 16)
+    low = OUTCOMES // (32 * kinds)
+    waste = BoxChannel("waste", kinds, 1, 4, 2, low, (OUTCOMES - OUTCOMES // 16 - 4 * kinds * low) // 2, OUTCOMES // 16)
     first = Block(1 - alone, waste, (1,), np.array([[float(kinds > 1), 1 / (1 - alone)]]))
     face = Block(alone, box_channel("face", 1.0, 2), (), np.array([[1.0 if kinds > 1 else 1 / alone, 0.0]]))
     return RegressionChannel("wasteful", (0.75,), 1, (first, face))
@@ -101,7 +99,7 @@ CHANNELS: dict[str, Callable[[float], RegressionChannel]] = {
     "cq": lambda epsilon: cq(0.75, 3, epsilon, q=3, s=2),
     "cq, one coordinate": lambda epsilon: cq(0.25, 2, epsilon, q=4, s=1),
     "boxes": lambda epsilon: box((0.25,), 3, epsilon, slopes=2, cells=5, width=2, alone=0.2),
-    "no face": lambda epsilon: box((0.75,), 3, epsilon, slopes=2, cells=4, width=2, face=False, alone=0.4),
+    "no face": lambda epsilon: box((0.75,), 3, epsilon, slopes=2, cells=4, width=2, side=False, alone=0.4),
     "three levels": lambda epsilon: box((0.25, 0.5, 0.9), 2, epsilon, slopes=2, cells=4, width=3),
     "pair": pair,
     "faces left over": lambda _epsilon: wasteful(2, 0.5),
@@ -118,7 +116,7 @@ def law_of(channel: RegressionChannel, block: Block, chosen: tuple[int, ...], wh
     distribution = block.channel
     if isinstance(distribution, BoxChannel):
         rows, positions = distribution.matrix(), distribution.positions
-        scale = 1.0 if distribution.kinds > 1 else float(channel.faces(0)[face]) / channel.radius
+        scale = 1.0 if distribution.kinds > 1 else float(channel.side_scores(0)[face]) / channel.radius
         first = face if distribution.kinds > 1 else 0
     else:
         assert isinstance(distribution, Channel)
@@ -130,7 +128,7 @@ def law_of(channel: RegressionChannel, block: Block, chosen: tuple[int, ...], wh
         row = first
         for k in place:
             row = row * positions + k
-        total += chance * np.array([w / FACES for w in rows[row]])
+        total += chance * np.array([w / OUTCOMES for w in rows[row]])
     return total
 
 
@@ -157,8 +155,8 @@ def test_what_is_heard_is_the_score_on_average(name: str, epsilon: float) -> Non
                         tables.plan, tables.score, tables.read, tables.matrix, tables.radius, i, chosen, letter, index,
                         values,
                     )  # fmt: skip
-                    assert found == block.face + len(subset)
-                    assert index[:found].tolist() == [0, *subset][1 - block.face :]
+                    assert found == block.side + len(subset)
+                    assert index[:found].tolist() == [0, *subset][1 - block.side :]
                     weight = block.probability * chance / len(subsets)
                     heard[:, index[:found]] += weight * values[:, :found]
                     largest = max(largest, float(np.abs(values[:, :found]).max()))

@@ -6,7 +6,7 @@ cent of the print, whichever is larger.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sottovoce_papers.harness.cell import Row, Value, matches, plain
@@ -30,25 +30,44 @@ class Number:
     printed: float
     found: dict[str, Measure]
     differences: dict[str, float]
-    honest: bool
+    comparable: bool
     agrees: bool | None
     why: str
 
 
+class Index:
+    """Rows by where they stand: an index for each set of keys by which the print names its places."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = rows
+        self._by_keys: dict[tuple[str, ...], dict[tuple[str, ...], list[Row]]] = {}
+
+    def at(self, where: Mapping[str, Value]) -> list[Row]:
+        """Return the rows that have all the values of a place, in their order."""
+        keys = tuple(where)
+        if keys not in self._by_keys:
+            known = self._by_keys[keys] = {}
+            for row in self._rows:
+                if row.where.keys() >= where.keys():
+                    known.setdefault(place(row.where, keys), []).append(row)
+        return self._by_keys[keys].get(place(where, keys), [])
+
+
 def compared(item: Item, rows: Sequence[Row]) -> list[Number]:
     """Hold every printed number of an item against the rows that were found."""
-    return [_number(item, line, rows) for line in item.printed()]
+    index = Index(rows)
+    return [_number(item, line, index) for line in item.printed()]
 
 
-def _number(item: Item, line: dict[str, str], rows: Sequence[Row]) -> Number:
+def _number(item: Item, line: dict[str, str], index: Index) -> Number:
     where: dict[str, Value] = {
         key: text for key, text in line.items() if key not in ("quantity", "value", "error", "note")
     }
     quantity, text = line["quantity"], line["value"]
     printed = float(text)
     found: dict[str, Measure] = {}
-    for row in rows:
-        if quantity in row.measures and matches(row.where, {**where}):
+    for row in index.at(where):
+        if quantity in row.measures:
             found.setdefault(str(row.where.get("reading", ALONE)), row.measures[quantity])
     differences = {
         reading: (measure.value - printed) / total_error(item, line, measure) for reading, measure in found.items()
@@ -66,7 +85,7 @@ def _number(item: Item, line: dict[str, str], rows: Sequence[Row]) -> Number:
         printed,
         found,
         differences,
-        all(note.honest for note in known),
+        all(note.comparable for note in known),
         agrees,
         " ".join(note.why for note in known),
     )
@@ -102,7 +121,7 @@ class Tally:
     """How an item's printed numbers came out."""
 
     printed: int
-    honest: int
+    comparable: int
     agreeing: int
     explained: int
     unexplained: int
@@ -110,26 +129,26 @@ class Tally:
 
     @property
     def share(self) -> float:
-        """Return the part of the honest numbers that agree (NaN where there is none)."""
-        return self.agreeing / self.honest if self.honest else math.nan
+        """Return the part of the comparable numbers that agree (NaN where there is none)."""
+        return self.agreeing / self.comparable if self.comparable else math.nan
 
 
 def tally(numbers: Sequence[Number]) -> Tally:
-    """Count honest numbers that agree, numbers that are explained instead, and numbers that are neither."""
-    honest = [number for number in numbers if number.honest and number.agrees is not None]
-    agreeing = sum(number.agrees is True for number in honest)
-    others = [number for number in numbers if not number.honest]
-    off = [number for number in honest if not number.agrees]
+    """Count comparable numbers that agree, numbers that are explained instead, and numbers that are neither."""
+    comparable = [number for number in numbers if number.comparable and number.agrees is not None]
+    agreeing = sum(number.agrees is True for number in comparable)
+    others = [number for number in numbers if not number.comparable]
+    off = [number for number in comparable if not number.agrees]
     return Tally(
         len(numbers),
-        len(honest),
+        len(comparable),
         agreeing,
         len(others) + sum(bool(number.why) for number in off),
         sum(not number.why for number in off),
-        sum(number.honest and number.agrees is None for number in numbers),
+        sum(number.comparable and number.agrees is None for number in numbers),
     )
 
 
-def place(where: dict[str, Value], keys: Sequence[str]) -> tuple[str, ...]:
+def place(where: Mapping[str, Value], keys: Sequence[str]) -> tuple[str, ...]:
     """Return where in a table a row stands."""
     return tuple(plain(where[key]) if key in where else "" for key in keys)

@@ -4,12 +4,6 @@ import io
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from sottovoce_papers.harness.palette import COLOURS as COLOURS
-from sottovoce_papers.harness.palette import NOMINAL as NOMINAL
-from sottovoce_papers.harness.palette import OURS as OURS
-from sottovoce_papers.harness.palette import PRINT as PRINT
-from sottovoce_papers.harness.palette import colours as colours
-from sottovoce_papers.harness.palette import marks as marks
 from sottovoce_papers.harness.study import Outcome
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sottovoce.server.quantile.plot import clear
+from sottovoce.server.picture import clear
 from sottovoce_papers.harness.cell import Row
 from sottovoce_papers.harness.palette import COLOURS, NOMINAL, colours
 

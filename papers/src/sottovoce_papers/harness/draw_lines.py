@@ -1,4 +1,4 @@
-"""Lines over x: a line a series, two standard errors around each point, the print as hollow marks."""
+"""Lines over x: one per series, two standard errors around each point, the print as hollow marks."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

@@ -1,9 +1,9 @@
-"""The print against ours: a point a number, the diagonal, the band of 5 per cent, and what lies off it marked."""
+"""The print against ours: one point per number, the diagonal, the band of 5 per cent, and what lies off it marked."""
 
 import math
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.server.quantile.plot import clear
+from sottovoce.server.picture import clear
 from sottovoce_papers.harness import panels
 from sottovoce_papers.harness.compare import ALONE, PART, Number
 from sottovoce_papers.harness.palette import COLOURS, NOMINAL, OURS

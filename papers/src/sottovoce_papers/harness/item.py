@@ -14,11 +14,11 @@ Block = dict[str, Value | list[Value]]
 
 
 class Explained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Why some printed numbers come out otherwise, or cannot come out at all (``honest`` false)."""
+    """Why some printed numbers come out otherwise, or cannot come out at all (``comparable`` false)."""
 
     why: str
     where: dict[str, Value | list[Value]] = {}
-    honest: bool = False
+    comparable: bool = False
 
 
 class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""How an item's numbers are laid out: a line a place and method, the print beside ours, the default last."""
+"""How an item's numbers are laid out, for the terminal and for the report: by place, method and quantity."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,13 +6,15 @@ from typing import NamedTuple, TypeVar
 
 from sottovoce_papers.harness.cell import Row
 from sottovoce_papers.harness.compare import ALONE, Number, place
-from sottovoce_papers.harness.digits import Digits, digits_of
+from sottovoce_papers.harness.digits import Digits, digits_of, written
 from sottovoce_papers.harness.item import Item
 from sottovoce_papers.harness.measure import Measure
 from sottovoce_papers.harness.study import Outcome
+from sottovoce_papers.harness.words import mark
 
-DEFAULT = "default"
+DEFAULT, PRINT, OURS = "default", "print", "ours"
 Name = TypeVar("Name", str, tuple[str, ...])
+Spot = tuple[str, ...]
 
 
 class Entry(NamedTuple):
@@ -20,6 +22,15 @@ class Entry(NamedTuple):
 
     number: Number | None
     found: dict[str, Measure]
+
+
+class Shown(NamedTuple):
+    """What a table says of an entry under one reading: ours, its text, the difference in standard errors, a mark."""
+
+    measure: Measure | None
+    text: str
+    difference: float | None
+    mark: str
 
 
 @dataclass(frozen=True)
@@ -32,38 +43,41 @@ class Layout:
     item: Item
     fixed: dict[str, str]
     keys: list[str]
-    places: list[tuple[str, ...]]
+    places: list[Spot]
     columns: list[str]
     quantities: list[str]
     printed: set[str]
     readings: list[str]
-    entries: dict[tuple[tuple[str, ...], str, str], Entry]
+    entries: dict[tuple[Spot, str, str], Entry]
+    digits: dict[str, Digits | None]
 
     def label(self, name: str) -> str:
         """Return the heading of a quantity, a key or a reading."""
         return self.item.labels.get(name, name)
 
-    def entry(self, spot: tuple[str, ...], column: str, quantity: str) -> Entry:
+    def reading(self, name: str) -> str:
+        """Return the heading of ours under a reading."""
+        return OURS if len(self.readings) == 1 else self.label(name)
+
+    def entry(self, spot: Spot, column: str, quantity: str) -> Entry:
         """Return what is known at one place."""
         return self.entries.get((spot, column, quantity), Entry(None, {}))
 
-    def digits(self, quantity: str) -> Digits | None:
-        """Return how ours is written."""
-        known = [entry for (_, _, name), entry in self.entries.items() if name == quantity]
-        texts = [entry.number.text for entry in known if entry.number]
-        return digits_of(texts, [measure for entry in known for measure in entry.found.values()])
-
-    def found(self, entry: Entry, reading: str) -> Measure | None:
-        """Return what was found under a reading; rows that name no reading stand under the judged one."""
-        return entry.found.get(reading, entry.found.get(ALONE) if reading == self.readings[0] else None)
+    def shown(self, entry: Entry, quantity: str, reading: str) -> Shown:
+        """Return what is said of an entry under a reading; rows that name no reading stand under the judged one."""
+        judged = reading == self.readings[0]
+        measure = entry.found.get(reading, entry.found.get(ALONE) if judged else None)
+        text = "" if measure is None else written(measure, self.digits[quantity])
+        difference = entry.number.differences.get(reading) if entry.number else None
+        return Shown(measure, text, difference, mark(entry.number) if judged else "")
 
 
 def lay(outcome: Outcome) -> Layout:
     """Lay out an item: places in the order of the print, then in that of the rows."""
     item, rows, numbers = outcome.item, outcome.rows, outcome.numbers
     keys = _keys(item, numbers)
-    entries: dict[tuple[tuple[str, ...], str, str], Entry] = {}
-    found: dict[tuple[tuple[str, ...], str, str], dict[str, Measure]] = {}
+    entries: dict[tuple[Spot, str, str], Entry] = {}
+    found: dict[tuple[Spot, str, str], dict[str, Measure]] = {}
     for row in rows:
         spot, column = place(row.where, keys), place(row.where, [item.columns])[0]
         for quantity, measure in row.measures.items():
@@ -90,7 +104,14 @@ def lay(outcome: Outcome) -> Layout:
         {number.quantity for number in numbers},
         _readings(item, rows),
         {(short[spot], column, quantity): entry for (spot, column, quantity), entry in entries.items()},
+        {name: _digits([entry for where, entry in entries.items() if where[2] == name]) for name in quantities},
     )
+
+
+def _digits(entries: list[Entry]) -> Digits | None:
+    """Return how ours is written in the column of a quantity."""
+    texts = [entry.number.text for entry in entries if entry.number]
+    return digits_of(texts, [measure for entry in entries for measure in entry.found.values()])
 
 
 def _keys(item: Item, numbers: list[Number]) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.server.quantile.plot import clear, short
+from sottovoce.server.picture import clear, short
 from sottovoce_papers.harness.cell import Row, Value, plain
 from sottovoce_papers.harness.compare import place
 from sottovoce_papers.harness.item import Item
@@ -37,7 +37,7 @@ def all_series(rows: Iterable[Row], wish: "Figure") -> list[str]:
 
 
 def grid(picture: "Picture", names: Sequence[str], spots: Sequence[Spot], least: float = WIDTH) -> dict[Any, "Axes"]:
-    """Return axes by quantity and panel: a row a quantity, or, of one quantity or panel, rows that are filled up."""
+    """Return axes by quantity and panel: one row per quantity; of one quantity or panel, rows that are filled up."""
     wanted = [(name, spot) for name in names for spot in spots]
     across, down = len(spots), len(names)
     if 1 in (across, down):

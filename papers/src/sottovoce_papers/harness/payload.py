@@ -69,7 +69,7 @@ def _number(number: Number) -> dict[str, Any]:
         "print": number.text,
         "found": {reading: _measure(one) for reading, one in number.found.items()},
         "differences": number.differences,
-        "honest": number.honest,
+        "comparable": number.comparable,
         "agrees": number.agrees,
         "why": number.why or None,
     }

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
-from sottovoce_papers.harness import kept, work
+from sottovoce_papers.harness import cache, runner
 from sottovoce_papers.harness.cell import Cell
 from sottovoce_papers.harness.digits import lasting
 
@@ -18,7 +18,7 @@ from sottovoce_papers.harness.digits import lasting
 TRUST = 2.0
 
 
-def seconds_left(plan: work.Plan, seconds: Mapping[str, float], ran: set[str], jobs: int) -> float:
+def seconds_left(plan: runner.Plan, seconds: Mapping[str, float], ran: set[str], jobs: int) -> float:
     """Guess how long the rest takes: its costs, corrected recipe by recipe by what cells of this run took.
 
     Parameters
@@ -44,7 +44,7 @@ def seconds_left(plan: work.Plan, seconds: Mapping[str, float], ran: set[str], j
     return max(max(guesses), sum(guesses) / jobs)
 
 
-def _ratio(plan: work.Plan, seconds: Mapping[str, float], ran: set[str], before: float) -> float:
+def _ratio(plan: runner.Plan, seconds: Mapping[str, float], ran: set[str], before: float) -> float:
     guessed = sum(plan.costs[key] for key in ran)
     return (sum(seconds[key] for key in ran) + TRUST * before) / (guessed + TRUST)
 
@@ -55,16 +55,16 @@ class Watch:
 
     folder: Path
     fresh: bool = False
-    told: Callable[[Cell | None], None] | None = None
-    plan: work.Plan | None = None
+    changed: Callable[[Cell | None], None] | None = None
+    plan: runner.Plan | None = None
     before: set[str] = field(default_factory=set)
     seconds: dict[str, float] = field(default_factory=dict)
 
-    def begun(self, plan: work.Plan) -> None:
+    def begun(self, plan: runner.Plan) -> None:
         """Take the plan; see which cells are kept, or forget them."""
         self.plan = plan
         for key, cell in plan.cells.items():
-            path = kept.path_of(self.folder, cell)
+            path = cache.path_of(self.folder, cell)
             if self.fresh:
                 path.unlink(missing_ok=True)
             elif path.exists():
@@ -77,8 +77,8 @@ class Watch:
         self._tell(cell)
 
     def _tell(self, cell: Cell | None) -> None:
-        if self.told is not None:
-            self.told(cell)
+        if self.changed is not None:
+            self.changed(cell)
 
     @property
     def ran(self) -> set[str]:
@@ -94,7 +94,7 @@ class Watch:
         """Say what is kept of an interrupted study."""
         if self.plan is None:
             return "stopped before anything was run."
-        done = sum(kept.path_of(self.folder, cell).exists() for cell in self.plan.cells.values())
+        done = sum(cache.path_of(self.folder, cell).exists() for cell in self.plan.cells.values())
         return (
             f"stopped: {done} of {len(self.plan.cells)} cells are kept in {shown}; the same command goes on from there."
         )
@@ -120,7 +120,7 @@ def bar(watch: Watch, jobs: int, wanted: bool) -> Iterator[None]:
     with Progress(*columns, console=console, transient=True) as shown:
         task = shown.add_task("reading the plan", total=None, cells="", left=0.0, since=time.monotonic())
 
-        def told(cell: Cell | None) -> None:
+        def changed(cell: Cell | None) -> None:
             plan, seconds = watch.plan, watch.seconds
             assert plan is not None
             shown.update(
@@ -133,11 +133,11 @@ def bar(watch: Watch, jobs: int, wanted: bool) -> Iterator[None]:
                 since=time.monotonic(),
             )
 
-        watch.told = told
+        watch.changed = changed
         yield
 
 
-def at_work(plan: work.Plan, seconds: Mapping[str, float], cell: Cell | None) -> str:
+def at_work(plan: runner.Plan, seconds: Mapping[str, float], cell: Cell | None) -> str:
     """Name the item that is at work: that of the last cell if more of its cells are to come, else one that has some."""
     open_items = [name for name, keys in plan.of_item.items() if any(key not in seconds for key in keys)]
     of_cell = [name for name in open_items if cell is not None and cell.key in plan.of_item[name]]

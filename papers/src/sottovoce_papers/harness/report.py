@@ -85,8 +85,8 @@ def _top(outcomes: Sequence[Outcome], run: Run, pictures: bool) -> str:
     skipped = sum(bool(outcome.skipped) for outcome in outcomes)
     figures = [
         (
-            percent(total.share) if total.honest else "–",
-            f"agree: {total.agreeing:,} of {total.honest:,} honest numbers",
+            percent(total.share) if total.comparable else "–",
+            f"agree: {total.agreeing:,} of {total.comparable:,} comparable numbers",
         ),
         (f"{total.explained:,}", "explained instead"),
         (f"{total.unexplained:,}", "neither"),
@@ -102,23 +102,23 @@ def _top(outcomes: Sequence[Outcome], run: Run, pictures: bool) -> str:
         f'<p class="soft">Tables and figures of the papers, run again by sottovoce {escape(__version__)}: '
         f"{escape(run.often)}, seed {run.seed}, {spent} of computing.</p>"
         f'<ul class="sums">{sums}</ul>'
-        "<p>A printed number is honest if the paper's own settings should give it. It agrees when ours differs by at "
-        "most three standard errors of the difference or 5 % of the print, whichever is larger; the error counts the "
-        "replications of both and the rounding of the print. The small figure beside a number is the difference in "
-        "standard errors.</p>"
+        "<p>A printed number is comparable if the paper's own settings should give it. It agrees when ours differs by "
+        "at most three standard errors of the difference or 5 % of the print, whichever is larger; the error counts "
+        "the replications of both and the rounding of the print. The small figure beside a number is the difference "
+        "in standard errors.</p>"
         '<p class="key">Marks: <span class="off">does not agree !</span> <span class="known">explained ·</span> '
         f'<span class="default">default</span> is this package as it comes, on the same data.</p>{without}</header>'
     )
 
 
 def _contents(key: str, outcomes: Sequence[Outcome], run: Run) -> str:
-    """Return a paper's part of the contents: an item a line, with how it came out."""
+    """Return a paper's part of the contents: one line per item, with how it came out."""
     total = words.added(tally(outcome.numbers) for outcome in outcomes)
     lines = []
     for outcome in outcomes:
         item, found = outcome.item, tally(outcome.numbers)
         seconds = lasting(run.seconds.get((item.paper, item.name), 0.0))
-        agree = f"{found.agreeing} of {found.honest}" if found.honest else ""
+        agree = f"{found.agreeing} of {found.comparable}" if found.comparable else ""
         cells = [
             f'<td><a href="#{escape(anchor(item))}">{escape(item.title)}</a></td>',
             f'<td class="wide">{_bar(found)}</td><td class="count">{agree}</td>',

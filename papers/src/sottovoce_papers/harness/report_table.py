@@ -1,12 +1,11 @@
-"""An item's table in the report: a place a group of rows (print, then each reading), a column a quantity and method."""
+"""An item's table in the report: rows by place (the print, then each reading), columns by quantity and method."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from sottovoce_papers.harness.digits import Digits, apart, written
-from sottovoce_papers.harness.layout import DEFAULT, Entry, Layout
-from sottovoce_papers.harness.measure import Measure
-from sottovoce_papers.harness.words import KNOWN, OFF, mark
+from sottovoce_papers.harness.digits import apart
+from sottovoce_papers.harness.layout import DEFAULT, PRINT, Entry, Layout, Shown, Spot
+from sottovoce_papers.harness.words import KNOWN, OFF
 
 CLASSES = {"": "", OFF: "off", KNOWN: "known"}
 Heads = Sequence[tuple[str, str]]
@@ -25,8 +24,7 @@ def table(layout: Layout) -> str:
     widths = [max(len(text) for text in (layout.label(key), *_values(layout, i))) for i, key in enumerate(layout.keys)]
     room = sum(widths) + 2.4 * len(widths) + 2
     parts = [f'<div class="scroll" tabindex="0"><table style="--places:{room:.4g}ch">', _head(layout, heads, widths)]
-    texts = {name: layout.digits(name) for name in layout.quantities}
-    parts += [_body(layout, heads, spot, widths, texts) for spot in layout.places]
+    parts += [_body(layout, heads, spot, widths) for spot in layout.places]
     return "".join([*parts, "</table></div>"])
 
 
@@ -49,27 +47,18 @@ def _head(layout: Layout, heads: Heads, widths: Sequence[int]) -> str:
     return f'<thead><tr>{corner}<th class="which" rowspan="2"></th>{first}</tr><tr>{second}</tr></thead>'
 
 
-def _body(
-    layout: Layout, heads: Heads, spot: tuple[str, ...], widths: Sequence[int], digits: dict[str, Digits | None]
-) -> str:
+def _body(layout: Layout, heads: Heads, spot: Spot, widths: Sequence[int]) -> str:
+    """Write the rows of a place: the print, then ours under each reading."""
     entries = [layout.entry(spot, column, quantity) for quantity, column in heads]
     rows = []
     if any(entry.number for entry in entries):
-        cells = [
-            _cell(heads, i, f"{escape(entry.number.text)}<small></small>" if entry.number else "")
-            for i, entry in enumerate(entries)
-        ]
-        rows.append(("print", "print", cells))
+        texts = [f"{escape(entry.number.text)}<small></small>" if entry.number else "" for entry in entries]
+        rows.append((PRINT, PRINT, [_cell(heads, i, text) for i, text in enumerate(texts)]))
     for reading in layout.readings:
-        alone = len(layout.readings) == 1
-        found = [layout.found(entry, reading) for entry in entries]
-        if alone or any(found):
-            judged = reading == layout.readings[0]
-            cells = [
-                _ours(heads, i, entry, measure, reading, digits[heads[i][0]], judged)
-                for i, (entry, measure) in enumerate(zip(entries, found, strict=True))
-            ]
-            rows.append(("", "ours" if alone else layout.label(reading), cells))
+        shown = [layout.shown(entry, head[0], reading) for entry, head in zip(entries, heads, strict=True)]
+        if len(layout.readings) == 1 or any(one.measure for one in shown):
+            pairs = zip(entries, shown, strict=True)
+            rows.append(("", layout.reading(reading), [_ours(heads, i, *pair) for i, pair in enumerate(pairs)]))
     said = ""
     for at, (kind, which, cells) in enumerate(rows):
         place = (
@@ -80,22 +69,19 @@ def _body(
     return f"<tbody>{said}</tbody>"
 
 
-def _ours(
-    heads: Heads, at: int, entry: Entry, measure: Measure | None, reading: str, digits: Digits | None, judged: bool
-) -> str:
+def _ours(heads: Heads, at: int, entry: Entry, shown: Shown) -> str:
+    """Write what was found; all that is known of it stands in the cell's title."""
+    measure, said = shown.measure, shown.text
     if measure is None:
         return _cell(heads, at, "")
-    sign = mark(entry.number) if judged else ""
-    said = written(measure, digits)
     full = f"{measure.value:.6g}" + (
         f" ± {measure.error:.2g} (standard error, {measure.n:,} runs)" if measure.n else ""
     )
-    if entry.number is not None and reading in entry.number.differences:
-        far = entry.number.differences[reading]
-        said += f"<small>{apart(far).replace('-', '−')}{sign}</small>"
-        full += f"; print {entry.number.text}; {far:+.2f} standard errors"
-        full += f"; {entry.number.why}" if sign and entry.number.why else ""
-    return _cell(heads, at, said, CLASSES[sign], full)
+    if entry.number is not None and shown.difference is not None:
+        said += f"<small>{apart(shown.difference).replace('-', '−')}{shown.mark}</small>"
+        full += f"; print {entry.number.text}; {shown.difference:+.2f} standard errors"
+        full += f"; {entry.number.why}" if shown.mark and entry.number.why else ""
+    return _cell(heads, at, said, CLASSES[shown.mark], full)
 
 
 def _cell(heads: Heads, at: int, said: str, kind: str = "", title: str = "") -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from sottovoce_papers.harness import work
+from sottovoce_papers.harness import runner
 from sottovoce_papers.harness.cell import Cell, Row
 from sottovoce_papers.harness.compare import Number, compared
 from sottovoce_papers.harness.item import Item
@@ -35,11 +35,11 @@ def reproduce(
     folder: Path,
     data: Path | None = None,
     *,
-    scale: work.Scale = "full",
+    scale: runner.Scale = "full",
     replications: int | None = None,
     seed: int = 1,
     jobs: int = 1,
-    begun: Callable[[work.Plan], None] | None = None,
+    begun: Callable[[runner.Plan], None] | None = None,
     progress: Callable[[Cell, float], None] | None = None,
 ) -> list[Outcome]:
     """Run some items and compare them with the print.
@@ -65,10 +65,10 @@ def reproduce(
     """
     reasons = [missing_data(item, data) for item in asked]
     runnable = [item for item, reason in zip(asked, reasons, strict=True) if not reason]
-    planned = work.plan(runnable, scale=scale, replications=replications, seed=seed)
+    planned = runner.plan(runnable, scale=scale, replications=replications, seed=seed)
     if begun is not None:
         begun(planned)
-    found = work.work(planned.cells.values(), folder, data, jobs=jobs, costs=planned.costs, progress=progress)
+    found = runner.run_cells(planned.cells.values(), folder, data, jobs=jobs, costs=planned.costs, progress=progress)
     outcomes = []
     for item, reason in zip(asked, reasons, strict=True):
         if reason:

@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from rich.text import Text
 
 from sottovoce_papers.harness import words
-from sottovoce_papers.harness.digits import apart, written
-from sottovoce_papers.harness.layout import DEFAULT, Layout, lay
+from sottovoce_papers.harness.digits import apart
+from sottovoce_papers.harness.layout import DEFAULT, PRINT, Layout, Spot, lay
 from sottovoce_papers.harness.study import Outcome
 
 GAP, SHOWN = "  ", 30  # of an item without a print no more lines are shown: they are in its file
 STYLES = {"": "", words.OFF: "bold red", words.KNOWN: "yellow"}
-PRINT, OURS = "print", "ours"
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Column:
     left: bool = False
     least: int = 0
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Return how wide it is."""
         return max([self.least, len(self.head), *(cell.cell_len for cell in self.cells)])
@@ -63,11 +63,11 @@ def fitted(columns: Sequence[Column], width: int | None) -> list[list[Column]]:
     return blocks
 
 
-def _there(layout: Layout, spot: tuple[str, ...], column: str) -> bool:
+def _there(layout: Layout, spot: Spot, column: str) -> bool:
     return any((spot, column, quantity) in layout.entries for quantity in layout.quantities)
 
 
-def _columns(layout: Layout, lines: Sequence[tuple[tuple[str, ...], str]]) -> list[Column]:
+def _columns(layout: Layout, lines: Sequence[tuple[Spot, str]]) -> list[Column]:
     found = []
     for i, key in enumerate(layout.keys):
         values = [Text(spot[i]) for spot, _ in lines]
@@ -84,29 +84,30 @@ def _columns(layout: Layout, lines: Sequence[tuple[tuple[str, ...], str]]) -> li
     return found
 
 
-def _of_quantity(layout: Layout, lines: Sequence[tuple[tuple[str, ...], str]], quantity: str) -> list[Column]:
+def _of_quantity(layout: Layout, lines: Sequence[tuple[Spot, str]], quantity: str) -> list[Column]:
     group, compared = layout.label(quantity), quantity in layout.printed
     entries = [layout.entry(spot, column, quantity) for spot, column in lines]
-    digits = layout.digits(quantity)
+    styles = ["bold" if column == DEFAULT else "" for _, column in lines]
     found = []
     if compared:
         texts = [Text(entry.number.text if entry.number else "", style="dim") for entry in entries]
         found.append(Column(group, PRINT, texts))
     for reading in layout.readings:
-        judged = reading == layout.readings[0]
-        head = OURS if len(layout.readings) == 1 else layout.label(reading)
-        values, differences = [], []
-        for (_, column), entry in zip(lines, entries, strict=True):
-            measure = layout.found(entry, reading)
-            style = "bold" if column == DEFAULT else ""
-            values.append(Text(written(measure, digits) if measure else "", style=style))
-            sign = words.mark(entry.number) if judged else ""
-            far = entry.number.differences.get(reading) if entry.number else None
-            differences.append(Text("" if far is None else f"{apart(far)}{sign or ' '}", style=STYLES[sign] or "dim"))
-        if any(value.plain for value in values) or judged:
-            found.append(Column(group, head, values, spare=not judged))
-            if compared:
-                found.append(Column(group, "diff ", differences, spare=not judged))
+        spare = reading != layout.readings[0]
+        shown = [layout.shown(entry, quantity, reading) for entry in entries]
+        if spare and not any(one.text for one in shown):
+            continue
+        values = [Text(one.text, style=style) for one, style in zip(shown, styles, strict=True)]
+        found.append(Column(group, layout.reading(reading), values, spare=spare))
+        if compared:
+            differences = [
+                Text(
+                    "" if one.difference is None else f"{apart(one.difference)}{one.mark or ' '}",
+                    style=STYLES[one.mark] or "dim",
+                )
+                for one in shown
+            ]
+            found.append(Column(group, "diff ", differences, spare=spare))
     return found
 
 

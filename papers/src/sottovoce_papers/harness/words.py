@@ -17,7 +17,7 @@ def mark(number: Number | None) -> str:
     """Return the sign of a number: none where it agrees, and none where it was not run."""
     if number is None or number.agrees is None:
         return ""
-    if not number.honest:
+    if not number.comparable:
         return KNOWN
     if number.agrees:
         return ""
@@ -28,7 +28,7 @@ def added(tallies: Iterable[Tally]) -> Tally:
     """Add up the tallies of some items."""
     sums = [0] * 6
     for one in tallies:
-        parts = (one.printed, one.honest, one.agreeing, one.explained, one.unexplained, one.missing)
+        parts = (one.printed, one.comparable, one.agreeing, one.explained, one.unexplained, one.missing)
         sums = [total + part for total, part in zip(sums, parts, strict=True)]
     return Tally(*sums)
 
@@ -46,9 +46,11 @@ def counted(total: Tally) -> str:
     if total.printed == 0:
         return "There is no printed number to compare with."
     parts = []
-    if total.honest:
+    if total.comparable:
         agree = "agrees" if total.agreeing == 1 else "agree"
-        parts.append(f"{total.agreeing:,} of {total.honest:,} numbers {agree} with the print ({percent(total.share)})")
+        parts.append(
+            f"{total.agreeing:,} of {total.comparable:,} numbers {agree} with the print ({percent(total.share)})"
+        )
     for count, one, many in (
         (total.explained, "is explained", "are explained"),
         (total.unexplained, "is neither", "are neither"),
@@ -61,7 +63,7 @@ def counted(total: Tally) -> str:
 
 def reasons(numbers: Sequence[Number]) -> list[tuple[str, int]]:
     """Return each reason once, with the number of printed numbers it explains, the most first."""
-    told = Counter(number.why for number in numbers if number.why and (not number.honest or number.agrees is False))
+    told = Counter(number.why for number in numbers if number.why and (not number.comparable or number.agrees is False))
     return told.most_common()
 
 

@@ -1,4 +1,4 @@
-"""How cells are run: one file a kind of simulation, found by its name (``federated.walk``).
+"""How cells are run: one file for each kind of simulation, found by its name (``federated.walk``).
 
 A recipe is a module with ``VERSION`` (raised when its numbers change), ``run(setting, replications, seed, data)``,
 which returns rows and uses one core and no other randomness than the seed, and perhaps ``cost(setting, replications)``,

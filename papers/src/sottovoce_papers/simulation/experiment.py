@@ -41,7 +41,7 @@ class StagedCell:
     bounds: tuple[float, float] | None = None
 
     @property
-    def crowd(self) -> SiteProfile:
+    def profile(self) -> SiteProfile:
         """Return what the server knows."""
         sizes = np.array(self.sizes, dtype=np.int64)
         shares = sizes / sizes.sum() if self.shares is None else np.array(self.shares)
@@ -50,25 +50,25 @@ class StagedCell:
     @property
     def support(self) -> float:
         """Return s / t0, which says how hard the cell is."""
-        return support(self.crowd, self.tau).ratio
+        return support(self.profile, self.tau).ratio
 
     @property
     def truth(self) -> float:
         """Return the quantile of the stated estimand."""
-        return self.sites.quantile(self.tau, self.crowd.shares)
+        return self.sites.quantile(self.tau, self.profile.shares)
 
     @property
     def oracle(self) -> float:
         """Return the standard error if every record had answered at the quantile and the density were known."""
-        crowd = self.crowd
+        profile = self.profile
         at = self.truth
         return float(
             standard_error(
                 self.sites.probabilities(at),
                 self.sites.densities(at),
-                crowd.rates,
-                crowd.shares,
-                crowd.sizes.astype(np.float64),
+                profile.rates,
+                profile.shares,
+                profile.sizes.astype(np.float64),
             )
         )
 
@@ -92,10 +92,10 @@ class Score:
 
 def converse_fresh(cell: StagedCell, generator: Generator) -> tuple[Local | Fitted, int]:
     """Run one conversation with fresh records; return its outcome and the number of rounds."""
-    crowd = cell.crowd
-    conversation = staged_protocol(StagedStudy(cell.tau, crowd, cell.bounds, None, cell.robust))
+    profile = cell.profile
+    conversation = staged_protocol(StagedStudy(cell.tau, profile, cell.bounds, None, cell.robust))
     ask, rounds = next(conversation), 0
-    rates = crowd.rates[:, None]
+    rates = profile.rates[:, None]
     while True:
         rounds += 1
         above = 1 - np.array([site.cdf(ask.points) for site in cell.sites.populations])

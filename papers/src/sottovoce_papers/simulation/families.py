@@ -1,4 +1,4 @@
-"""Closed forms of standard laws: distribution function, density, quantile function and sampler, shape first."""
+"""Standard distributions in closed form: distribution function, density, quantile function and sampler, shape first."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from sottovoce.core.arrays import Floats
 
 Generator = np.random.Generator
 
-Law = tuple[
+Family = tuple[
     Callable[..., Floats],
     Callable[..., Floats],
     Callable[..., Floats],
@@ -50,7 +50,7 @@ def _t_density(df: float, x: npt.ArrayLike) -> Floats:
     return np.asarray(scale * (1 + np.asarray(x) ** 2 / df) ** (-(df + 1) / 2))
 
 
-FAMILIES: dict[str, Law] = {
+FAMILIES: dict[str, Family] = {
     "normal": (
         special.ndtr,
         lambda x: np.exp(-np.square(x) / 2) / ROOT_TAU,

@@ -33,14 +33,14 @@ class Fresh:
     """A site whose records are drawn when they are needed."""
 
     def __init__(self, distribution: Population, n: int, channel: Channel, generator: Generator) -> None:
-        self._law, self._generator = distribution, generator
+        self._distribution, self._generator = distribution, generator
         self._lowest = np.uint64(channel.weights[0][1] << 2)
         self.left = n
 
     def fetch(self, values: Floats, faces: Faces) -> int:
         """Draw the next records and their coins."""
         n = min(len(values), self.left)
-        values[:n] = self._law.sample(self._generator, n)
+        values[:n] = self._distribution.sample(self._generator, n)
         words = self._generator.bit_generator.random_raw(n)
         np.greater_equal(words, self._lowest, out=faces[:n], casting="unsafe")
         faces[:n] += words > ~self._lowest
@@ -52,7 +52,7 @@ class Fresh:
 class Cell:
     """One cell of a table: who draws what, how it is asked, and from where (``start`` None: standard normal).
 
-    ``unit`` and ``constant`` set the paper's step rule; ``pace`` replaces it.
+    ``unit`` and ``constant`` set the paper's step rule; ``step_size`` replaces it.
     """
 
     sites: Mixture
@@ -63,7 +63,7 @@ class Cell:
     start: float | None = None
     unit: float = 1.0
     constant: float = 20.0
-    pace: StepSize | None = None
+    step_size: StepSize | None = None
     participation: float = 1.0
     mixing: Floats | None = None
     burn: float = 0.05
@@ -92,7 +92,7 @@ class Cell:
             np.full(n, self.records, dtype=np.int64),
             elapsed(self.schedule, horizon(self.records, n, self.participation, longest)),
             start,
-            decay(self.rates, self.unit, self.constant) if self.pace is None else self.pace,
+            decay(self.rates, self.unit, self.constant) if self.step_size is None else self.step_size,
             self.mixing,
             self.participation,
             self.burn,

@@ -15,7 +15,7 @@ from sottovoce_papers.simulation.families import Generator
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """A law that records are drawn from: distribution function, density, quantile function and sampler."""
+    """A distribution that records are drawn from: distribution function, density, quantile function and sampler."""
 
     name: str
     cdf: Callable[[npt.ArrayLike], Floats]
@@ -24,7 +24,7 @@ class Population:
     sample: Callable[[Generator, int], Floats]
 
     def moved(self, location: float = 0.0, scale: float = 1.0) -> "Population":
-        """Return the law of location + scale x.
+        """Return the distribution of location + scale x.
 
         Examples
         --------
@@ -98,7 +98,7 @@ def blend(parts: Sequence[Population], shares: Sequence[float]) -> Population:
 
 
 def rounded(distribution: Population, unit: float) -> Population:
-    """Return a population rounded to multiples of a unit; it has atoms, so its density is that of the unrounded law.
+    """Return a population rounded to multiples of a unit; it has atoms, so its density is that before rounding.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def homogeneous(distribution: Population, sites: int = 10) -> Mixture:
 
 
 def hete_l(distribution: Population, generator: Generator, sites: int = 10) -> Mixture:
-    """Return sites at locations drawn once from the standard normal law; the papers' draw is not recoverable."""
+    """Return sites at locations drawn once, standard normal; the papers' draw is not recoverable."""
     return evenly([distribution.moved(float(location)) for location in generator.standard_normal(sites)])
 
 

@@ -1,10 +1,17 @@
-"""The baselines against sorting by hand and against the Beta law of split conformal prediction."""
+"""The baselines against sorting by hand and against the Beta distribution of split conformal prediction."""
 
 import numpy as np
 import pytest
 
 from sottovoce.sim import dice
-from sottovoce_papers.simulation.conformal.baselines import alone, averaged, centralised, split, split_law, split_order
+from sottovoce_papers.simulation.conformal.baselines import (
+    alone,
+    averaged,
+    centralised,
+    split,
+    split_distribution,
+    split_order,
+)
 
 SCORES = dice(5).generator().random((4, 3, 40))
 
@@ -30,12 +37,12 @@ def test_one_small_site_makes_the_average_infinite() -> None:
     assert np.isinf(averaged(SCORES[:, :, :8], 0.1)).all()
     assert np.isfinite(averaged(SCORES[:, :, :9], 0.1)).all()
     assert np.isinf(split(SCORES[0, :, :3], 0.1)).all()
-    assert split_law(8, 0.1) == (1.0, 0.0, 1.0)
+    assert split_distribution(8, 0.1) == (1.0, 0.0, 1.0)
 
 
-def test_the_law_of_a_split_is_met() -> None:
+def test_the_distribution_of_a_split_is_met() -> None:
     found = split(dice(8).generator().random((20_000, 50)), 0.1)
-    mean, spread, low = split_law(50, 0.1)
+    mean, spread, low = split_distribution(50, 0.1)
     # false alarm 1e-6 each: 4.9 standard errors
     assert abs(found.mean() - mean) < 4.9 * spread / np.sqrt(len(found))
     assert abs(found.std() / spread - 1) < 4.9 * 1.1 / np.sqrt(2 * len(found))

@@ -6,7 +6,7 @@ import pytest
 from sottovoce.core.errors import BadInput
 from sottovoce.sim import dice
 from sottovoce_papers.simulation.conformal.data_sets import SHAPES, DataSet, absent, data_folder, read_set
-from sottovoce_papers.simulation.conformal.real_scores import quantiles, residual_law, ridge
+from sottovoce_papers.simulation.conformal.real_scores import quantiles, residual_distribution, ridge
 
 FOLDER = data_folder()
 ROWS = {"bio": (45_730, 9), "bike": (10_886, 12), "community": (1_994, 99), "star": (2_161, 39), "concrete": (1_030, 8)}
@@ -31,9 +31,9 @@ def test_scores_are_of_records_that_the_model_has_not_seen(monkeypatch: pytest.M
     assert both.lengths.mean() > 0.8
 
 
-def test_a_law_of_residuals_lives_on_half_of_the_records(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_distribution_of_residuals_lives_on_half_of_the_records(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sottovoce_papers.simulation.conformal.real_scores.ROUNDS", 10)
-    distribution = residual_law(made_up())
+    distribution = residual_distribution(made_up())
     assert distribution.cdf(distribution.quantile(1.0)) == 1.0
     assert len(np.unique(distribution.quantile(np.linspace(1e-6, 1, 3000)))) == 300
 

@@ -1,4 +1,4 @@
-"""Many calibrations at once: the exact moments of the design, and the law of the path that ships."""
+"""Many calibrations at once: the exact moments of the design, and the distribution of the path that ships."""
 
 import math
 
@@ -24,7 +24,7 @@ from sottovoce_papers.simulation.conformal.repeat import (
     repeat,
     weighted_ranks,
 )
-from sottovoce_papers.simulation.conformal.score_distributions import ScoreLaw, score_law
+from sottovoce_papers.simulation.conformal.score_distributions import ScoreDistribution, score_distribution
 
 FALSE_ALARM, ERRORS = 1e-6, 4.9
 
@@ -39,10 +39,10 @@ FALSE_ALARM, ERRORS = 1e-6, 4.9
         Setting((30,) * 6, delta=0.2),
     ],
 )
-def test_coverage_has_the_law_of_the_design(setting: Setting) -> None:
+def test_coverage_has_the_distribution_of_the_design(setting: Setting) -> None:
     found, choice = repeat(setting, 20_000, seed=3), setting.plan.choice
     assert abs(found.mean - choice.mean) < ERRORS * found.error
-    assert abs(found.spread / choice.spread - 1) < ERRORS * 1.5 / math.sqrt(2 * 20_000)
+    assert abs(found.spread / choice.sd - 1) < ERRORS * 1.5 / math.sqrt(2 * 20_000)
     level = 0.9
     chance = float(survival(setting.plan.kinds, setting.plan.number, choice, np.array([level]))[0])
     assert abs(found.part(level) - chance) < ERRORS * math.sqrt(chance * (1 - chance) / 20_000)
@@ -54,7 +54,9 @@ def test_randomised_ranks_cover_exactly() -> None:
     assert plain.mean > 0.9 + ERRORS * plain.error
 
 
-def shipped(setting: Setting, distribution: ScoreLaw, edges: Floats, replications: int, seed: int) -> list[float]:
+def shipped(
+    setting: Setting, distribution: ScoreDistribution, edges: Floats, replications: int, seed: int
+) -> list[float]:
     """Calibrate one by one through the sites and the server that ship."""
     scores, source = dice(seed).generator(), dice(seed + 1)
     who = Participants(tuple(f"site {i}" for i in range(len(setting.facts))), setting.facts)
@@ -70,8 +72,8 @@ def shipped(setting: Setting, distribution: ScoreLaw, edges: Floats, replication
 
 
 @pytest.mark.parametrize("mechanism", ["sparse-vector", "exponential", "paper"])
-def test_thresholds_have_the_law_of_the_path_that_ships(mechanism: str) -> None:
-    distribution = score_law("rounded exponential")
+def test_thresholds_have_the_distribution_of_the_path_that_ships(mechanism: str) -> None:
+    distribution = score_distribution("rounded exponential")
     edges = distribution.edges(12, end=4.0)
     sizes, epsilons = ((60, 40, 60), (3.0, 2.0, 1.5)) if mechanism != "paper" else ((60,) * 3, (8.0,) * 3)
     setting = Setting(sizes, epsilons, mechanism, bins=12)
@@ -80,13 +82,13 @@ def test_thresholds_have_the_law_of_the_path_that_ships(mechanism: str) -> None:
     statistic, freedom = against_each_other(*_counts(fast, slow))
     assert freedom >= 2
     assert statistic < chdtri(freedom, FALSE_ALARM)
-    other = repeat(setting, 20_000, 5, score_law("half-normal"), edges).thresholds
+    other = repeat(setting, 20_000, 5, score_distribution("half-normal"), edges).thresholds
     statistic, freedom = against_each_other(*_counts(other, slow))
     assert statistic > chdtri(freedom, FALSE_ALARM)
 
 
 def test_open_sites_beside_private_ones() -> None:
-    distribution = score_law("ten values")
+    distribution = score_distribution("ten values")
     edges = distribution.edges(20, end=1.0)
     setting = Setting((30, 60, 60), (math.inf, 2.0, 2.0), "sparse-vector", bins=20)
     fast = repeat(setting, 20_000, 7, distribution, edges).thresholds
@@ -125,4 +127,4 @@ def test_orders_beyond_a_site_are_infinite_and_cover_everything() -> None:
     levels = order_levels(4, (2, 5), 9, dice(1).generator())
     assert np.isfinite(levels[:, 0]).all()
     assert np.isinf(levels[:, 1]).all()
-    assert covered(score_law("t3"), np.array([np.inf, -np.inf])).tolist() == [1.0, 0.0]
+    assert covered(score_distribution("t3"), np.array([np.inf, -np.inf])).tolist() == [1.0, 0.0]

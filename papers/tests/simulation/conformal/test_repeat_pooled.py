@@ -1,4 +1,4 @@
-"""Pooled calibrations at once have the law of those that ship."""
+"""Pooled calibrations at once have the distribution of those that ship."""
 
 import math
 from typing import Any
@@ -14,8 +14,7 @@ from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats
 from sottovoce.local.runner import run
 from sottovoce.protocol.messages import Study
-from sottovoce.server.conformal.coverage.pooled_aggregate import choose_aggregate
-from sottovoce.server.conformal.coverage.pooled_local import choose_local
+from sottovoce.server.conformal.coverage.pooled_modes import choose_aggregate, choose_local
 from sottovoce.server.conformal.plan import Participants, SiteFacts
 from sottovoce.server.conformal.pooled import PooledMethod, SumMethod, TallyMethod
 from sottovoce.server.conformal.settings import ConformalSettings
@@ -23,15 +22,15 @@ from sottovoce.sim import dice
 from sottovoce_papers.simulation.conformal.agreement import against_each_other
 from sottovoce_papers.simulation.conformal.repeat import Repeated
 from sottovoce_papers.simulation.conformal.repeat_pooled import repeat_aggregate, repeat_local
-from sottovoce_papers.simulation.conformal.score_distributions import score_law
+from sottovoce_papers.simulation.conformal.score_distributions import score_distribution
 
 FALSE_ALARM = 1e-6
-LAW = score_law("exponential")
+DISTRIBUTION = score_distribution("exponential")
 
 
 def agree(fast: Repeated, slow: list[int], bins: int) -> bool:
     """Tell whether two paths name the cells of a grid equally often."""
-    edges = np.append(LAW.edges(bins), np.inf)
+    edges = np.append(DISTRIBUTION.edges(bins), np.inf)
     one = np.bincount(np.searchsorted(edges, fast.thresholds), minlength=bins + 1)
     statistic, freedom = against_each_other(one, np.bincount(slow, minlength=bins + 1))
     assert freedom >= 1
@@ -51,30 +50,30 @@ def asked(sizes: list[int], epsilons: list[float], mechanism: str) -> tuple[Conf
 
 def test_one_record_one_question() -> None:
     sizes, epsilons, bins = [120, 200], [4.0, 3.0], 6
-    choice, edges = choose_local(sizes, epsilons, bins), LAW.edges(bins)
+    choice, edges = choose_local(sizes, epsilons, bins), DISTRIBUTION.edges(bins)
     method = TallyMethod(choice, *asked(sizes, epsilons, "local"), tuple(edges.tolist()))
     scores, source = dice(1).generator(), dice(2)
     slow = []
     for _ in range(200):
-        records = [Records(LAW.quantile(scores.random(size))) for size in sizes]
+        records = [Records(DISTRIBUTION.quantile(scores.random(size))) for size in sizes]
         own = source.split(1)[0].split(len(sizes))
         sites: list[AnsweringSite] = [Site(r, Study(0.5, e), d) for r, e, d in zip(records, epsilons, own, strict=True)]
         slow.append(cell_of(method, sites, edges))
-    assert agree(repeat_local(choice, LAW, edges, 20_000, 3), slow, bins)
-    assert not agree(repeat_local(choice, score_law("half-normal"), edges, 200, 3), slow, bins)
+    assert agree(repeat_local(choice, DISTRIBUTION, edges, 20_000, 3), slow, bins)
+    assert not agree(repeat_local(choice, score_distribution("half-normal"), edges, 200, 3), slow, bins)
 
 
 @pytest.mark.parametrize("epsilon", [1.0, math.inf])
 def test_a_secure_sum(epsilon: float) -> None:
     sizes, bins = [100, 150, 150], 8
-    choice, edges = choose_aggregate(sum(sizes), 3, epsilon, bins), LAW.edges(bins)
+    choice, edges = choose_aggregate(sum(sizes), 3, epsilon, bins), DISTRIBUTION.edges(bins)
     method = SumMethod(choice, *asked(sizes, [epsilon] * 3, "aggregate"), tuple(edges.tolist()))
     scores, source = dice(4).generator(), dice(5)
     slow = []
     for _ in range(500):
-        records = [Records(LAW.quantile(scores.random(size))) for size in sizes]
+        records = [Records(DISTRIBUTION.quantile(scores.random(size))) for size in sizes]
         own = source.split(1)[0].split(len(sizes))
         sites: list[AnsweringSite] = [SharingSite(r, 3, epsilon, d) for r, d in zip(records, own, strict=True)]
         slow.append(cell_of(method, sites, edges))
-    assert agree(repeat_aggregate(choice, sum(sizes), LAW, edges, 20_000, 6), slow, bins)
-    assert not agree(repeat_aggregate(choice, sum(sizes), score_law("half-normal"), edges, 500, 6), slow, bins)
+    assert agree(repeat_aggregate(choice, sum(sizes), DISTRIBUTION, edges, 20_000, 6), slow, bins)
+    assert not agree(repeat_aggregate(choice, sum(sizes), score_distribution("half-normal"), edges, 500, 6), slow, bins)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sottovoce.inference.common.measured import SiteEstimate, t_value
-from sottovoce.inference.integration import conservative, valid
+from sottovoce.inference.integration import valid, weighted
 from sottovoce.sim import dice
 from sottovoce_papers.simulation.integration.batch import Sites, cautious_intervals, limited_moves, valid_intervals
 
@@ -35,5 +35,5 @@ def test_the_batch_equals_the_methods(sources: int, spread: float) -> None:
         one = valid.combine(target, own, used, 0.95)
         assert edges[i] == pytest.approx([one.low, one.high], abs=1e-9)
         assert points[i] == pytest.approx(one.estimate, abs=1e-9)
-        careful = conservative.combine(target, used, 0.95)
+        careful = weighted.cautious(target, used, 0.95)
         assert cautious[i] == pytest.approx([careful.low, careful.high], abs=1e-9)

@@ -1,4 +1,4 @@
-"""The simulated chains: reproducible, the law of one answer exact, and the engine's own chains in distribution."""
+"""The simulated chains: reproducible, the distribution of one answer exact, and like the chains that ship."""
 
 import math
 import os
@@ -43,7 +43,7 @@ def test_a_shift_moves_start_and_records_together() -> None:
 @compiled
 @pytest.mark.parametrize("family", ["normal", "cauchy"])
 @pytest.mark.parametrize("rate", [0.25, 1.0])
-def test_one_answer_has_the_law_of_the_channel(family: str, rate: float) -> None:
+def test_one_answer_has_the_distribution_of_the_channel(family: str, rate: float) -> None:
     lanes, tau = 400_000, 0.3
     table = below_table(family)
     for seed, place in enumerate((-1.7003, 0.0, 0.6511)):

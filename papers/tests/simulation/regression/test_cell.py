@@ -28,12 +28,12 @@ def test_every_printed_channel_decodes_without_bias() -> None:
     for (tau, p), channels in TABLE_2.items():
         for epsilon, (q, s) in zip(BUDGETS, channels, strict=True):
             cell = Cell(tau, p, epsilon, q, s)
-            distribution, weight = cell.distribution(), (p + 1) / s
+            given, weight = cell.kernel_input(), (p + 1) / s
             faces, grid = np.array([-tau, 1 - tau]), np.linspace(-1, 1, q)
             for decoded, value, kappa in (
-                (distribution.face, faces, distribution.truth[1]),
-                (distribution.within.ravel(), np.outer(faces, grid).ravel(), distribution.truth[1]),
-                (distribution.alone, max(tau, 1 - tau) * grid, distribution.truth[0]),
+                (given.face, faces, given.truth[1]),
+                (given.within.ravel(), np.outer(faces, grid).ravel(), given.truth[1]),
+                (given.alone, max(tau, 1 - tau) * grid, given.truth[0]),
             ):
                 mean = kappa * decoded + (1 - kappa) * decoded.mean()
                 np.testing.assert_allclose(mean, weight * value, atol=1e-12 * weight / kappa)

@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression, QuantileRegressor
 from sottovoce.api.conformal.estimator import ConformalEstimator, chosen, refuse_other, where_of
 from sottovoce.api.conformal.pair import OTHERS, check_pair, quantile_pair
 from sottovoce.api.conformal.sites import checked_predictions
-from sottovoce.client.reading.response import open_response, read_response
+from sottovoce.client.reading.matrix import open_response, read_response
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource

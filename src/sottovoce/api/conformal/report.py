@@ -21,7 +21,7 @@ from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.local.runner import run
 from sottovoce.protocol.card import identity
-from sottovoce.protocol.selection.noisy_count import NoisyCount, noisy_count
+from sottovoce.protocol.selection.geometric import NoisyCount, noisy_count
 from sottovoce.server.conformal.coverage.heterogeneous import Asked, curve
 from sottovoce.server.conformal.plan import Participants, SiteFacts
 from sottovoce.server.conformal.report import CoverageReport, Prediction

@@ -4,12 +4,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sottovoce.api.integration.measure import measure_sites
-from sottovoce.api.integration.sites import PlannedSites, plan_sites
+from sottovoce.api.integration.sites import read_given
+from sottovoce.client.integration.site import OpenSite
+from sottovoce.client.quantile.site import Site
+from sottovoce.client.reading.table import SiteTable
 from sottovoce.core.checks import check_callers
-from sottovoce.core.random_source import RandomSource
+from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.local.integration.study import ask_in_turn
+from sottovoce.server.integration.method import IntegrationMethod
+from sottovoce.server.integration.plan import IntegrationPlan, plan_integration
 from sottovoce.server.integration.result import IntegratedResult
-from sottovoce.server.integration.settings import check_settings, check_sites, unneeded, with_bound
+from sottovoce.server.integration.settings import check_settings
 
 Progress = Callable[[int], None]
 
@@ -86,31 +91,37 @@ def integrated_quantile(
     """
     settings = check_settings(method, level, tau, variance, quantile, caution, sites, chains)
     check_callers(randomness, progress)
-    plan = plan_sites(
-        target, sources, tau, epsilon, settings.level, missing, bounds=bounds, scale=scale, resolution=resolution
+    dice = SystemEntropy() if randomness is None else randomness
+    given = read_given(target, sources, missing)
+    plan = plan_integration(
+        settings,
+        given.names,
+        None if given.table is None else given.table.roster,
+        given.summaries,
+        tau,
+        epsilon,
+        bound,
+        simulated=not dice.private,
+        bounds=bounds,
+        scale=scale,
+        resolution=resolution,
     )
-    settings = with_bound(settings, bound, [site.name for site in plan.sources], plan.unit, plan.step)
-    check_sites(settings, plan)
-    idle = unneeded(settings, plan)
-    asked = replace(plan, sites=tuple(site for site in plan.sites if site.name not in idle))
-    known, lost, warnings = measure_sites(asked, settings.level, settings.chains, randomness, progress)
-    seeded = plan.seeded or (randomness is not None and not randomness.private)
-    return IntegratedResult(
-        settings=settings,
-        known=tuple(known),
-        lost=lost,
-        idle=tuple(site.name for site in plan.sources if site.name in idle),
-        unit=plan.unit,
-        step=plan.step,
-        resolution=_resolution(plan),
-        private=all([site.private for site in known] + [site.private for site in lost]) and not plan.seeded,
-        seeded=seeded,
-        per_person=plan.per_person,
-        measured_warnings=warnings,
-        hints=plan.hints,
-    )
+    opened = opener(plan, given.table, dice)
+    return replace(ask_in_turn(IntegrationMethod(plan), opened, progress), hints=given.hints(plan))
 
 
-def _resolution(plan: PlannedSites) -> float:
-    """Return the public step to which the answer is rounded: that of the target's own dithered records, if any."""
-    return plan.target.study.panel.resolution if plan.target.study is not None else 0.0
+def opener(plan: IntegrationPlan, table: SiteTable | None, dice: RandomSource) -> Callable[[int], Site | OpenSite]:
+    """Return what opens a site that takes part, by its place, with dice of its own."""
+    parts = dice.split(len(plan.asked))
+
+    def opened(k: int) -> Site | OpenSite:
+        site = plan.asked[k]
+        assert table is not None
+        assert site.study is not None
+        records, study = table.records[table.names.index(site.name)], site.study.study_of(0)
+        if site.kind == "open":
+            return OpenSite(records, study, parts[k])
+        [own] = parts[k].split(1)  # as a study of one site splits them
+        return Site(records, study, own, site.study.channels[0])
+
+    return opened

@@ -1,96 +1,39 @@
-"""Who takes part when sources help a target: sites with records, private or not, and sites that give a summary.
+"""Whom a caller means by target and sources, and by which names they go; records that two sites share are refused."""
 
-Everything is checked here, before any record answers: names, budgets, sizes, and that the target is not among its
-sources.
-"""
-
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sottovoce.api.integration.apart import check_apart, check_once
-from sottovoce.api.integration.names import TARGET, is_summary, named, part_of
-from sottovoce.api.quantile.federated import PlannedStudy, plan_study
-from sottovoce.api.quantile.panel import prepare
-from sottovoce.client.integration.order_statistics import records_needed
+from sottovoce.api.quantile.planning import TIED
+from sottovoce.client.quantile.ties import look_rounded
 from sottovoce.client.reading.table import SiteTable, read_sites
-from sottovoce.core.checks import check_names, label_text, number, per_site
-from sottovoce.core.errors import BadInput, Infeasible
-from sottovoce.core.unit import NUMBER, Unit, common_unit
+from sottovoce.core.checks import check_names, first_few, label_text
+from sottovoce.core.errors import BadInput
+from sottovoce.core.unit import common_unit
+from sottovoce.server.integration.plan import TARGET, IntegrationPlan, where
 from sottovoce.server.integration.site_summary import SiteSummary, summary_from
-from sottovoce.server.quantile.feasibility import Limits
-
-
-class Ungated(Limits):
-    """Limits that nothing exceeds: order statistics need no search, and have no noise but that of the records."""
-
-    def at(self, tau: float) -> Limits:  # noqa: ARG002
-        """Return the same at every level."""
-        return self
-
-
-OPEN = Ungated(math.inf, math.inf, "")
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedSite:
-    """A site before it is measured: ``study`` where it has records, ``summary`` where it gives numbers."""
+class GivenSites:
+    """All sites as they were given, the target first: records for some of them, summaries for the others."""
 
-    name: str
-    study: PlannedStudy | None = None
-    summary: SiteSummary | None = None
+    names: tuple[str, ...]
+    table: SiteTable | None = field(repr=False)
+    summaries: Mapping[str, SiteSummary]
 
-    @property
-    def kind(self) -> str:
-        """Return "private", "open" (records without a budget), or "summary"."""
-        if self.study is None:
-            return "summary"
-        return "private" if math.isfinite(self.study.panel.channels[0].epsilon) else "open"
-
-    @property
-    def size(self) -> int | None:
-        """Return the number of records, where it is known."""
-        if self.study is not None:
-            return int(self.study.panel.crowd.sizes[0])
-        return self.summary.n if self.summary is not None else None
-
-
-@dataclass(frozen=True, eq=False)
-class PlannedSites:
-    """All sites, the target first, and the unit of their records."""
-
-    sites: tuple[PlannedSite, ...]
-    unit: Unit
-    seeded: bool
-    per_person: bool
-
-    @property
-    def target(self) -> PlannedSite:
-        """Return the site whose quantile is wanted."""
-        return self.sites[0]
-
-    @property
-    def sources(self) -> tuple[PlannedSite, ...]:
-        """Return the sites that may help."""
-        return self.sites[1:]
-
-    @property
-    def step(self) -> float:
-        """Return the public step by which records are dithered, zero if none."""
-        return max((site.study.panel.resolution for site in self.sites if site.study is not None), default=0.0)
-
-    @property
-    def hints(self) -> tuple[str, ...]:
+    def hints(self, plan: IntegrationPlan) -> tuple[str, ...]:
         """Return what whoever holds the records should know of them, and nobody else."""
-        held = [(site.name, hint) for site in self.sites if site.study is not None for hint in site.study.panel.hints]
-        return tuple(f"site {name!r}: {hint}" if len(self.sites) > 1 else hint for name, hint in held)
+        if self.table is None or plan.step > 0:
+            return ()
+        tied = [
+            name for name, records in zip(self.table.names, self.table.records, strict=True) if look_rounded(records)
+        ]
+        return tuple(f"site {name!r}: {TIED}" if len(self.names) > 1 else TIED for name in tied)
 
 
-def plan_sites(
-    target: Any, sources: Any, tau: Any, epsilon: Any, level: float, missing: str, **known: Any
-) -> PlannedSites:
-    """Check who takes part; ``known`` are bounds, scale and resolution, the same for all sites."""
+def read_given(target: Any, sources: Any, missing: str) -> GivenSites:
+    """Read who takes part; ``missing`` says what becomes of missing values."""
     name, own, others = named(target, sources)
     if name in others and name == TARGET and not isinstance(target, Mapping | SiteTable):
         raise BadInput("a source is called 'target', as the target itself is; rename it, or give {name: records}.")
@@ -100,24 +43,68 @@ def plan_sites(
         )
     given = {name: own, **others}
     check_names(given)
-    summaries = {site: summary_from(value, _where(site, name)) for site, value in given.items() if is_summary(value)}
+    summaries = {site: summary_from(value, where(site, name)) for site, value in given.items() if is_summary(value)}
     columns = {site: value for site, value in given.items() if site not in summaries}
-    check_once(given, name)
+    _check_once(given, name)
     table = _read(columns, missing)
     if table is not None:
-        check_apart(table, name)
-    studies = {} if table is None else _studies(table, name, tau, epsilon, level, summaries, known)
-    if table is None:
-        _check_without_records(tau, epsilon, known)
-    planned = tuple(PlannedSite(site, studies.get(site), summaries.get(site)) for site in given)
-    if planned[0].summary is not None and not planned[0].summary.trusted:
-        raise BadInput(f"the target {name!r} has no standard error to be trusted; only a source can do without.")
-    return PlannedSites(
-        planned,
-        NUMBER if table is None else table.unit,
-        table is not None and table.seeded,
-        table is not None and table.per_person,
+        _check_apart(table, name)
+    return GivenSites(tuple(given), table, summaries)
+
+
+def named(target: Any, sources: Any) -> tuple[str, Any, dict[str, Any]]:
+    """Return the target's name, the target, and the sources by name."""
+    others = by_name(sources)
+    if isinstance(target, int) and label_text(target) in others:
+        target = label_text(target)
+    if isinstance(target, str):
+        if target not in others:
+            raise BadInput(f"the target {target!r} is not one of the sites {first_few(others)}; name one of them.")
+        return target, others.pop(target), others
+    if isinstance(target, SiteTable):
+        if len(target.names) != 1:
+            raise BadInput(f"the target must be one site, not {len(target.names)}; name one of them.")
+        return target.names[0], target, others
+    if isinstance(target, Mapping) and not is_summary(target):
+        if len(target) != 1:
+            raise BadInput(f"the target must be one site, not a mapping of {len(target)}; give {{name: records}}.")
+        [(name, own)] = target.items()
+        return label_text(name), own, others
+    return TARGET, target, others
+
+
+def by_name(sources: Any) -> dict[str, Any]:
+    """Return the sources by name."""
+    if sources is None:
+        return {}
+    if isinstance(sources, SiteTable):
+        return {name: part_of(sources, i) for i, name in enumerate(sources.names)}
+    if isinstance(sources, Mapping) and not is_summary(sources):
+        found = {label_text(name): value for name, value in sources.items()}
+        if len(found) < len(sources):
+            raise BadInput("two sources have the same name; give each its own.")
+        return found
+    if isinstance(sources, Sequence) and not isinstance(sources, str | bytes):
+        if sources and all(isinstance(value, int | float) for value in sources):
+            raise BadInput(
+                "sources is one column of numbers; give a mapping from name to records, or a list of columns."
+            )
+        return {f"source {i}": value for i, value in enumerate(sources, 1)}
+    raise BadInput(
+        f"sources must be a mapping from name to records or summary, or a list of them, not a "
+        f"{type(sources).__name__}; give {{}} for none, and read a data frame with sv.read_frame."
     )
+
+
+def is_summary(value: Any) -> bool:
+    """Tell numbers about a site from its records."""
+    return isinstance(value, SiteSummary) or (isinstance(value, Mapping) and "estimate" in value)
+
+
+def part_of(table: SiteTable, i: int) -> SiteTable:
+    """Return one site of a table."""
+    name = table.names[i]
+    return replace(table, names=(name,), records=(table.records[i],), dropped={name: table.dropped.get(name, 0)})
 
 
 def _read(given: Mapping[str, Any], missing: str) -> SiteTable | None:
@@ -144,51 +131,26 @@ def _read(given: Mapping[str, Any], missing: str) -> SiteTable | None:
     )
 
 
-def _studies(
-    table: SiteTable, target: str, tau: Any, epsilon: Any, level: float, summaries: Mapping[str, Any], known: Any
-) -> dict[str, PlannedStudy]:
-    """Plan one study for each site that has records, or say which site cannot be asked."""
-    if isinstance(epsilon, Mapping):  # a budget for a site without records is nothing to complain of
-        epsilon = {name: value for name, value in epsilon.items() if label_text(name) not in summaries}
-    if isinstance(tau, Mapping):
-        raise BadInput("tau must be one level: the sources help with the target's own quantile; give one number.")
-    budgets = dict(zip(table.names, per_site(epsilon, table.names, "epsilon"), strict=True))
-    found = {}
-    for i, name in enumerate(table.names):
-        budget = number(*budgets[name])
-        try:
-            if math.isinf(budget):  # exact with any number of records that it needs: the gate is for noise
-                panel = prepare(part_of(table, i), tau, {name: budget}, limits=OPEN, **known)
-                study = PlannedStudy(panel, None, level, "staged", robust=False)
-            else:
-                study = plan_study(part_of(table, i), tau, {name: budget}, level=level, **known)
-        except Infeasible as error:
-            raise Infeasible(f"{_where(name, target)} has too few records: {error}") from None
-        if math.isinf(study.panel.channels[0].epsilon):
-            level_of, size = study.panel.tau, table.records[i].size
-            needed = max(records_needed(level_of, level), records_needed(level_of))
-            if size < needed:
-                raise BadInput(
-                    f"{_where(name, target)} has {size:,} records, and an interval for its {level_of:g} quantile "
-                    f"needs {needed:,}; add records, or ask a level nearer 0.5."
-                )
-        found[name] = study
-    return found
+def _check_once(columns: Mapping[str, Any], target: str) -> None:
+    """Refuse one column given twice: once both are converted, the copies no longer show that they are one."""
+    seen: dict[int, str] = {}
+    for name, column in columns.items():
+        other = seen.setdefault(id(column), name)
+        if other != name:
+            raise _shared(other, name, target)
 
 
-def _check_without_records(tau: Any, epsilon: Any, known: Mapping[str, Any]) -> None:
-    """Check what is left to check where every site gives a summary."""
-    if not 0 < number(tau, "tau") < 1:
-        raise BadInput(f"tau must lie strictly between 0 and 1, not {tau!r}; give 0.9 for nine out of ten.")
-    given = [name for name, value in known.items() if value is not None]
-    if given:
-        raise BadInput(f"{given[0]} belongs to records, and every site gives a summary; leave it out.")
-    for budget in epsilon.values() if isinstance(epsilon, Mapping) else [] if epsilon is None else [epsilon]:
-        if not number(budget, "epsilon") > 0:
-            raise BadInput(f"epsilon must be positive, not {budget!r}; leave it out where every site gives a summary.")
+def _check_apart(table: SiteTable, target: str) -> None:
+    """Refuse records that two sites share."""
+    for i, one in enumerate(table.records):
+        for j in range(i):
+            if one.overlaps(table.records[j]):
+                raise _shared(table.names[j], table.names[i], target)
 
 
-def _where(name: str, target: str) -> str:
-    if name != target:
-        return f"source {name!r}"
-    return "the target" if name == TARGET else f"the target {name!r}"
+def _shared(one: str, two: str, target: str) -> BadInput:
+    """Say who shares records with whom."""
+    if target in (one, two):
+        other = two if one == target else one
+        return BadInput(f"the target's records are among the sources, at {other!r}; take them out there.")
+    return BadInput(f"the sources {one!r} and {two!r} share records; give each record to one site.")

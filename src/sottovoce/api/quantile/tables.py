@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sottovoce.client.reading import files, frames
-from sottovoce.client.reading.table import SiteTable
+from sottovoce.client.reading.table import SiteTable as SiteTable
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 
 

@@ -12,8 +12,7 @@ from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.calibration import CoverageCount, CoverageQuery
 from sottovoce.protocol.exact import within
 from sottovoce.protocol.messages import Message
-from sottovoce.protocol.selection.geometric import SMALLEST
-from sottovoce.protocol.selection.noisy_count import NoisyCount, noisy_count
+from sottovoce.protocol.selection.geometric import SMALLEST, NoisyCount, noisy_count
 
 _MOST_NOISE = noisy_count(SMALLEST).numerator  # more takes millions of words for one number
 

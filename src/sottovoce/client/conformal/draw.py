@@ -7,14 +7,14 @@ import numpy as np
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.random_source import RandomSource
-from sottovoce.protocol.selection.base import Weighted
+from sottovoce.protocol.selection.base import WeightedSelection
 from sottovoce.protocol.selection.geometric import WORD
 from sottovoce.protocol.selection.sparse_vector import SparseVector
 
 PIECE = 1 << 16  # scores, or words, held at once
 
 
-def select(scores: Records, edges: Floats, mechanism: SparseVector | Weighted, dice: RandomSource) -> int:
+def select(scores: Records, edges: Floats, mechanism: SparseVector | WeightedSelection, dice: RandomSource) -> int:
     """Draw the cell that a site names; its counts are forgotten.
 
     Parameters
@@ -55,7 +55,7 @@ def cell_counts(scores: Records, edges: Floats) -> Ints:
     return counts
 
 
-def draw(mechanism: SparseVector | Weighted, counts: Ints, dice: RandomSource) -> int:
+def draw(mechanism: SparseVector | WeightedSelection, counts: Ints, dice: RandomSource) -> int:
     """Draw a cell from the distribution of a mechanism at some counts, in integer arithmetic."""
     if isinstance(mechanism, SparseVector):
         return _scan(mechanism, counts, dice)

@@ -23,9 +23,8 @@ from sottovoce.protocol.calibration import SumQuery, SumShare
 from sottovoce.protocol.card import Card
 from sottovoce.protocol.exact import within
 from sottovoce.protocol.messages import Message
-from sottovoce.protocol.selection.geometric import WORD
+from sottovoce.protocol.selection.geometric import SMALLEST, WORD, Polya, polya
 from sottovoce.protocol.selection.geometric import ratio as ratio_of
-from sottovoce.protocol.selection.polya import SMALLEST, Polya, polya
 
 MOST_SITES = 10_000  # of a sum: a share of less noise than that hides nothing by itself, should the masks fail
 _MOST_NOISE = polya(SMALLEST, 1).numerator  # more would leave the 32-bit integers of a message

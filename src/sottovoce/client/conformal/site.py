@@ -16,9 +16,9 @@ from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.calibration import ROUND, CellQuery, CellReport, OrderQuery, OrderReport
 from sottovoce.protocol.exact import within
 from sottovoce.protocol.messages import Message
+from sottovoce.protocol.selection import SELECTIONS, selection
+from sottovoce.protocol.selection.base import grid
 from sottovoce.protocol.selection.geometric import WORD
-from sottovoce.protocol.selection.grid import grid
-from sottovoce.protocol.selection.named import SELECTIONS, selection
 from sottovoce.protocol.selection.sparse_vector import SparseVector
 
 Query = OrderQuery | CellQuery

@@ -17,20 +17,15 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from sottovoce.client.quantile.encode import WORD
 from sottovoce.client.record import Records
+from sottovoce.core.arrays import Floats
 from sottovoce.core.random_source import RandomSource
+from sottovoce.protocol.summaries import LEVEL, ROUNDING
 
-LEVEL = 0.95
 Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 PIECE = 1 << 16
-
-# 0.07 * 100 is a little more than 7, and 1 - 0.8 a little less than 0.2: what floats cannot tell apart counts as equal
-ROUNDING = 1e-12
-
-Values = npt.NDArray[np.float64]
 
 
 class RankSummary(NamedTuple):
@@ -65,16 +60,6 @@ def ranks(n: int, tau: float, level: float) -> tuple[int, int]:
         else:
             upper = middle + 1
     return lower, upper
-
-
-def records_needed(tau: float, level: float = LEVEL) -> int:
-    """Return how many records a rank interval needs to have two ends.
-
-    >>> records_needed(0.5), records_needed(0.9), records_needed(0.99)
-    (6, 36, 368)
-    """
-    tail = min(tau, 1 - tau)
-    return math.ceil(math.log((1 - level) / 2) / math.log1p(-tail) * (1 - ROUNDING))
 
 
 def rank_interval(records: Records, tau: float, level: float) -> tuple[float, float]:
@@ -143,7 +128,7 @@ def shared(records: Records, ends: tuple[float, float]) -> bool:
     return any(np.count_nonzero(records.values() == end) > 1 for end in ends)
 
 
-def _half_a_cell(values: Values, end: float, side: int) -> float:
+def _half_a_cell(values: Floats, end: float, side: int) -> float:
     """Return half the way from a shared value to the next one outwards, or inwards where none is; else 0."""
     if np.count_nonzero(values == end) == 1:
         return 0.0

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from sottovoce.client.reading.complaint import check_missing, kind_of
-from sottovoce.client.reading.values import read_values
+from sottovoce.client.reading.values import check_missing, read_values
 from sottovoce.client.record import Records
-from sottovoce.core.checks import check_names
+from sottovoce.core.checks import check_names, kind_of
 from sottovoce.core.errors import BadInput
+from sottovoce.core.roster import Roster
 from sottovoce.core.unit import Unit, common_unit
 
 
@@ -60,6 +60,13 @@ class SiteTable:
     left_out: int = 0
     per_person: bool = False
     seeded: bool = False
+
+    @property
+    def roster(self) -> Roster:
+        """Return what is public of the sites."""
+        sizes = tuple(records.size for records in self.records)
+        public = (self.unit, dict(self.dropped), self.unplaced, self.left_out, self.per_person, self.seeded)
+        return Roster(self.names, sizes, *public)
 
 
 def read_sites(sites: Any, *, missing: str = "refuse", needs: Needs = QUANTILE) -> SiteTable:
@@ -156,9 +163,9 @@ def _named(sites: Any) -> Iterable[tuple[object, Any]]:
 def _all_equal(records: Sequence[Records]) -> bool:
     """Tell whether every record has the value of the first, looking no further than needed."""
     first = records[0].values()[0]
-    stretch = 1 << 16
+    chunk = 1 << 16
     return not any(
-        np.any(record.values()[start : start + stretch] != first)
+        np.any(record.values()[start : start + chunk] != first)
         for record in records
-        for start in range(0, record.size, stretch)
+        for start in range(0, record.size, chunk)
     )

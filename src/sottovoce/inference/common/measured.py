@@ -20,22 +20,22 @@ class SiteEstimate(NamedTuple):
     """
 
     estimate: float
-    error: float
+    std_error: float
     df: float = math.inf
 
     @property
     def variance(self) -> float:
         """Return the squared standard error."""
-        return self.error**2
+        return self.std_error**2
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return Student's interval."""
-        half = t_value(level, self.df) * self.error
+        half = t_value(level, self.df) * self.std_error
         return self.estimate - half, self.estimate + half
 
 
 def t_value(level: float, df: float) -> float:
-    """Return the two-sided quantile of Student's law; of the normal law where the degrees are endless.
+    """Return the two-sided quantile of Student's distribution, the normal one for infinitely many degrees of freedom.
 
     >>> round(t_value(0.95, 9), 4), round(t_value(0.95, math.inf), 4)
     (2.2622, 1.96)
@@ -44,7 +44,7 @@ def t_value(level: float, df: float) -> float:
 
 
 def p_value(t: float, df: float, alternative: str) -> float:
-    """Return the p-value of a statistic with Student's law that grows with the estimate.
+    """Return the p-value of a statistic with Student's distribution that grows with the estimate.
 
     >>> round(p_value(t_value(0.95, 9), 9, "two-sided"), 6)
     0.05
@@ -64,8 +64,8 @@ def welch(weights: Sequence[float], sites: Sequence[SiteEstimate]) -> float:
     """
     parts = [weight**2 * site.variance for weight, site in zip(weights, sites, strict=True)]
     total = sum(parts)
-    doubt = sum((part / total) ** 2 / site.df for part, site in zip(parts, sites, strict=True))
-    return 1 / doubt if doubt > 0 else math.inf
+    inverse_df = sum((part / total) ** 2 / site.df for part, site in zip(parts, sites, strict=True))
+    return 1 / inverse_df if inverse_df > 0 else math.inf
 
 
 def pool(sites: Sequence[SiteEstimate]) -> SiteEstimate:

@@ -1,4 +1,4 @@
-"""The standard normal law, without the second it takes to import scipy.stats."""
+"""The standard normal distribution, without the second it takes to import scipy.stats."""
 
 import math
 from statistics import NormalDist

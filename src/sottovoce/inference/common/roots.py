@@ -1,4 +1,7 @@
-"""A bracketed root in a few evaluations (Anderson and Bjorck's false position); scipy's would cost 0.4 s to import."""
+"""A bracketed root in a few evaluations (Anderson and Björck 1973, doi:10.1007/BF01951936).
+
+It is a false position; scipy's root finders would cost 0.4 s to import.
+"""
 
 from collections.abc import Callable
 

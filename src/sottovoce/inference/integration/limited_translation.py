@@ -26,8 +26,8 @@ from sottovoce.inference.common.measured import SiteEstimate
 
 # Huber's constant: a mean of sources that agree loses 5 % of its precision.
 REACH = 1.345
-
-
+# From a simulation with 1, 3 and 10 normal sources (docs/decisions/0028). Mean squared error over the target's, without
+# a shift (median) and at worst: .75 and 1.04 with .2, .69 and 1.06 with .25, .64 and 1.09 with .3.
 MOST = 0.25
 
 
@@ -70,8 +70,8 @@ def move(target: SiteEstimate, sources: Sequence[SiteEstimate], most: float = MO
     if not sources or most == 0:
         return 0.0, (1.0, *[0.0] * len(sources))
     # In the target's errors and from its estimate, so that digits are kept wherever the sites lie.
-    apart = np.array([(site.estimate - target.estimate) / target.error for site in sources])
-    errors = np.array([site.error / target.error for site in sources])
+    apart = np.array([(site.estimate - target.estimate) / target.std_error for site in sources])
+    errors = np.array([site.std_error / target.std_error for site in sources])
     precision, reach = errors**-2.0, REACH * errors
     by = _root(apart, precision, reach, most)
     # a source beyond its reach counts as much as one that stands there
@@ -79,7 +79,7 @@ def move(target: SiteEstimate, sources: Sequence[SiteEstimate], most: float = MO
     if abs(by) >= most:  # less than all of it where the move was limited
         counted *= by / float(counted @ (apart - by))
     whole = 1 + float(counted.sum())
-    return target.error * by, (1 / whole, *(counted / whole).tolist())
+    return target.std_error * by, (1 / whole, *(counted / whole).tolist())
 
 
 def _root(apart: Floats, precision: Floats, reach: Floats, most: float) -> float:
@@ -92,7 +92,7 @@ def _root(apart: Floats, precision: Floats, reach: Floats, most: float) -> float
         return most
     if excess(-most) >= 0:
         return -most
-    # The excess rises and is straight between kinks: find the stretch that holds its zero.
+    # The excess rises and is straight between kinks: find the piece that holds its zero.
     kinks = np.concatenate([apart - reach, apart + reach, [-most, most]])
     kinks = np.sort(kinks[np.abs(kinks) <= most])
     first, last = 0, len(kinks) - 1

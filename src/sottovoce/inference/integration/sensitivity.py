@@ -16,32 +16,38 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.measured import SiteEstimate, t_value, welch
 from sottovoce.inference.common.roots import root
-from sottovoce.inference.integration.bound_path import crowd, shortest, walk
-from sottovoce.inference.integration.known_bound import ALLOWANCE, Combined, allowed, combine
-
-Array = NDArray[np.float64]
+from sottovoce.inference.integration.known_bound import (
+    ALLOWANCE,
+    Combined,
+    allowed,
+    combine,
+    precisions_of,
+    shortest,
+    walk,
+)
 
 BEFOREHAND = "Each interval holds for a bound chosen before the data were seen; a bound read off this curve voids it."
 
-# Gains below the first are not worth an assumption; the default curve ends where they are below the second.
+# Gains below the first are not worth an assumption, by our judgement; the default curve ends below the second.
 WORTH, VISIBLE = 0.05, 0.01
 POINTS = 61
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class SensitivityCurve:
     """Intervals by assumed bound; below ``refuted`` the data contradict it, from ``lost`` on it gains under 5 %."""
 
-    bound: Array
-    estimate: Array
-    low: Array
-    high: Array
-    length_ratio: Array
+    bound: Floats
+    estimate: Floats
+    low: Floats
+    high: Floats
+    length_ratio: Floats
     refuted: float
     lost: float
     target: SiteEstimate
@@ -63,7 +69,7 @@ def curve(
     bounds: ArrayLike | None = None,
     scales: Sequence[float] | None = None,
     common: Sequence[bool] | bool = True,
-) -> Curve:
+) -> SensitivityCurve:
     """Compute the interval for each bound.
 
     Parameters
@@ -77,7 +83,7 @@ def curve(
     bounds
         Bounds `B`; by default from 0 to where less than 1 % is gained, `refuted` and `lost` among them.
     scales
-        `s_k`, one a source, by which it may shift more or less than others; one for all by default.
+        `s_k`, one for each source, by which it may shift more or less than others; one for all by default.
     common
         Which sources were measured by the target's private design, and so share its bias.
 
@@ -95,19 +101,19 @@ def curve(
     """
     factors = np.ones(len(sources)) if scales is None else _checked("scale", scales, finite=True)
     if len(factors) != len(sources):
-        raise BadInput(f"there are {len(sources)} sources but {len(factors)} scales; give one scale a source.")
+        raise BadInput(f"there are {len(sources)} sources but {len(factors)} scales; give one scale per source.")
     shared = tuple(bool(each) for each in np.broadcast_to(np.asarray(common), len(sources)))
-    sites = crowd(target, sources, level)
+    sites = precisions_of(target, sources, level)
     whole = t_value(level, target.df)
 
-    def relative(values: Array) -> Array:
+    def relative(values: Floats) -> Floats:
         return allowed(target, sources, _limits(values, factors), shared)
 
     def gain(bound: float) -> float:
         return 1.0 - float(shortest(sites, relative(np.array([bound])))[0][0]) / whole
 
     # The unit in which bounds matter: the target's error, for the source that may shift most.
-    unit = target.error / (float(factors.max(initial=0.0)) or 1.0)
+    unit = target.std_error / (float(factors.max(initial=0.0)) or 1.0)
     lost = _falls_below(gain, WORTH, unit, 1e-8)
     refuted = _refuted(target, sources, factors, level, shared)
     values = _checked("bound", bounds) if bounds is not None else _grid(gain, unit, lost, refuted)
@@ -115,8 +121,8 @@ def curve(
     found = walk(sites, relative(values), np.where(np.isinf(places), 0.0, places)[:, None]).sources[:, 0]
     moves = found @ np.array([site.estimate - target.estimate for site in sources])
     centres = target.estimate + np.where(np.isinf(places), 0.0, moves)
-    reach = halves * target.error
-    return Curve(
+    reach = halves * target.std_error
+    return SensitivityCurve(
         bound=values,
         estimate=centres,
         low=centres - reach,
@@ -132,8 +138,8 @@ def curve(
     )
 
 
-def _limits(bounds: Array, scales: Array) -> Array:
-    """Return the bound of each source, one assumed bound a row; a source of scale 0 has none to fear."""
+def _limits(bounds: Floats, scales: Floats) -> Floats:
+    """Return the bound of each source, one assumed bound per row; a source of scale 0 has none to fear."""
     with np.errstate(invalid="ignore"):
         return np.where(scales == 0, 0.0, bounds[:, None] * scales)
 
@@ -150,7 +156,7 @@ def _falls_below(gain: Callable[[float], float], worth: float, unit: float, accu
     return root(lambda bound: gain(bound) - worth, (near, far), accuracy * far)
 
 
-def _grid(gain: Callable[[float], float], unit: float, lost: float, refuted: float) -> Array:
+def _grid(gain: Callable[[float], float], unit: float, lost: float, refuted: float) -> Floats:
     end = _falls_below(gain, VISIBLE, unit, 1e-3)
     end = end if math.isfinite(end) and end > 0 else 8.0 * unit
     marks = [mark for mark in (lost, refuted) if math.isfinite(mark)]
@@ -164,13 +170,13 @@ def least_bounds(
     found = []
     for site, shares in zip(sources, common, strict=True):
         chance = t_value(1 - (1 - level) / len(sources), welch([1.0, 1.0], [target, site]))
-        doubt = chance * math.hypot(target.error, site.error) + ALLOWANCE * site.error * shares
-        found.append(max(0.0, abs(site.estimate - target.estimate) - doubt))
+        margin = chance * math.hypot(target.std_error, site.std_error) + ALLOWANCE * site.std_error * shares
+        found.append(max(0.0, abs(site.estimate - target.estimate) - margin))
     return found
 
 
 def _refuted(
-    target: SiteEstimate, sources: Sequence[SiteEstimate], scales: Array, level: float, common: Sequence[bool]
+    target: SiteEstimate, sources: Sequence[SiteEstimate], scales: Floats, level: float, common: Sequence[bool]
 ) -> float:
     """Return the largest bound that some source contradicts."""
     worst = 0.0
@@ -180,7 +186,7 @@ def _refuted(
     return float(worst)
 
 
-def _checked(what: str, values: ArrayLike, finite: bool = False) -> Array:
+def _checked(what: str, values: ArrayLike, finite: bool = False) -> Floats:
     found = np.atleast_1d(np.asarray(values, dtype=np.float64))
     for value in found:
         if not (value >= 0 and (math.isfinite(value) or not finite)):

@@ -62,7 +62,7 @@ def combine(
     >>> combine(target, target.interval(0.95), [], 0.95).weights
     (1.0,)
     """
-    if not sources or not 0 < target.error < math.inf:
+    if not sources or not 0 < target.std_error < math.inf:
         kabaila_giri.table(level)
         return Valid(target.estimate, *own, (1.0, *[0.0] * len(sources)))
     # From the target's estimate, so that digits are kept wherever the sites lie.
@@ -70,21 +70,21 @@ def combine(
     origin, edges = target._replace(estimate=0.0), (own[0] - target.estimate, own[1] - target.estimate)
     if trusted:
         pooled = pool(near)
-        middle, crowd = pooled.estimate, [pooled.variance / site.variance for site in near]
+        middle, shares = pooled.estimate, [pooled.variance / site.variance for site in near]
         low, high = kabaila_giri.interval(origin, edges, pooled, level)
         move, weights = limited_translation.move(origin, near, most)
     else:
         middle = median(site.estimate for site in near)
-        crowd = _median_weights([site.estimate for site in near])
+        shares = _median_weights([site.estimate for site in near])
         low, high = kabaila_giri.interval_untrusted(origin, edges, middle, level)
-        move, (_, weight) = limited_translation.move(origin, [SiteEstimate(middle, target.error)], most)
-        weights = (1 - weight, *(weight * each for each in crowd))
+        move, (_, weight) = limited_translation.move(origin, [SiteEstimate(middle, target.std_error)], most)
+        weights = (1 - weight, *(weight * each for each in shares))
     place = min(max(move, low), high)
     if place != move:
         # Held back by an edge: less of each weight; or, where the edge itself has passed the target's estimate on its
         # way to the sources, as much of these as reaches it.
         held = 0 <= place * move < move * move
-        share, parts = (place / move, weights[1:]) if held else (place / middle, crowd)
+        share, parts = (place / move, weights[1:]) if held else (place / middle, shares)
         weights = (1 - share * sum(parts), *(share * each for each in parts))
     estimate = target.estimate + place
     if (low, high) == edges:

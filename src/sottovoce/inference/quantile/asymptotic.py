@@ -8,12 +8,12 @@ f_k`.
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.self_normalised.clock import checked
 
-Values = Sequence[float] | NDArray[np.float64]
+Values = Sequence[float] | Floats
 
 
 def asymptotic_variance(
@@ -104,31 +104,29 @@ def schedule_factor(elapsed: Values) -> float:
     return float(np.mean(steps) * np.mean(1.0 / steps))
 
 
-def _report_variance(probability: NDArray[np.float64], rate: NDArray[np.float64]) -> NDArray[np.float64]:
-    variance: NDArray[np.float64] = (rate**-2.0 - (2.0 * probability - 1.0) ** 2) / 4.0
+def _report_variance(probability: Floats, rate: Floats) -> Floats:
+    variance: Floats = (rate**-2.0 - (2.0 * probability - 1.0) ** 2) / 4.0
     return variance
 
 
-def _slope(density: NDArray[np.float64], share: NDArray[np.float64]) -> float:
+def _slope(density: Floats, share: Floats) -> float:
     slope = float(np.sum(share * density))
     if slope <= 0.0:
         raise BadInput("no site with a share has a positive density at the quantile, so the variance is not finite.")
     return slope
 
 
-def _sites(
-    probabilities: Values, densities: Values, rates: Values, shares: Values, *more: Values
-) -> list[NDArray[np.float64]]:
+def _sites(probabilities: Values, densities: Values, rates: Values, shares: Values, *more: Values) -> list[Floats]:
     """Return one array a column, all of one length, or refuse them."""
     names = ("probabilities", "densities", "rates", "shares", "records")
-    columns: list[NDArray[np.float64]] = []
+    columns: list[Floats] = []
     for name, values in zip(names, (probabilities, densities, rates, shares, *more), strict=False):
         try:
             column = np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError):
-            raise BadInput(f"{name} must hold one number a site.") from None
+            raise BadInput(f"{name} must hold one number per site.") from None
         if column.ndim != 1 or column.size == 0 or not np.isfinite(column).all():
-            raise BadInput(f"{name} must be a non-empty sequence with one finite number a site.")
+            raise BadInput(f"{name} must be a non-empty sequence with one finite number per site.")
         if columns and column.size != columns[0].size:
             raise BadInput(f"{name} has {column.size} sites, but probabilities has {columns[0].size}.")
         columns.append(column)

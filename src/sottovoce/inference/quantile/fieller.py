@@ -1,10 +1,12 @@
 """Where a noisy line crosses zero: the interval of Fieller (1954), and the test that it inverts.
 
-The line is ``height - slope x`` at distance ``x`` from ``centre``; its variance there is
-``floor + spread (x - middle)^2``. A value is kept while ``|line| <= c sqrt(variance)``. Queries follow past
-reports, so the normal law is only approximate, and worse the noisier the slope: with ``rho^2 = spread / slope^2`` the
-normal quantile ``z`` is widened to ``c = z (1 + rho^2)``. (To first order the inversion itself multiplies the length by
-``1 + z^2 rho^2 / 2``: widening ``z`` by that factor as well would count the noise of the slope twice.)
+doi:10.1111/j.2517-6161.1954.tb00159.x.
+
+The line is ``height - slope x`` at distance ``x`` from ``centre``; its variance there is ``floor + spread (x -
+middle)^2``. A value is kept while ``|line| <= c sqrt(variance)``. Queries follow past reports, so the normal
+distribution is only approximate, and worse the noisier the slope: with ``rho^2 = spread / slope^2`` the normal quantile
+``z`` is widened to ``c = z (1 + rho^2)``. (To first order the inversion itself multiplies the length by ``1 + z^2 rho^2
+/ 2``: widening ``z`` by that factor as well would count the noise of the slope twice.)
 """
 
 import math

@@ -1,11 +1,16 @@
 """An interval for a root by inverting a test, from stages of noisy values at a few points each.
 
 Stage ``i`` saw an increasing function minus its target at points ``x_j``. ``L_i(q)`` is the Lagrange polynomial through
-these values, in a coordinate that straightens the function (`inference.quantile.tilt`); ``V_i(q)`` is its variance plus
-the square of an allowance for what the polynomial leaves out. With ``T(q) = sum L_i / V_i`` and ``J(q) = sum 1 / V_i``,
-the estimate is the root of ``T`` and the interval is ``{q: |T(q)| <= z sqrt(J(q))}``, connected to the estimate. The
-weights depend on the design alone, so ``T`` at the true root is a sum of martingale differences of variance ``J``: no
-slope is estimated, and noise in the slope is absorbed.
+these values, in a coordinate that straightens the function; ``V_i(q)`` is its variance plus the square of an allowance
+for what the polynomial leaves out. With ``T(q) = sum L_i / V_i`` and ``J(q) = sum 1 / V_i``, the estimate is the root
+of ``T`` and the interval is ``{q: |T(q)| <= z sqrt(J(q))}``, connected to the estimate. The weights depend on the
+design alone, so ``T`` at the true root is a sum of martingale differences of variance ``J``: no slope is estimated, and
+noise in the slope is absorbed.
+
+*The tilt* of a coordinate: around ``origin`` the density is taken to change like ``exp(curvature (x - origin))``; ``y =
+(exp(curvature (x - origin)) - 1) / curvature`` then grows as the distribution function does. Beyond three units of the
+exponent both directions go on in a straight line, so that every ``x`` has a ``y`` and back. ``curvature = 0`` changes
+nothing but the origin.
 """
 
 import math
@@ -13,17 +18,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-from sottovoce.core.arrays import Floats
-from sottovoce.inference.quantile.tilt import through
+from sottovoce.core.arrays import Floats, Ints
 
 FURTHEST = 24.0  # reaches from the estimate within which an edge is looked for
 
+STRAIGHT = 3.0  # units of the exponent; chosen by hand
+
 
 class Stage(NamedTuple):
-    """One stage, seen through its lens (`inference.quantile.tilt`).
+    """One stage, in its tilted coordinate.
 
     ``places`` are the coordinates of its points, ``values`` what was seen there minus the target; ``allowance`` is the
     part that the polynomial may leave out, for every ``spacing`` by which a value is off all places.
@@ -35,7 +40,7 @@ class Stage(NamedTuple):
     allowance: float
     spacing: float
     origin: float
-    bend: float
+    curvature: float
 
 
 class Inverted(NamedTuple):
@@ -69,9 +74,9 @@ def invert(stages: Sequence[Stage], near: float, reach: float, z: float) -> Inve
     return Inverted(point, float(_edge(point, -reach, z, *packed)), float(_edge(point, reach, z, *packed)))
 
 
-def _pack(stages: Sequence[Stage]) -> tuple[Floats, Floats, Floats, Floats, npt.NDArray[np.int64]]:
+def _pack(stages: Sequence[Stage]) -> tuple[Floats, Floats, Floats, Floats, Ints]:
     """Lay the stages end to end for the kernels; ``ends`` says where each stops."""
-    extra = np.array([(stage.allowance, stage.spacing, stage.origin, stage.bend) for stage in stages])
+    extra = np.array([(stage.allowance, stage.spacing, stage.origin, stage.curvature) for stage in stages])
     ends = np.cumsum([len(stage.places) for stage in stages])
     places, values, variances = (
         np.concatenate([getattr(stage, name) for stage in stages]) for name in ("places", "values", "variances")
@@ -84,8 +89,9 @@ def _test(at, places, values, variances, extra, ends):  # type: ignore[no-untype
     """Return T and J at a point."""
     total, information, start = 0.0, 0.0, 0
     for stage in range(len(ends)):
-        allowance, spacing, origin, bend = extra[stage]
-        place = through(at, origin, bend)
+        allowance, spacing, origin, curvature = extra[stage]
+        place = through(at, origin, curvature)
+        # Lagrange's basis: weights depend on the points alone, so the value keeps the variances of the answers.
         value, variance, remainder = 0.0, 0.0, allowance
         for j in range(start, ends[stage]):
             basis = 1.0
@@ -95,6 +101,7 @@ def _test(at, places, values, variances, extra, ends):  # type: ignore[no-untype
             value += basis * values[j]
             variance += basis * basis * variances[j]
             remainder *= (place - places[j]) / spacing
+        # What the polynomial may leave out grows with the distance from all points, and counts as noise.
         variance += remainder * remainder
         total += value / variance
         information += 1 / variance
@@ -165,3 +172,29 @@ def _bisect(low, high, target, places, values, variances, extra, ends):  # type:
         else:
             low = middle
     return low + (high - low) / 2
+
+
+@njit(cache=True)
+def through(at: float, origin: float, curvature: float) -> float:
+    """Return the coordinate of a value."""
+    u = curvature * (at - origin)
+    if abs(u) < 1e-8:
+        return at - origin
+    if u > STRAIGHT:
+        return (math.expm1(STRAIGHT) + math.exp(STRAIGHT) * (u - STRAIGHT)) / curvature
+    if u < -STRAIGHT:
+        return (math.expm1(-STRAIGHT) + math.exp(-STRAIGHT) * (u + STRAIGHT)) / curvature
+    return math.expm1(u) / curvature
+
+
+@njit(cache=True)
+def back(place: float, origin: float, curvature: float) -> float:
+    """Return the value at a coordinate."""
+    v = curvature * place
+    if abs(v) < 1e-8:
+        return origin + place
+    if v > math.expm1(STRAIGHT):
+        return origin + (STRAIGHT + (v - math.expm1(STRAIGHT)) / math.exp(STRAIGHT)) / curvature
+    if v < math.expm1(-STRAIGHT):
+        return origin + (-STRAIGHT + (v - math.expm1(-STRAIGHT)) / math.exp(-STRAIGHT)) / curvature
+    return origin + math.log1p(v) / curvature

@@ -1,11 +1,12 @@
 """A smooth distribution function fitted to noisy values at a few points, for its root and the error of the root.
 
-The logit of the function is ``logit(target) + y(x)``, where ``y`` grows like ``slope (x - root)`` and may bend through
-a lens (`inference.quantile.tilt`). Logits of common laws are nearly straight, in tails too, so that three numbers
-(root, slope, bend) use every answer; a polynomial (`inference.quantile.inversion`) assumes less and needs more records.
-A value's variance is ``ceiling - (F - 1/2)^2 drop``: for one site of rate ``r``, ``1 / (4 r^2 n)`` and ``1 / n``, those
-of a binomial count. The fit maximises that likelihood with weak normal priors, by Fisher's scoring. What the curve
-leaves out is met by Birge's ratio, and the doubt about the slope by degrees of freedom ``1 / (2 var(log slope))``.
+The logit of the function is ``logit(target) + y(x)``, where ``y`` grows like ``slope (x - root)`` and may be curved by
+a tilt (`inference.quantile.inversion`). Logits of common distributions are nearly straight, in tails too, so that three
+numbers (root, slope, curvature) use every answer; a polynomial (`inference.quantile.inversion`) assumes less and needs
+more records. A value's variance is ``ceiling - (F - 1/2)^2 drop``: for one site of rate ``r``, ``1 / (4 r^2 n)`` and
+``1 / n``, those of a binomial count. The fit maximises that likelihood with weak normal priors, by Fisher's scoring.
+What the curve leaves out is met by Birge's ratio, and the uncertainty of the slope by degrees of freedom ``1 / (2
+var(log slope))``.
 """
 
 import math
@@ -16,31 +17,31 @@ from numba import njit
 
 from sottovoce.core.arrays import Floats
 from sottovoce.inference.common.measured import SiteEstimate
-from sottovoce.inference.quantile.tilt import through
+from sottovoce.inference.quantile.inversion import through
 
-STEPS = 80
+STEPS = 80  # of the scoring at most, chosen by hand; it stops when a step gains less than 1e-10
 LIMIT = 2.0  # of one step, in logits
-NUDGE = 1e-4  # of the bend, for its derivative
+NUDGE = 1e-4  # of the curvature, for its derivative
 FULL = 1e-9  # probabilities stay this far from 0 and 1
 FLAT, FAR = 30.0, 1e6  # logits beyond which the function is flat, and at which a point is as good as at infinity
 
 
 class Prior(NamedTuple):
-    """What is believed before: normal laws of the root, the logarithm of the slope, and the bend in logits."""
+    """What is believed before: normal distributions of the root, the log of the slope, and the curvature in logits."""
 
     root: float
-    root_spread: float
+    root_sd: float
     log_slope: float
-    log_slope_spread: float
-    bend_spread: float
+    log_slope_sd: float
+    curvature_sd: float
 
 
-class Curve(NamedTuple):
-    """A fitted curve: its parameters, the covariance of root, log slope and bend, and Pearson's chi-square."""
+class LogitCurve(NamedTuple):
+    """A fitted curve: its parameters, the covariance of root, log slope and curvature, and Pearson's chi-square."""
 
     root: float
     log_slope: float
-    bend: float
+    curvature: float
     covariance: Floats
     misfit: float
 
@@ -51,9 +52,9 @@ class Curve(NamedTuple):
 
 
 def fit(
-    points: Floats, values: Floats, ceilings: Floats, drops: Floats, target: float, prior: Prior, bends: bool
-) -> Curve:
-    """Fit a curve to values at points; without ``bends`` the logit is straight. A value without variance is left out.
+    points: Floats, values: Floats, ceilings: Floats, drops: Floats, target: float, prior: Prior, curved: bool
+) -> LogitCurve:
+    """Fit a curve to values at points; without ``curved`` the logit is straight. A value without variance is left out.
 
     Examples
     --------
@@ -65,11 +66,11 @@ def fit(
     """
     logit, heard = math.log(target / (1 - target)), ceilings > 0
     data = (points[heard], values[heard], ceilings[heard], drops[heard])
-    root, log_slope, bend, covariance, misfit = _fit(*data, logit, np.array(prior, dtype=np.float64), bends)
-    return Curve(root, log_slope, bend, covariance, misfit)
+    root, log_slope, curvature, covariance, misfit = _fit(*data, logit, np.array(prior, dtype=np.float64), curved)
+    return LogitCurve(root, log_slope, curvature, covariance, misfit)
 
 
-def measure(curve: Curve, number: int) -> SiteEstimate:
+def measure(curve: LogitCurve, number: int) -> SiteEstimate:
     """Return root, error and degrees of freedom of a curve fitted to a number of values."""
     birge = max(1.0, curve.misfit / max(number - 2, 1))
     return SiteEstimate(
@@ -79,36 +80,36 @@ def measure(curve: Curve, number: int) -> SiteEstimate:
     )
 
 
-def expected(curve: Curve, points: Floats, target: float) -> Floats:
+def expected(curve: LogitCurve, points: Floats, target: float) -> Floats:
     """Return the fitted function at points."""
     logit = math.log(target / (1 - target))
-    return np.array([_at(x, curve.root, curve.log_slope, curve.bend, logit)[0] for x in points])
+    return np.array([_at(x, curve.root, curve.log_slope, curve.curvature, logit)[0] for x in points])
 
 
 @njit(cache=True)
-def _at(x, root, log_slope, bend, logit):  # type: ignore[no-untyped-def]
-    """Return the function at x and its derivatives by root, log slope and bend."""
+def _at(x, root, log_slope, curvature, logit):  # type: ignore[no-untyped-def]
+    """Return the function at x and its derivatives by root, log slope and curvature."""
     slope = math.exp(log_slope)
     u = min(max(slope * (x - root), -FAR), FAR)
-    steep = math.exp(min(max(2 * bend * u, -3.0), 3.0))
-    at = logit + through(u, 0.0, 2 * bend)
+    steep = math.exp(min(max(2 * curvature * u, -3.0), 3.0))
+    at = logit + through(u, 0.0, 2 * curvature)
     if abs(at) > FLAT:
         return 1 / (1 + math.exp(-math.copysign(FLAT, at))), 0.0, 0.0, 0.0
-    more, less = through(u, 0.0, 2 * (bend + NUDGE)), through(u, 0.0, 2 * (bend - NUDGE))
+    more, less = through(u, 0.0, 2 * (curvature + NUDGE)), through(u, 0.0, 2 * (curvature - NUDGE))
     value = 1 / (1 + math.exp(-at))
     density = value * (1 - value)
     return value, -density * slope * steep, density * u * steep, density * (more - less) / (2 * NUDGE)
 
 
 @njit(cache=True)
-def _loss(points, values, ceilings, drops, logit, root, log_slope, bend, prior):  # type: ignore[no-untyped-def]
+def _loss(points, values, ceilings, drops, logit, root, log_slope, curvature, prior):  # type: ignore[no-untyped-def]
     """Return the negative log likelihood of equivalent binomial counts, with the priors."""
     total = 0.5 * (
-        ((root - prior[0]) / prior[1]) ** 2 + ((log_slope - prior[2]) / prior[3]) ** 2 + (bend / prior[4]) ** 2
+        ((root - prior[0]) / prior[1]) ** 2 + ((log_slope - prior[2]) / prior[3]) ** 2 + (curvature / prior[4]) ** 2
     )
     for i in range(len(points)):
         rate = math.sqrt(drops[i] / ceilings[i]) / 2
-        model = (1 - rate) / 2 + rate * _at(points[i], root, log_slope, bend, logit)[0]
+        model = (1 - rate) / 2 + rate * _at(points[i], root, log_slope, curvature, logit)[0]
         model = min(max(model, FULL), 1 - FULL)
         seen = min(max((1 - rate) / 2 + rate * values[i], 0.0), 1.0)
         total -= (seen * math.log(model) + (1 - seen) * math.log(1 - model)) / drops[i]
@@ -144,23 +145,25 @@ def _square(factor):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _fit(points, values, ceilings, drops, logit, prior, bends):  # type: ignore[no-untyped-def]
+def _fit(points, values, ceilings, drops, logit, prior, curved):  # type: ignore[no-untyped-def]
     """Step by Fisher's scoring, halving a step that does not help."""
-    root, log_slope, bend = prior[0], prior[2], 0.0
+    root, log_slope, curvature = prior[0], prior[2], 0.0
     factor, covariance, gradient, by = np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(3), np.zeros(3)
-    loss = _loss(points, values, ceilings, drops, logit, root, log_slope, bend, prior)
+    loss = _loss(points, values, ceilings, drops, logit, root, log_slope, curvature, prior)
     for _ in range(STEPS):
+        # The prior first, then one value after the other: the information is built up as a square root.
         factor[:] = 0.0
-        for k, off, spread in (
+        for k, off, sd in (
             (0, root - prior[0], prior[1]),
             (1, log_slope - prior[2], prior[3]),
-            (2, bend, prior[4]),
+            (2, curvature, prior[4]),
         ):
-            factor[k, k], gradient[k] = spread, off / spread**2
+            factor[k, k], gradient[k] = sd, off / sd**2
         for i in range(len(points)):
-            value, by[0], by[1], by[2] = _at(points[i], root, log_slope, bend, logit)
+            value, by[0], by[1], by[2] = _at(points[i], root, log_slope, curvature, logit)
+            # By the fitted value, not the seen one: a value at 0 or 1 by chance would weigh without limit.
             variance = max(ceilings[i] - drops[i] * (value - 0.5) ** 2, 1e-6 * ceilings[i])
-            if not bends:
+            if not curved:
                 by[2] = 0.0
             for k in range(3):
                 gradient[k] -= (values[i] - value) * by[k] / variance
@@ -168,12 +171,17 @@ def _fit(points, values, ceilings, drops, logit, prior, bends):  # type: ignore[
         covariance = _square(factor)
         step = covariance @ gradient
         largest = max(abs(step[0]) * math.exp(log_slope), abs(step[1]), abs(step[2]))
+        # Far from the root the curve is flat and a full step would leave it for good.
         part, gained = min(1.0, LIMIT / max(largest, 1e-300)), 0.0
         for _ in range(25):
-            there = (root - part * step[0], min(max(log_slope - part * step[1], -60.0), 60.0), bend - part * step[2])
+            there = (
+                root - part * step[0],
+                min(max(log_slope - part * step[1], -60.0), 60.0),
+                curvature - part * step[2],
+            )
             after = _loss(points, values, ceilings, drops, logit, there[0], there[1], there[2], prior)
             if after <= loss:
-                root, log_slope, bend = there
+                root, log_slope, curvature = there
                 gained, loss = loss - after, after
                 break
             part /= 2
@@ -181,6 +189,6 @@ def _fit(points, values, ceilings, drops, logit, prior, bends):  # type: ignore[
             break
     misfit = 0.0
     for i in range(len(points)):
-        value = _at(points[i], root, log_slope, bend, logit)[0]
+        value = _at(points[i], root, log_slope, curvature, logit)[0]
         misfit += (values[i] - value) ** 2 / max(ceilings[i] - drops[i] * (value - 0.5) ** 2, 1e-6 * ceilings[i])
-    return root, log_slope, bend, covariance, misfit
+    return root, log_slope, curvature, covariance, misfit

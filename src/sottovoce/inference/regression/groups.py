@@ -1,9 +1,9 @@
 """Divide-and-conquer groups: intervals and ellipsoids from the spread of independent estimates (equations 20 to 23).
 
 People are split beforehand into `R` groups of nearly equal size, and each group's recursion ends at an estimate. These
-are independent and alike, so their mean is studentised by their own covariance: Student's law with `R - 1` degrees of
-freedom for a contrast, Hotelling's for `k` contrasts at once, which needs `R > k`. A bias that all groups share is not
-seen by their spread, and a group is shorter than the whole stream: `undercoverage` says what that costs.
+are independent and alike, so their mean is studentised by their own covariance: Student's distribution with `R - 1`
+degrees of freedom for a contrast, Hotelling's for `k` contrasts at once, which needs `R > k`. A bias that all groups
+share is not seen by their spread, and a group is shorter than the whole stream: `undercoverage` says what that costs.
 """
 
 import math
@@ -11,9 +11,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.regression.region import (
-    Array,
     Contrast,
     Ellipsoid,
     confident,
@@ -24,20 +24,20 @@ from sottovoce.inference.regression.region import (
 )
 
 
-def mean(centres: ArrayLike) -> Array:
-    """Return the average of the groups' estimates, one a row."""
+def mean(centres: ArrayLike) -> Floats:
+    """Return the average of the groups' estimates, one per row."""
     rows = _checked(centres)
-    average: Array = rows[0] + (rows - rows[0]).mean(0)
+    average: Floats = rows[0] + (rows - rows[0]).mean(0)
     return average
 
 
-def covariance(centres: ArrayLike) -> Array:
+def covariance(centres: ArrayLike) -> Floats:
     """Return the empirical covariance of the groups' estimates (20)."""
     rows = _checked(centres)
     # Distances from the first estimate: a covariance keeps its digits wherever the estimates lie.
     apart = rows - rows[0]
     apart = apart - apart.mean(0)
-    spread: Array = apart.T @ apart / (len(rows) - 1)
+    spread: Floats = apart.T @ apart / (len(rows) - 1)
     return spread
 
 
@@ -47,7 +47,7 @@ def interval(centres: ArrayLike, contrast: Contrast, level: float) -> tuple[floa
     Parameters
     ----------
     centres
-        Estimate of each group, one a row; at least two.
+        Estimate of each group, one per row; at least two.
     contrast
         Weights of the coefficients.
     level
@@ -80,11 +80,11 @@ def ellipsoid(centres: ArrayLike, level: float, contrasts: ArrayLike | None = No
     Parameters
     ----------
     centres
-        Estimate of each group, one a row; more groups than contrasts.
+        Estimate of each group, one per row; more groups than contrasts.
     level
         Confidence level, strictly between 0 and 1.
     contrasts
-        One contrast a row; every coefficient where it is None.
+        One contrast per row; every coefficient where it is None.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def hotelling_value(contrasts: int, groups: int, level: float) -> float:
 
 
 def student_value(level: float, freedom: int) -> float:
-    """Return the two-sided critical value of Student's law.
+    """Return the two-sided critical value of Student's distribution.
 
     >>> round(student_value(0.95, 6), 4)
     2.4469
@@ -147,7 +147,7 @@ def student_value(level: float, freedom: int) -> float:
 
 
 def student_p_value(statistic: float, freedom: int) -> float:
-    """Return the two-sided p-value of Student's law.
+    """Return the two-sided p-value of Student's distribution.
 
     >>> round(student_p_value(-2.4469, 6), 4)
     0.05
@@ -164,10 +164,10 @@ def _studentised(centres: ArrayLike, contrast: Contrast) -> tuple[float, float, 
     return float(a @ mean(rows)), math.sqrt(variance_along(a, covariance(rows)) / len(rows)), len(rows) - 1
 
 
-def _checked(centres: ArrayLike) -> Array:
+def _checked(centres: ArrayLike) -> Floats:
     rows = np.asarray(centres, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] == 0 or not np.isfinite(rows).all():
-        raise BadInput(f"centres must be finite, one group a row and one coefficient a column, not {rows.shape}.")
+        raise BadInput(f"centres must be finite, one group per row and one coefficient per column, not {rows.shape}.")
     if len(rows) < 2:
         raise BadInput("one group has no spread to studentise by: make at least two groups.")
     return rows

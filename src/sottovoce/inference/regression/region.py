@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 
-Array = NDArray[np.float64]
-Contrast = Sequence[float] | Array
+Contrast = Sequence[float] | Floats
 
 # A correlation matrix whose smallest eigenvalue is below this cannot be told from a singular one.
 SINGULAR = 1e-12
@@ -31,8 +31,8 @@ class Ellipsoid(NamedTuple):
     (-2.8284, 2.8284)
     """
 
-    centre: Array
-    shape: Array
+    centre: Floats
+    shape: Floats
     radius2: float
 
     def statistic(self, point: ArrayLike) -> float:
@@ -53,7 +53,7 @@ class Ellipsoid(NamedTuple):
         log_ball = d / 2 * math.log(math.pi) - math.lgamma(d / 2 + 1)
         return math.exp(log_ball + (d * math.log(self.radius2) + float(np.linalg.slogdet(self.shape)[1])) / 2)
 
-    def axes(self) -> tuple[Array, Array]:
+    def axes(self) -> tuple[Floats, Floats]:
         """Return the half-lengths of the axes, longest first, and their directions as the columns of a matrix."""
         squares, directions = np.linalg.eigh(self.shape)
         return np.sqrt(self.radius2 * squares[::-1]), directions[:, ::-1]
@@ -94,24 +94,26 @@ def normal_ellipsoid(centre: ArrayLike, covariance: ArrayLike, level: float) -> 
     return Ellipsoid(point, shape, float(chdtri(point.size, 1.0 - confident(level))))
 
 
-def vector(values: ArrayLike, d: int, name: str) -> Array:
+def vector(values: ArrayLike, d: int, name: str) -> Floats:
     """Return `d` finite numbers, or refuse them."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise BadInput(f"{name} must hold {d} numbers.") from None
     if array.shape != (d,) or d == 0 or not np.isfinite(array).all():
-        raise BadInput(f"{name} must hold {d} finite numbers, one a coefficient, but has shape {array.shape}.")
+        raise BadInput(f"{name} must hold {d} finite numbers, one per coefficient, but has shape {array.shape}.")
     return array
 
 
-def contrast_matrix(contrasts: ArrayLike | None, d: int) -> Array:
+def contrast_matrix(contrasts: ArrayLike | None, d: int) -> Floats:
     """Return contrasts as the rows of a matrix, every coefficient where none is named, or refuse them."""
     if contrasts is None:
         return np.eye(d)
     rows = np.atleast_2d(np.asarray(contrasts, dtype=np.float64))
     if rows.ndim != 2 or rows.shape[1] != d or rows.shape[0] == 0 or not np.isfinite(rows).all():
-        raise BadInput(f"contrasts must be rows of {d} finite numbers, one a coefficient, but have shape {rows.shape}.")
+        raise BadInput(
+            f"contrasts must be rows of {d} finite numbers, one per coefficient, but have shape {rows.shape}."
+        )
     return rows
 
 
@@ -122,7 +124,7 @@ def confident(level: float) -> float:
     return float(level)
 
 
-def nonsingular(matrix: ArrayLike, d: int, name: str) -> Array:
+def nonsingular(matrix: ArrayLike, d: int, name: str) -> Floats:
     """Return a positive definite matrix, or say which rank it has."""
     shape = np.asarray(matrix, dtype=np.float64)
     if shape.shape != (d, d) or not np.isfinite(shape).all():
@@ -140,7 +142,7 @@ def nonsingular(matrix: ArrayLike, d: int, name: str) -> Array:
     return shape
 
 
-def variance_along(contrast: Array, covariance: Array) -> float:
+def variance_along(contrast: Floats, covariance: Floats) -> float:
     """Return the variance of a contrast, or refuse one that cannot be told from zero."""
     variance = float(contrast @ covariance @ contrast)
     parts = float(contrast**2 @ np.diag(covariance))

@@ -1,15 +1,15 @@
 r"""What the curvature of the distribution function costs the paper's intervals, in closed form.
 
 A recursion with steps `eta_i` swings around the truth with a covariance `C_i` that solves `H C_i + C_i H = eta_i
-Omega`, so that `E (x' swing)^2 = eta_i tr(Omega) / (2 f)` where `H = f E x x'`. Where the distribution function bends,
-this shifts the mean score, and with symmetric covariates the whole shift falls on the intercept:
+Omega`, so that `E (x' swing)^2 = eta_i tr(Omega) / (2 f)` where `H = f E x x'`. Where the distribution function is
+curved, this shifts the mean score, and with symmetric covariates the whole shift falls on the intercept:
 
-    E(intercept_i) - truth = bend eta_i tr(Omega) / (2 f),    bend = -F''/(2 f) at the quantile,
-    bias / sd = bend tr(Omega) / (2 sqrt(Omega_00)) mean(eta) sqrt(n),
+    E(intercept_i) - truth = curvature eta_i tr(Omega) / (2 f),    curvature = -F''/(2 f) at the quantile,
+    bias / sd = curvature tr(Omega) / (2 sqrt(Omega_00)) mean(eta) sqrt(n),
 
-with `sd = sqrt(Omega_00 / n) / f`, so that `f` cancels. Logistic noise of scale 1/2, the paper's, has `bend = 2 tau -
-1`; scale `s` has `(2 tau - 1) / (2 s)`; symmetric noise at the median has none. Steps that fall like `i^-0.65` let the
-ratio fall like `n^-0.15` only. A bias that all groups share is not seen by their spread, so their pivots become
+with `sd = sqrt(Omega_00 / n) / f`, so that `f` cancels. Logistic noise of scale 1/2, the paper's, has `curvature = 2
+tau - 1`; scale `s` has `(2 tau - 1) / (2 s)`; symmetric noise at the median has none. Steps that fall like `i^-0.65`
+let the ratio fall like `n^-0.15` only. A bias that all groups share is not seen by their spread, so their pivots become
 noncentral. The formula is of first order, and slightly optimistic.
 """
 
@@ -19,11 +19,11 @@ import numpy as np
 
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.regression.groups import student_value
+from sottovoce.inference.regression.higrad import Tree
 from sottovoce.inference.regression.region import confident
-from sottovoce.inference.regression.tree import Tree
 from sottovoce.inference.self_normalised.critical_values import critical_value
 
-TOLERANCE = 0.02
+TOLERANCE = 0.02  # of the level, chosen by hand: less is not worth a warning
 
 
 def average_step(scale: float, start: float, stop: float, power: float = 0.65, offset: float = 300.0) -> float:
@@ -48,7 +48,7 @@ def average_step(scale: float, start: float, stop: float, power: float = 0.65, o
     True
     """
     if not 0.0 <= start < stop:
-        raise BadInput(f"steps {start} to {stop} are no stretch of the stream: it starts at 0 and ends later.")
+        raise BadInput(f"steps {start} to {stop} are no segment of the stream: it starts at 0 and ends later.")
     # Midpoints of single people, then Gauss-Legendre in a variable that is even-handed from 1 to 3e8.
     x, weights = np.polynomial.legendre.leggauss(200)
     low, high = math.log(start + 1000.5), math.log(stop + 1000.5)
@@ -64,7 +64,7 @@ def tree_step(tree: Tree, scale: float, power: float = 0.65, offset: float = 300
 
 
 def expected_bias_ratio(
-    tau: float, trace: float, intercept: float, mean_step: float, n: int, bend: float | None = None
+    tau: float, trace: float, intercept: float, mean_step: float, n: int, curvature: float | None = None
 ) -> float:
     """Return the bias of the intercept in units of its standard error.
 
@@ -80,7 +80,7 @@ def expected_bias_ratio(
         Mean step behind the estimate: over the whole stream (self-normalised), one group's, or `tree_step`.
     n
         Number of people in all.
-    bend
+    curvature
         -F''/(2 f) at the quantile; None for the paper's logistic noise, 2 tau - 1.
 
     Returns
@@ -98,7 +98,7 @@ def expected_bias_ratio(
         raise BadInput(f"tau is {tau}, but a quantile level lies strictly between 0 and 1.")
     if not (0.0 < intercept <= trace and mean_step > 0.0 and n > 0):
         raise BadInput("trace, intercept, mean_step and n must be positive, and intercept a part of trace.")
-    factor = 2.0 * tau - 1.0 if bend is None else bend
+    factor = 2.0 * tau - 1.0 if curvature is None else curvature
     return factor * trace / (2.0 * math.sqrt(intercept)) * mean_step * math.sqrt(n)
 
 
@@ -159,7 +159,7 @@ def group_coverage(bias_ratio: float, groups: int, level: float) -> float:
     from scipy.special import nctdtr
 
     value = student_value(confident(level), groups - 1)
-    # The law is noncentral in the size of the bias: taken positive, the lower tail is the small one.
+    # The distribution is noncentral in the size of the bias: taken positive, the lower tail is the small one.
     size = abs(bias_ratio)
     return float(nctdtr(groups - 1, size, value) - nctdtr(groups - 1, size, -value))
 

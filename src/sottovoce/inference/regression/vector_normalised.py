@@ -1,5 +1,7 @@
 r"""Self-normalised inference for a vector trajectory, from O(d^2) numbers (Theorem 3; Shao 2010, Lee et al. 2022).
 
+doi:10.1111/j.1467-9868.2009.00737.x and arXiv:2106.03156.
+
 With running averages `mean_l` of the points, `V = n^-2 sum_l l^2 (mean_l - mean_n)(mean_l - mean_n)'`. Since `l
 (mean_l - reference)` is the running sum `S_l` of distances from the reference, `n^2 V = A - b m' - m b' + c m m'` with
 `A = sum S_l S_l'`, `b = sum l S_l`, `c = n (n+1) (2n+1) / 6` and `m = S_n / n`. The published form has the origin for
@@ -15,10 +17,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.regression.ellipsoid_values import ellipsoid_value
 from sottovoce.inference.regression.region import (
-    Array,
     Contrast,
     Ellipsoid,
     contrast_matrix,
@@ -30,28 +32,28 @@ from sottovoce.inference.self_normalised.critical_values import critical_value
 from sottovoce.inference.self_normalised.critical_values import p_value as scalar_p_value
 
 
-class Memory(NamedTuple):
+class VectorMemory(NamedTuple):
     """What is remembered of a trajectory: the number of points, and arrays that `add` changes in place.
 
     Only the lower triangle of `outer` is kept.
     """
 
     n: int
-    reference: Array
-    total: Array
-    first: Array
-    outer: Array
+    reference: Floats
+    total: Floats
+    first: Floats
+    outer: Floats
 
 
-def init(d: int) -> Memory:
+def init(d: int) -> VectorMemory:
     """Return the memory before the first point."""
     if d < 1:
         raise BadInput(f"a trajectory needs at least one coefficient, not {d}.")
-    return Memory(0, np.zeros(d), np.zeros(d), np.zeros(d), np.zeros((d, d)))
+    return VectorMemory(0, np.zeros(d), np.zeros(d), np.zeros(d), np.zeros((d, d)))
 
 
 @njit(cache=True, inline="always")
-def add(point: Array, n: int, reference: Array, total: Array, first: Array, outer: Array) -> None:
+def add(point: Floats, n: int, reference: Floats, total: Floats, first: Floats, outer: Floats) -> None:
     """Take in the n-th point, in place; the caller moves the reference where `n` is a power of two, as `add_all`."""
     for j in range(point.size):
         total[j] += point[j] - reference[j]
@@ -61,7 +63,7 @@ def add(point: Array, n: int, reference: Array, total: Array, first: Array, oute
 
 
 @njit(cache=True)
-def recentre(n: int, reference: Array, total: Array, first: Array, outer: Array) -> None:
+def recentre(n: int, reference: Floats, total: Floats, first: Floats, outer: Floats) -> None:
     """Move the reference to the present average, in place."""
     squares = n * (n + 1.0) * (2.0 * n + 1.0) / 6.0
     for j in range(total.size):
@@ -78,7 +80,7 @@ def recentre(n: int, reference: Array, total: Array, first: Array, outer: Array)
 
 
 @njit(cache=True)
-def add_all(points: Array, n: int, reference: Array, total: Array, first: Array, outer: Array) -> int:
+def add_all(points: Floats, n: int, reference: Floats, total: Floats, first: Floats, outer: Floats) -> int:
     """Take in the rows of `points` after `n` others, in place, and return how many there are now."""
     done = 0
     while done < len(points):
@@ -96,7 +98,7 @@ def add_all(points: Array, n: int, reference: Array, total: Array, first: Array,
     return n
 
 
-def look(memory: Memory, point: ArrayLike) -> Memory:
+def look(memory: VectorMemory, point: ArrayLike) -> VectorMemory:
     """Return the memory with one more point in it; the old one is left alone.
 
     Parameters
@@ -118,29 +120,29 @@ def look(memory: Memory, point: ArrayLike) -> Memory:
     >>> mean(memory).tolist(), covariance(memory).tolist()
     ([2.0, 2.0], [[0.25, 0.5], [0.5, 1.0]])
     """
-    after = Memory(memory.n + 1, *(part.copy() for part in memory[1:]))
+    after = VectorMemory(memory.n + 1, *(part.copy() for part in memory[1:]))
     add_all(vector(point, memory.reference.size, "point")[None], memory.n, *after[1:])
     return after
 
 
-def mean(memory: Memory) -> Array:
+def mean(memory: VectorMemory) -> Floats:
     """Return the average of the points, the estimate."""
-    average: Array = memory.reference + memory.total / max(memory.n, 1)
+    average: Floats = memory.reference + memory.total / max(memory.n, 1)
     return average
 
 
-def covariance(memory: Memory) -> Array:
+def covariance(memory: VectorMemory) -> Floats:
     """Return V, the self-normaliser (16)."""
     n = float(max(memory.n, 1))
     lower = np.tril(memory.outer)
     m = memory.total / n
     squares = n * (n + 1.0) * (2.0 * n + 1.0) / 6.0
     centred = lower + np.tril(lower, -1).T - np.outer(memory.first, m) - np.outer(m, memory.first)
-    normaliser: Array = (centred + squares * np.outer(m, m)) / n**2
+    normaliser: Floats = (centred + squares * np.outer(m, m)) / n**2
     return normaliser
 
 
-def interval(memory: Memory, contrast: Contrast, level: float) -> tuple[float, float]:
+def interval(memory: VectorMemory, contrast: Contrast, level: float) -> tuple[float, float]:
     """Return the ends of the confidence interval of a contrast (18).
 
     Parameters
@@ -170,13 +172,13 @@ def interval(memory: Memory, contrast: Contrast, level: float) -> tuple[float, f
     return middle - half, middle + half
 
 
-def p_value(memory: Memory, contrast: Contrast, value: float) -> float:
+def p_value(memory: VectorMemory, contrast: Contrast, value: float) -> float:
     """Return the two-sided p-value of a value of the contrast."""
     middle, error = _scaled(memory, contrast)
     return scalar_p_value((value - middle) / error)
 
 
-def ellipsoid(memory: Memory, level: float, contrasts: ArrayLike | None = None) -> Ellipsoid:
+def ellipsoid(memory: VectorMemory, level: float, contrasts: ArrayLike | None = None) -> Ellipsoid:
     """Return the confidence ellipsoid of all coefficients, or of several contrasts (19).
 
     Parameters
@@ -186,7 +188,7 @@ def ellipsoid(memory: Memory, level: float, contrasts: ArrayLike | None = None) 
     level
         Confidence level, strictly between 0 and 1.
     contrasts
-        One contrast a row; every coefficient where it is None.
+        One contrast per row; every coefficient where it is None.
 
     Returns
     -------
@@ -205,7 +207,7 @@ def ellipsoid(memory: Memory, level: float, contrasts: ArrayLike | None = None) 
     return Ellipsoid(rows @ mean(memory), shape / memory.n, ellipsoid_value(level, len(rows)))
 
 
-def _scaled(memory: Memory, contrast: Contrast) -> tuple[float, float]:
+def _scaled(memory: VectorMemory, contrast: Contrast) -> tuple[float, float]:
     """Return the estimate of a contrast and the self-normaliser's scale of it."""
     a = vector(contrast, memory.reference.size, "contrast")
     return float(a @ mean(memory)), math.sqrt(variance_along(a, covariance(memory)) / memory.n)

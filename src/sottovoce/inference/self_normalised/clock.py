@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 
 # A schedule with more runs than this is read off at points equally spaced in (r + g)/2: each cell of the graph is
@@ -28,7 +28,7 @@ class Clock(NamedTuple):
 STEADY = Clock((0.0, 1.0), (0.0, 1.0))
 
 
-def checked(elapsed: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+def checked(elapsed: Sequence[float] | Floats) -> Floats:
     """Return the local steps of each round as an array, or refuse them."""
     try:
         steps = np.asarray(elapsed, dtype=np.float64)
@@ -42,7 +42,7 @@ def checked(elapsed: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float6
     return steps
 
 
-def clock(elapsed: Sequence[float] | NDArray[np.float64] | None) -> Clock:
+def clock(elapsed: Sequence[float] | Floats | None) -> Clock:
     """Draw the clock of a schedule in at most `PIECES` pieces.
 
     Parameters
@@ -79,13 +79,13 @@ def clock(elapsed: Sequence[float] | NDArray[np.float64] | None) -> Clock:
     return Clock(tuple(noise.tolist()), tuple(rounds.tolist()))
 
 
-def detour(dial: Clock, steps: int) -> NDArray[np.float64]:
+def detour(dial: Clock, steps: int) -> Floats:
     """Return `r - g(r)` at `steps + 1` equally spaced times."""
     times = np.linspace(0.0, 1.0, steps + 1)
     return times - np.interp(times, dial.noise, dial.rounds)
 
 
-def smoothed_detour(dial: Clock, steps: int) -> NDArray[np.float64]:
+def smoothed_detour(dial: Clock, steps: int) -> Floats:
     """Return `r - g(r)` averaged around each of `steps + 1` times, so that sums over them keep its integral."""
     noise, excess = np.array(dial.noise), np.array(dial.noise) - np.array(dial.rounds)
     # Twice integrated exactly: h is linear on a piece, so its second integral is a cubic there.

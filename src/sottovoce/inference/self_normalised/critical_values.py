@@ -12,20 +12,21 @@ import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.roots import root
 from sottovoce.inference.self_normalised.clock import STEADY, Clock, clock
 from sottovoce.inference.self_normalised.pivots import area_tail, square_tail, sup_tail
-from sottovoce.inference.self_normalised.scheduled_area import area_table, scheduled_area_tail
-from sottovoce.inference.self_normalised.scheduled_square import scheduled_square_tail
-from sottovoce.inference.self_normalised.scheduled_sup import scheduled_sup_tail
+from sottovoce.inference.self_normalised.scheduled_tails import (
+    area_table,
+    scheduled_area_tail,
+    scheduled_square_tail,
+    scheduled_sup_tail,
+)
 
-Schedule = Sequence[float] | NDArray[np.float64] | None
+Schedule = Sequence[float] | Floats | None
 
-# The schedule shifts small quantiles by v^2 in relative terms: below this the law of equal rounds serves.
+# The schedule shifts small quantiles by v^2 in relative terms: below this the distribution of equal rounds serves.
 TINY = 1e-5
 
 PLAIN: dict[str, Callable[[float], float]] = {"l2": square_tail, "sup": sup_tail, "l1": area_tail}
@@ -89,7 +90,7 @@ def p_value(statistic: float, elapsed: Schedule = None, norm: str = "l2") -> flo
     v, dial, norm = abs(float(statistic)), clock(elapsed), _known(norm)
     if v < 1e-12:
         return 1.0
-    # The law has exponential tails: beyond 1500 they are below 1e-250.
+    # The distribution has exponential tails: beyond 1500 they are below 1e-250.
     return _tail(v, dial, norm) if v < 1500.0 else 0.0
 
 

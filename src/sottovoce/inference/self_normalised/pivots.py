@@ -17,7 +17,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-TERMS = 40
+from sottovoce.core.arrays import Floats
+
+TERMS = 40  # of each series: more change nothing in double precision
 
 
 def square_tail(v: float) -> float:
@@ -30,9 +32,9 @@ def square_tail(v: float) -> float:
     return float(np.sum(2.0 / math.pi * step * root_sinhc(a) / np.cosh(x)))
 
 
-def root_sinhc(a: NDArray[np.float64]) -> NDArray[np.float64]:
+def root_sinhc(a: Floats) -> Floats:
     """Return sqrt(a / sinh a) without overflow."""
-    roots: NDArray[np.float64] = np.sqrt(2.0 * a / -np.expm1(-2.0 * a)) * np.exp(-0.5 * a)
+    roots: Floats = np.sqrt(2.0 * a / -np.expm1(-2.0 * a)) * np.exp(-0.5 * a)
     return roots
 
 
@@ -86,8 +88,8 @@ def area_moments() -> tuple[float, ...]:
 
 
 @lru_cache(maxsize=1)
-def airy_zeros() -> NDArray[np.float64]:
-    """Return the first 250 zeros of Ai', with the sign turned."""
+def airy_zeros() -> Floats:
+    """Return the first 250 zeros of Ai', with the opposite sign."""
     from scipy.special import ai_zeros
 
     return -np.asarray(ai_zeros(250)[1], dtype=np.float64)
@@ -106,7 +108,7 @@ def area_transform(s: NDArray[np.complex128]) -> NDArray[np.complex128]:
     return result
 
 
-def normal(x: NDArray[np.float64], variance: float) -> NDArray[np.float64]:
+def normal(x: Floats, variance: float) -> Floats:
     """Return the centred normal density."""
-    density: NDArray[np.float64] = np.exp(-(x**2) / (2.0 * variance)) / math.sqrt(2.0 * math.pi * variance)
+    density: Floats = np.exp(-(x**2) / (2.0 * variance)) / math.sqrt(2.0 * math.pi * variance)
     return density

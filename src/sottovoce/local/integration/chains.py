@@ -1,32 +1,20 @@
-"""The parallel chains of one site: a private search for start and unit, then a compiled walk for each chain."""
+"""The compiled twin of the chains of one site: the search by messages, then a compiled walk for each chain.
 
-import math
+Bit for bit `server.integration.chains.ChainMethod` on the same dice.
+"""
+
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from sottovoce.client.quantile.site import Site
 from sottovoce.core.arrays import Floats
-from sottovoce.core.errors import BadInput, SearchFailed
-from sottovoce.inference.common.measured import SiteEstimate
+from sottovoce.core.errors import BadInput
 from sottovoce.inference.self_normalised.memory import average
 from sottovoce.local.quantile import compiled_walk as fused
-from sottovoce.local.quantile.conversation import converse
 from sottovoce.local.quantile.source import Faces, Feed, Source
-from sottovoce.server.integration.chains import ChainStudy, chain, measure
-from sottovoce.server.quantile.recursion.initialisation import find_initialisation
+from sottovoce.server.integration.chains import Chained, ChainMethod, ChainState, ChainStudy
 from sottovoce.server.quantile.recursion.study import WalkStudy
-
-PILOTS = 0.15  # of the records, at most: in a tail, pilots as precise as those of other walks would eat all of them
-
-
-class Chained(NamedTuple):
-    """What the chains found, after how many rounds (each asks one record of every chain), from how many reports."""
-
-    measured: SiteEstimate
-    rounds: int
-    reports: int
 
 
 class Deal:
@@ -76,7 +64,6 @@ def run_chains(
 
     Examples
     --------
-    >>> from sottovoce.protocol.randomised_response import binary
     >>> from sottovoce.client.record import Records
     >>> from sottovoce.protocol.messages import Study
     >>> site = Site(Records(np.linspace(40.0, 60.0, 20_005)), Study(0.5, 4.0))
@@ -87,22 +74,23 @@ def run_chains(
     """
     if study.channel.weights != site.channel.weights:
         raise BadInput("the study's channel is not the site's; plan the study with site.channel.")
-    study.length(site.size - site.spent)  # refused before anything is spent
-    start, unit, searched = study.start, study.unit, 0
-    if start is None or unit is None:
-        search = find_initialisation(study.crowd(site.size), study.tau, bounds, scale, PILOTS)
-        initialisation, searched = converse(search, [site], progress)
-        start = initialisation.point if start is None else start
-        unit = initialisation.unit if unit is None else unit
-        if not (math.isfinite(start) and 0 < unit < math.inf):
-            raise SearchFailed(
-                f"the search for the {study.tau:g} quantile found no start; give public bounds= or scale=."
-            )
-    before = site.spent
-    one = chain(study, start, unit, _length(study, site.size - before))
-    averages = walk_chains(one, study.chains, Source(*site.hand_over(searched + 1)), progress)
-    length = len(one.elapsed)
-    return Chained(measure(averages), searched + length, before + study.chains * length)
+    method = ChainMethod(study, site.size - site.spent, bounds, scale)
+    state = method.init()
+    while state.start is None and (asked := method.query(state)) is not None:
+        replies = [None if query is None else site.reply(asked.round, query) for query in asked.messages]
+        if progress is not None:
+            progress(asked.records)
+        state = method.step(state, replies)
+    return method.outcome(finish_chains(method, state, site, progress))
+
+
+def finish_chains(
+    method: ChainMethod, state: ChainState, site: Site, progress: Callable[[int], None] | None = None
+) -> ChainState:
+    """Go on from the end of the search in compiled walks, over all records that are left."""
+    source = Source(*site.hand_over(state.search.rounds + 1))
+    averages = walk_chains(method.one(state), method.study.chains, source, progress)
+    return method.with_averages(state, tuple(averages.tolist()))
 
 
 def walk_chains(one: WalkStudy, chains: int, source: Source, progress: Callable[[int], None] | None = None) -> Floats:
@@ -113,11 +101,3 @@ def walk_chains(one: WalkStudy, chains: int, source: Source, progress: Callable[
         if progress is not None:
             progress(length)
     return averages
-
-
-def _length(study: ChainStudy, left: int) -> int:
-    """Return how many records each chain asks after the search."""
-    try:
-        return study.length(left)
-    except BadInput as error:
-        raise SearchFailed(f"the search left too few records: {error}") from None

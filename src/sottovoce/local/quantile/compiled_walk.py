@@ -15,10 +15,10 @@ from sottovoce.core.errors import BadInput
 from sottovoce.inference.self_normalised.memory import Memory, look
 from sottovoce.local.quantile.participation import Coin
 from sottovoce.local.quantile.source import Faces, Feed
-from sottovoce.local.quantile.trajectory import ROWS, Watch, checkpoints
 from sottovoce.server.quantile.recursion.step_size import StepSize, refresh_due, step_length
 from sottovoce.server.quantile.recursion.study import Plan, WalkStudy
 from sottovoce.server.quantile.recursion.walk import WalkState, init, learnt, merge, reached
+from sottovoce.server.quantile.trajectory import ROWS, Watch, checkpoints
 
 BLOCK = 4096  # rounds a call, so that a long schedule is never copied whole
 PIECE = 4096  # records fetched ahead at one site, fewer if there are many sites

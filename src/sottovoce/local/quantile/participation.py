@@ -1,5 +1,7 @@
 """Which sites answer in a round when only a part of them does: a public coin, drawn by whoever runs the rounds."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import njit, uint64
 
@@ -22,6 +24,11 @@ class Coin:
         masks = np.zeros((rounds, self._sites), dtype=np.bool_)
         draw(self._dice.words(rounds * self._chosen), self._chosen, masks)
         return masks
+
+    def by_round(self, rounds: int) -> Callable[[int], Bools | None]:
+        """Draw all rounds at once, and return who answers in each, counted from 1 (`WalkMethod`)."""
+        masks = self.masks(rounds)
+        return lambda number: masks[number - 1] if len(masks) else None
 
 
 @njit(cache=True)

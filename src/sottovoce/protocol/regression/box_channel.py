@@ -1,10 +1,10 @@
-"""A channel too large for a matrix: a face and a few cells, of which the letters near the truth are more likely.
+"""A channel too large for a matrix: a side and a few cells, of which the letters near the truth are more likely.
 
-A letter is ``(face, cell, ..., cell)`` in mixed radix. Every letter has ``low`` faces of the die, whatever the record;
-every letter of the record's box (its own face, and ``width`` consecutive cells for each slope) has ``extra`` faces
-more, and letter 0 the ``spare`` ones that do not divide. So the likelihood ratio is ``(low + extra) / low`` exactly,
-and two integers say what a matrix of up to 2^32 columns would. With ``width`` 1 it is K-ary randomised response, with
-no slope the binary channel.
+A letter is ``(side, cell, ..., cell)`` in mixed radix. Every letter has ``low`` outcomes of the die, whatever the
+record; every letter of the record's box (its own side, and ``width`` consecutive cells for each slope) has ``extra``
+outcomes more, and letter 0 the ``spare`` ones that do not divide. So the likelihood ratio is ``(low + extra) / low``
+exactly, and two integers say what a matrix of up to 2^32 columns would. With ``width`` 1 it is K-ary randomised
+response, with no slope the binary channel.
 """
 
 import math
@@ -16,18 +16,17 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.channel import Channel
+from sottovoce.protocol.channel import OUTCOMES, Channel
 from sottovoce.protocol.exact import exponential, logarithm
 
-FACES = 1 << 62  # of the die: a 64-bit word without its two low bits is one throw
 LETTERS = 1 << 32  # a letter is one 32-bit word
-FINEST = 10**8  # fewer faces a letter would lose more than 1e-8 of the budget
+FINEST = 10**8  # fewer outcomes per letter would lose more than 1e-8 of the budget
 DENSE = 1 << 14  # letters up to which the matrix may be written out
 
 
 @dataclass(frozen=True)
 class BoxChannel:
-    """Two integer weights on ``kinds`` faces and ``cells`` cells for each of ``slopes`` slopes."""
+    """Two integer weights on ``kinds`` sides and ``cells`` cells for each of ``slopes`` slopes."""
 
     name: str
     kinds: int
@@ -40,10 +39,10 @@ class BoxChannel:
 
     def __post_init__(self) -> None:
         if self.kinds < 1 or self.slopes < 0 or not 1 <= self.width <= self.cells or self.letters > LETTERS:
-            raise ValueError("a box channel needs a face, boxes within its cells, and at most 2^32 letters")
-        faces = self.letters * self.low + self.inside * self.extra + self.spare
-        if min(self.low, self.extra, self.spare) < 0 or faces != FACES:
-            raise ValueError("the faces of a box channel must add up to the die")
+            raise ValueError("a box channel needs a side, boxes within its cells, and at most 2^32 letters")
+        outcomes = self.letters * self.low + self.inside * self.extra + self.spare
+        if min(self.low, self.extra, self.spare) < 0 or outcomes != OUTCOMES:
+            raise ValueError("the outcomes of a box channel must add up to the die")
 
     @property
     def letters(self) -> int:
@@ -62,13 +61,13 @@ class BoxChannel:
 
     @property
     def total(self) -> int:
-        """Return the number of faces of the die."""
-        return FACES
+        """Return the number of outcomes of the die."""
+        return OUTCOMES
 
     @property
     def truth(self) -> Fraction:
         """Return the probability that the record itself speaks."""
-        return Fraction(self.extra * self.inside, FACES)
+        return Fraction(self.extra * self.inside, OUTCOMES)
 
     @property
     def ratio(self) -> Fraction | None:
@@ -88,7 +87,7 @@ class BoxChannel:
         return Fraction(2 * cell + 1 - self.cells, self.cells)
 
     def parts(self, letter: int) -> tuple[int, ...]:
-        """Return the face and the cells that a letter names."""
+        """Return the side and the cells that a letter names."""
         cells = []
         for _ in range(self.slopes):
             letter, cell = divmod(letter, self.cells)
@@ -96,7 +95,7 @@ class BoxChannel:
         return (letter, *cells)
 
     def matrix(self) -> tuple[tuple[int, ...], ...]:
-        """Return the weights written out: a row for each face and place of the box, a column for each letter."""
+        """Return the weights written out: a row for each side and place of the box, a column for each letter."""
         if self.letters * self.kinds * self.positions**self.slopes > DENSE**2:
             raise ValueError(f"a matrix of {self.letters:,} letters is too large to write out")
         places = [*product(range(self.kinds), *[range(self.positions)] * self.slopes)]
@@ -109,13 +108,13 @@ class BoxChannel:
         )
         return self.low + self.extra * near + self.spare * (letter == 0)
 
-    def dense(self, faces: Floats) -> Channel:
-        """Return the same law as a matrix, decoding the face and the products of the face and the slopes.
+    def dense(self, sides: Floats) -> Channel:
+        """Return the same distribution as a matrix, decoding the side and the products of the side and the slopes.
 
-        ``faces`` are the values of the face; a channel of one kind decodes the slopes alone.
+        ``sides`` are the values of the side; a channel of one kind decodes the slopes alone.
         """
-        values = [Fraction(float(face)) for face in faces]
-        decode = self.decoder(faces)
+        values = [Fraction(float(side)) for side in sides]
+        decode = self.decoder(sides)
         rows, table = [], []
         for place in product(range(self.kinds), *[range(self.positions)] * self.slopes):
             steps = max(self.positions - 1, 1)
@@ -123,18 +122,18 @@ class BoxChannel:
             head = [values[place[0]]] if self.kinds > 1 else []
             rows.append([float(v) for v in (*head, *(values[place[0]] * s for s in slopes))])
         for letter in range(self.letters):
-            face, *cells = self.parts(letter)
-            first = [float((values[face] - decode.shift_face) / self.truth)] if self.kinds > 1 else []
-            tail = [float((values[face] * self.value(c) - decode.shift_slope) * decode.slope) for c in cells]
+            side, *cells = self.parts(letter)
+            first = [float((values[side] - decode.shift_side) / self.truth)] if self.kinds > 1 else []
+            tail = [float((values[side] * self.value(c) - decode.shift_slope) * decode.slope) for c in cells]
             table.append(first + tail)
         return Channel(self.name, np.array(rows), self.matrix(), np.array(table))
 
-    def decoder(self, faces: Floats) -> "Decoder":
-        """Return the affine inverse that makes a letter's face, and face times cell, unbiased."""
-        values = [Fraction(float(face)) for face in faces]
+    def decoder(self, sides: Floats) -> "Decoder":
+        """Return the affine inverse that makes a letter's side, and side times cell, unbiased."""
+        values = [Fraction(float(side)) for side in sides]
         mean = sum(values, Fraction(0)) / self.kinds
-        uniform = Fraction(self.letters * self.low, FACES)
-        spare = Fraction(self.spare, FACES)
+        uniform = Fraction(self.letters * self.low, OUTCOMES)
+        spare = Fraction(self.spare, OUTCOMES)
         reach = 1 - Fraction(self.width, self.cells)
         return Decoder(
             uniform * mean + spare * values[0],
@@ -146,10 +145,10 @@ class BoxChannel:
 
 @dataclass(frozen=True)
 class Decoder:
-    """``(face - shift_face) * face`` and ``(face x cell - shift_slope) * slope`` are unbiased."""
+    """``(side - shift_side) * side`` and ``(side x cell - shift_slope) * slope`` are unbiased."""
 
-    shift_face: Fraction
-    face: Fraction
+    shift_side: Fraction
+    side: Fraction
     shift_slope: Fraction
     slope: Fraction
 
@@ -164,7 +163,7 @@ def box_channel(name: str, epsilon: float, kinds: int, slopes: int = 0, cells: i
     epsilon
         The budget of one report; ``math.inf`` sends the truth.
     kinds
-        How many faces it tells apart; 1 tells nothing of the face.
+        How many sides it tells apart; 1 tells nothing of the side.
     slopes
         Of how many slopes it speaks.
     cells, width
@@ -182,23 +181,23 @@ def box_channel(name: str, epsilon: float, kinds: int, slopes: int = 0, cells: i
     if letters > LETTERS:
         raise BadInput(
             f"{slopes} slopes of {cells} cells make {letters:,} letters, more than the 2^32 a report can carry; "
-            "give fewer slopes a block, or fewer cells."
+            "give fewer slopes per block, or fewer cells."
         )
     if math.isinf(epsilon):
         low = 0
     else:
-        share = Fraction(FACES) / (letters + (exponential(epsilon) - 1) * inside)
+        share = Fraction(OUTCOMES) / (letters + (exponential(epsilon) - 1) * inside)
         low = -(-share.numerator // share.denominator)
         if low < FINEST:
             raise BadInput(
                 f"epsilon {epsilon!r} is more than a channel of {letters:,} letters can express within 1e-8; "
                 "give a smaller budget, or inf for no privacy."
             )
-    extra, spare = divmod(FACES - letters * low, inside)
+    extra, spare = divmod(OUTCOMES - letters * low, inside)
     if low > 0 and letters * 10**9 > inside * extra:  # so many letters that rounding them up would cost the truth
         low -= 1
-        extra = min(int((exponential(epsilon) - 1) * low), (FACES - letters * low) // inside)
-        spare = FACES - letters * low - inside * extra
+        extra = min(int((exponential(epsilon) - 1) * low), (OUTCOMES - letters * low) // inside)
+        spare = OUTCOMES - letters * low - inside * extra
     if extra <= 0:
-        raise BadInput(f"epsilon {epsilon!r} is too small for a die of 2^62 faces; give a larger budget.")
+        raise BadInput(f"epsilon {epsilon!r} is too small for a die of 2^62 outcomes; give a larger budget.")
     return BoxChannel(name, kinds, slopes, cells, width, low, extra, spare)

@@ -1,11 +1,11 @@
-"""The linear program behind the pair channel: the best private law for one face and one slope, by column generation.
+"""The linear program behind the pair channel: the best private distribution for one side and one slope.
 
 A letter decodes to ``(D_0, D_1)`` and has probability ``mass`` for some symbols and ``e^epsilon mass`` for the others
-(its pattern); extremal laws need nothing else (Kairouz, Oh and Viswanath 2016). Over the masses, least
-``E (weight_0 D_0^2 + weight_1 D_1^2)`` subject to "rows are laws" and "decoding is unbiased" is a linear program; HiGHS
-solves it for a few letters, and its dual prices say which letters in the plane would improve on them. For given
-prices the pattern of a letter is a sign, and the best letter of a pattern the minimum of a quadratic. Letters come in
-mirrored pairs (slope and D_1 change sign), so only symbols with slope >= 0 need rows.
+(its pattern); extremal distributions need nothing else (Kairouz, Oh and Viswanath 2016, arXiv:1407.1338). Over the
+masses, least ``E (weight_0 D_0^2 + weight_1 D_1^2)`` subject to "rows are distributions" and "decoding is unbiased" is
+a linear program; HiGHS solves it for a few letters, and its dual prices say which letters in the plane would improve on
+them. For given prices the pattern of a letter is a sign, and the best letter of a pattern the minimum of a quadratic.
+Letters come in mirrored pairs (slope and D_1 change sign), so only symbols with slope >= 0 need rows.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ LARGEST = 10.0  # beyond it the smaller probabilities sink below the solver's to
 _RARE = 1e-3  # every step of the slope counts at least this much, or a letter for it could decode to anything
 _ROUNDS = 60  # of column generation; half as many are usual
 _GAP = 3e-4  # how far the objective may lie above its dual bound, relatively
-_OFF = 2.5e-7  # how far a row's law may lie from adding up to one: well within the blank letter
+_OFF = 2.5e-7  # how far a row's distribution may lie from adding up to one: well within the blank letter
 _STAY = 0.3  # how much of the best prices so far is kept: smoothing stops the prices from swinging
 _KEPT = 250  # letters that stay in the program from round to round
 _STRIDE = 4  # of the net: its other points are offered too, lest a few letters chase each other
@@ -30,7 +30,7 @@ _NET = (49, 25)  # where letters are looked for first: D_0, and D_1 >= 0
 
 @dataclass(frozen=True)
 class Letters:
-    """Decoded values (M, 2), patterns (M, symbols) and masses (M,) of a law; mirrored letters stand side by side."""
+    """Decoded values (M, 2), patterns (M, symbols) and masses (M,) of a channel, mirrored letters adjacent."""
 
     values: Floats
     patterns: Bools
@@ -39,7 +39,7 @@ class Letters:
 
 @dataclass(frozen=True)
 class _Problem:
-    odds: Floats  # of the symbols, face-major
+    odds: Floats  # of the symbols, side-major
     vertices: Floats  # (symbols, 2)
     weights: Floats  # of the two variances
     growth: float  # e^epsilon
@@ -47,7 +47,7 @@ class _Problem:
     mirror: npt.NDArray[np.intp]
 
     def distribution(self, patterns: Bools) -> Floats:
-        """Return letters' probabilities by symbol, scaled to mean 1: the masses of a law then add up to 1."""
+        """Return letters' probabilities by symbol, scaled to mean 1: the masses of a distribution then add up to 1."""
         distribution = np.where(patterns, 1.0, 1 / self.growth)
         return np.asarray(distribution / distribution.mean(axis=1, keepdims=True))
 
@@ -65,7 +65,7 @@ class _Problem:
         return np.concatenate([np.ones(len(self.half)), self.vertices[self.half, 0], self.vertices[self.half, 1]])
 
     def prices(self, dual: Floats) -> Floats:
-        """Return each symbol's prices (symbols, 3) of a unit of law, of law x D_0 and of law x D_1."""
+        """Return each symbol's prices (symbols, 3) of a unit of probability, of it times D_0, and of it times D_1."""
         found = np.zeros((len(self.odds), 3))
         split = dual.reshape(3, -1).T / 2
         found[self.half] += split
@@ -105,8 +105,8 @@ def solve_pair(
 
 def _problem(tau: float, epsilon: float, weights: tuple[float, float], second: float, places: int) -> _Problem:
     line = np.linspace(-1, 1, places)
-    faces = np.array([-tau, 1 - tau])
-    vertices = np.array([(face, face * z) for face in faces for z in line])
+    sides = np.array([-tau, 1 - tau])
+    vertices = np.array([(side, side * z) for side in sides for z in line])
     likely = np.array(chances(places, second)) * (1 - _RARE) + _RARE / places
     odds = np.outer([1 - tau, tau], likely).ravel()
     order = np.arange(2 * places)
@@ -117,7 +117,7 @@ def _problem(tau: float, epsilon: float, weights: tuple[float, float], second: f
 
 
 def _randomised_response(problem: _Problem) -> tuple[Floats, Bools]:
-    """Return letters that always make a feasible law: one for each symbol."""
+    """Return letters that always make a feasible distribution: one for each symbol."""
     size = len(problem.odds)
     rate = (problem.growth - 1) / (problem.growth + size - 1)
     centre = problem.vertices.mean(axis=0)

@@ -1,4 +1,4 @@
-"""What every private selection offers: integers, the epsilon they cost, and how often it falls short.
+"""What every private selection offers: a public grid, integers, the epsilon they cost, and how often it falls short.
 
 A site holds ``size`` scores, a public number, and is asked for the ``order``-th smallest. A public grid of edges
 ``e_1 < ... < e_B`` cuts the line into ``cells = B + 1``: cell 0 is ``(-inf, e_1]``, cell b is ``(e_b, e_{b+1}]``, cell
@@ -6,6 +6,7 @@ B is ``(e_B, inf)``. The site names a cell, which stands for its upper edge. Nei
 one score is replaced: in counts, one unit moves from a cell to another.
 """
 
+import math
 from fractions import Fraction
 from typing import Protocol, TypeVar
 
@@ -20,7 +21,7 @@ LARGEST = 1 << 53  # sizes and orders up to here, and noise on top of them, fit 
 
 
 class Selection(Protocol):
-    """A public law from the counts of a site's scores to one cell."""
+    """A public distribution from the counts of a site's scores to one cell."""
 
     @property
     def name(self) -> str:
@@ -57,7 +58,7 @@ class Selection(Protocol):
         """Return the probability of every cell, given how many scores each cell holds."""
 
 
-class Weighted(Selection, Protocol):
+class WeightedSelection(Selection, Protocol):
     """A selection that draws each cell in proportion to an integer."""
 
     def weights(self, counts: Ints) -> list[int]:
@@ -109,3 +110,43 @@ def scores_above(counts: Ints) -> Ints:
     [2, 2, 0]
     """
     return np.cumsum(counts[::-1])[::-1] - counts
+
+
+def grid(edges: npt.ArrayLike) -> Floats:
+    """Return the edges of a public grid as an array that cannot be changed.
+
+    Parameters
+    ----------
+    edges
+        Finite numbers, each larger than the one before; chosen without a look at the scores.
+
+    Examples
+    --------
+    >>> grid([0.5, 1.0, 2.0])
+    array([0.5, 1. , 2. ])
+    """
+    line = np.array(edges, dtype=np.float64)
+    if line.ndim != 1 or line.size == 0 or not np.isfinite(line).all() or (line[1:] <= line[:-1]).any():
+        raise BadInput("a grid is a list of finite edges, each larger than the one before; give at least one.")
+    line.flags.writeable = False
+    return line
+
+
+def upper_edge(edges: Floats, cell: int) -> float:
+    """Return the number that a cell stands for.
+
+    Parameters
+    ----------
+    edges
+        The edges of the grid.
+    cell
+        The cell, from 0 to the number of edges.
+
+    Examples
+    --------
+    >>> [upper_edge(grid([0.5, 1.0]), cell) for cell in range(3)]
+    [0.5, 1.0, inf]
+    """
+    if not 0 <= cell <= len(edges):
+        raise BadInput(f"cell {cell} is not on a grid of {len(edges)} edges; cells go from 0 to {len(edges)}.")
+    return math.inf if cell == len(edges) else float(edges[cell])

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sottovoce.inference.conformal import holm, mixture_limits, noisy_count
+from sottovoce.inference.conformal import counts as inference
+from sottovoce.inference.conformal import mixture_limits
 
 
 class CoverageSaid(NamedTuple):
@@ -44,12 +45,12 @@ class Mixture(NamedTuple):
 
 def judge(names: Sequence[str], said: Sequence[CoverageSaid], target: float, level: float) -> tuple[SiteCoverage, ...]:
     """Judge every site, worst first."""
-    p_values = [noisy_count.at_most(count, n, target, fall) for count, n, fall in said]
+    p_values = [inference.at_most(count, n, target, fall) for count, n, fall in said]
     # half of what the level leaves: a site that is flagged has its whole two-sided interval below the target
-    below = holm.rejected(p_values, (1 - level) / 2)
+    below = inference.rejected(p_values, (1 - level) / 2)
     rows = []
     for name, (count, n, fall), p_value, flag in zip(names, said, p_values, below, strict=True):
-        low, high = noisy_count.limits(count, n, level, fall)
+        low, high = inference.limits(count, n, level, fall)
         rows.append(SiteCoverage(name, n, count, min(max(count / n, 0.0), 1.0), low, high, p_value, flag))
     return tuple(sorted(rows, key=lambda row: (row.coverage, row.high, row.name)))
 

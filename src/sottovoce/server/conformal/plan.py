@@ -15,10 +15,9 @@ import numpy as np
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.protocol.calibration import CellQuery, OrderQuery
 from sottovoce.protocol.card import Card
-from sottovoce.protocol.selection.named import Mechanism, selection
-from sottovoce.server.conformal.coverage.choose import Aim, Choice, choose, infinite, law_grid, survival
-from sottovoce.server.conformal.coverage.equal import ROUNDING
-from sottovoce.server.conformal.coverage.paper_private import paper_private
+from sottovoce.protocol.selection import Mechanism, selection
+from sottovoce.server.conformal.coverage.choose import Aim, Choice, choose, distribution_grid, infinite, survival
+from sottovoce.server.conformal.coverage.equal import ROUNDING, paper_private
 from sottovoce.server.conformal.coverage.voters import Kind
 from sottovoce.server.conformal.settings import ConformalSettings
 
@@ -200,11 +199,11 @@ def _paper(facts: Sequence[SiteFacts], number: tuple[int, ...], settings: Confor
     kinds = (_kind(facts[0], settings, cells, pair.order),)
     # a first guess of the standard deviation, to lay the grid by: that of the pooled empirical quantile at its worst
     choice = Choice(((pair.order,),), (1,), pair.rank, pair.mean, 0.5 / math.sqrt(size * number[0]))
-    grid = law_grid(kinds, choice._replace(mean=1 - settings.alpha))
+    grid = distribution_grid(kinds, choice._replace(mean=1 - settings.alpha))
     held = survival(kinds, number, choice, grid.levels)
     # the paper's own bound is 1 - alpha; averaging over the scores gives a better one, where it is better
     mean = max(float(grid.mean(held)), 1 - settings.alpha)
-    return choice._replace(mean=mean, spread=float(grid.spread(held)))
+    return choice._replace(mean=mean, sd=float(grid.sd(held)))
 
 
 def _too_few(sites: Sequence[SiteFacts], settings: ConformalSettings, cells: int) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.server.conformal.judge import SiteCoverage
-from sottovoce.server.quantile.plot import BAND, INK, SOFT, WARM, check_path, clear, save, short
+from sottovoce.server.picture import BAND, INK, SOFT, WARM, check_path, clear, save, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

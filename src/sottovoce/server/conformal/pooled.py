@@ -12,8 +12,7 @@ from sottovoce.protocol.calibration import ROUND, SumQuery, SumShare
 from sottovoce.protocol.messages import Message, Query, Tally
 from sottovoce.server.conformal.base import NOT_PROTECTED, Threshold, ThresholdState, check_state
 from sottovoce.server.conformal.coverage.pooled import Guarantee, PooledChoice
-from sottovoce.server.conformal.coverage.pooled_aggregate import choose_aggregate
-from sottovoce.server.conformal.coverage.pooled_local import choose_local
+from sottovoce.server.conformal.coverage.pooled_modes import choose_aggregate, choose_local
 from sottovoce.server.conformal.one_round import OneRound
 from sottovoce.server.conformal.plan import Participants, SiteFacts
 from sottovoce.server.conformal.settings import ConformalSettings

@@ -10,7 +10,7 @@ import numpy as np
 from sottovoce.protocol.calibration import CoverageCount, CoverageQuery
 from sottovoce.protocol.card import Card
 from sottovoce.protocol.messages import Message
-from sottovoce.protocol.selection.noisy_count import NoisyCount
+from sottovoce.protocol.selection.geometric import NoisyCount
 from sottovoce.server.conformal.judge import CoverageSaid, judge, mix
 from sottovoce.server.conformal.one_round import OneRound
 from sottovoce.server.conformal.plan import Participants

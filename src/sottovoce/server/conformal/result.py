@@ -19,7 +19,7 @@ from sottovoce.server.conformal.base import (
     ThresholdState,
     check_state,
 )
-from sottovoce.server.conformal.coverage.choose import Choice, choose, infinite, law_grid, survival
+from sottovoce.server.conformal.coverage.choose import Choice, choose, distribution_grid, infinite, survival
 from sottovoce.server.conformal.plan import ConformalPlan, aim_of
 from sottovoce.server.description import WIDTH, Description, labelled
 
@@ -71,9 +71,9 @@ class ConformalThreshold(Threshold):
     def sd(self) -> float:
         """Return the standard deviation of the coverage over calibrations, as the promised distribution has it."""
         if not self.settings.exact:
-            return self.choice.spread
-        grid = law_grid(self.plan.kinds, self.choice)
-        return float(grid.spread(self._survival(grid.levels)))
+            return self.choice.sd
+        grid = distribution_grid(self.plan.kinds, self.choice)
+        return float(grid.sd(self._survival(grid.levels)))
 
     @property
     def rank(self) -> int:
@@ -110,7 +110,7 @@ class ConformalThreshold(Threshold):
     @cached_property
     def distribution(self) -> CoverageDistribution:
         """Return the distribution of the coverage over calibrations."""
-        levels = law_grid(self.plan.kinds, self.choice).levels
+        levels = distribution_grid(self.plan.kinds, self.choice).levels
         return CoverageDistribution(levels, self._survival(levels))
 
     def _survival(self, levels: Floats) -> Floats:
@@ -201,7 +201,7 @@ class ConformalThreshold(Threshold):
             ("Made from", _made(self)),
         ]
         if self.paper is not None and self.rule != "paper" and self.paper[:3] != self.choice[:3]:
-            rows.append(("Paper's rule", f"mean {self.paper.mean:.4f}, standard deviation {self.paper.spread:.4f}"))
+            rows.append(("Paper's rule", f"mean {self.paper.mean:.4f}, standard deviation {self.paper.sd:.4f}"))
         rows.append(("Private", _private(self)))
         if self.edges:
             ends = f"{self.edges[0]:.6g} to {self.edges[-1]:.6g}"

@@ -10,8 +10,8 @@ import numpy as np
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import number, per_site
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.selection.grid import grid as checked_grid
-from sottovoce.protocol.selection.named import SELECTIONS
+from sottovoce.protocol.selection import SELECTIONS
+from sottovoce.protocol.selection.base import grid as checked_grid
 
 GUARANTEES = ("marginal", "training-conditional")
 RULES = ("closest", "paper")
@@ -62,13 +62,17 @@ def check_settings(
         raise BadInput(f"exact must be True or False, not {exact!r}; leave it out for no randomisation.")
     if exact and (private or guarantee != "marginal"):
         why = "noise for privacy is bounded, not known" if private else "it is a matter of averages"
-        raise BadInput(f"exact coverage needs guarantee 'marginal' and no epsilon, since {why}; leave exact out.")
+        text = f"exact coverage needs guarantee 'marginal' and no epsilon, since {why}; leave exact out."
+        raise BadInput(text, parameter="exact")
     if private and count > 1:
         raise BadInput(
-            f"statistics={count} would have a private site answer {count} times with one budget; leave statistics at 1."
+            f"statistics={count} would have a private site answer {count} times with one budget; "
+            "leave statistics at 1.",
+            parameter="statistics",
         )
     if count > 1 and rule == "paper":
-        raise BadInput("rule 'paper' knows one statistic a site; leave statistics at 1, or choose rule 'closest'.")
+        text = "rule 'paper' knows one statistic a site; leave statistics at 1, or choose rule 'closest'."
+        raise BadInput(text, parameter="statistics")
     if private and mechanism in POOLED and rule == "paper":
         raise BadInput(f"mechanism {mechanism!r} has one rule of its own; leave rule out, or choose another mechanism.")
     if private and mechanism == "paper" and guarantee != "marginal":

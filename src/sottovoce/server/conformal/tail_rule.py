@@ -23,7 +23,7 @@ def cell_of_tallies(ones: Sequence[Sequence[int]], choice: PooledChoice) -> int:
 
     Examples
     --------
-    >>> from sottovoce.server.conformal.coverage.pooled_local import choose_local
+    >>> from sottovoce.server.conformal.coverage.pooled_modes import choose_local
     >>> choice = choose_local([4_000, 4_000], [2.0, 2.0], bins=4)
     >>> choice.asked, choice.thresholds[0]
     ((1000, 1000), 403)
@@ -54,7 +54,7 @@ def cell_of_sum(total: Sequence[int], choice: PooledChoice) -> int:
     Examples
     --------
     >>> import math
-    >>> from sottovoce.server.conformal.coverage.pooled_aggregate import choose_aggregate
+    >>> from sottovoce.server.conformal.coverage.pooled_modes import choose_aggregate
     >>> choice = choose_aggregate(1_000, 5, math.inf, bins=4)
     >>> cell_of_sum([50, 60, 70, 2**32 - 1], choice)
     2

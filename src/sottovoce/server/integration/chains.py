@@ -11,21 +11,30 @@ the standard error ``sd / sqrt(M)`` with ``M - 1`` degrees of freedom. What the 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.core.errors import BadInput
+from sottovoce.core.errors import BadInput, SearchFailed
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.regression import groups
+from sottovoce.inference.self_normalised.memory import average
 from sottovoce.protocol.channel import Channel
+from sottovoce.protocol.messages import Message, Reports, Tally
+from sottovoce.server.method import Queries, Replies
 from sottovoce.server.quantile.asking import SiteProfile
+from sottovoce.server.quantile.conversation import Conversation, Log
+from sottovoce.server.quantile.recursion import walk
+from sottovoce.server.quantile.recursion.initialisation import Initialisation, find_initialisation
 from sottovoce.server.quantile.recursion.schedule import elapsed
 from sottovoce.server.quantile.recursion.step_size import StepSize
 from sottovoce.server.quantile.recursion.study import WalkStudy
+from sottovoce.server.quantile.recursion.walk import WalkState
 
 SHORTEST = 100  # records a chain, below which its average is little but its start
+PILOTS = 0.15  # of the records, at most: in a tail, pilots as precise as those of other walks would eat all of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +113,145 @@ def measure(averages: npt.ArrayLike) -> SiteEstimate:
     Examples
     --------
     >>> measure([1.0, 2.0, 3.0, 6.0])
-    SiteEstimate(estimate=3.0, error=1.0801234497346435, df=3)
+    SiteEstimate(estimate=3.0, std_error=1.0801234497346435, df=3)
     """
     rows = np.asarray(averages, dtype=np.float64)[:, None]
     variance = float(groups.covariance(rows)[0, 0]) / len(rows)
     return SiteEstimate(float(groups.mean(rows)[0]), math.sqrt(variance), len(rows) - 1)
+
+
+class Chained(NamedTuple):
+    """What the chains found, after how many rounds (each asks one record of every chain), from how many reports."""
+
+    measured: SiteEstimate
+    rounds: int
+    reports: int
+
+
+class ChainStart(NamedTuple):
+    """Where all chains start, in what unit, and how many records each of them asks."""
+
+    point: float
+    unit: float
+    length: int
+
+
+class ChainState(NamedTuple):
+    """Where the chains stand: the log of the search, what it found, the averages so far, and the chain that walks."""
+
+    search: Log = Log()
+    start: ChainStart | None = None
+    averages: tuple[float, ...] = ()
+    walk: WalkState | None = None
+
+
+class ChainMethod:
+    """The chains of one site as ``init, query, step, outcome``: a private search, then one chain after the other.
+
+    Parameters
+    ----------
+    study
+        What is estimated and how; where it leaves start or unit open, the search finds them.
+    records
+        How many records the site has.
+    bounds
+        A public pair that contains the quantile; shortens the search.
+    scale
+        A rough public spread of the records; shortens the search.
+    """
+
+    replies: tuple[type[Message], ...] = (Tally, Reports)
+    state = ChainState
+
+    def __init__(
+        self,
+        study: ChainStudy,
+        records: int,
+        bounds: tuple[float, float] | None = None,
+        scale: float | None = None,
+    ) -> None:
+        study.length(records)  # refused before anything is spent
+        self.study, self._records = study, records
+        crowd = study.crowd(records)
+        self._search: Conversation[Initialisation] = Conversation(
+            lambda: find_initialisation(crowd, study.tau, bounds, scale, PILOTS)
+        )
+        self._known: tuple[ChainStart, int, WalkStudy] | None = None  # the chain that was asked for last
+
+    def init(self) -> ChainState:
+        """Return the state before anything was asked."""
+        if self.study.start is None or self.study.unit is None:
+            return ChainState()
+        return self._started(ChainState(), self.study.start, self.study.unit)
+
+    def query(self, state: ChainState) -> Queries | None:
+        """Return what is asked next: of the search, then one record after the other for every chain."""
+        if state.start is None:
+            return self._search.query(state.search)
+        if state.walk is None:
+            return None
+        asked = walk.query(self.one(state), state.walk)
+        return Queries(asked[0].round, asked, 1)
+
+    def step(self, state: ChainState, replies: Replies) -> ChainState:
+        """Return the state after a reply, or as it was if there was none."""
+        asked = self.query(state)
+        if asked is None:
+            raise BadInput("the chains are at their end; nothing was asked.")
+        if len(replies) != 1:
+            raise BadInput(f"round {asked.round} asked one site; give one reply.")
+        if replies[0] is None and asked.messages[0] is not None:
+            return state
+        if state.start is None:
+            return self._searched(state._replace(search=self._search.step(state.search, replies)))
+        reply = replies[0]
+        if not isinstance(reply, Reports) or reply.round != asked.round:
+            raise BadInput(f"the site sent no letters of round {asked.round}; send the reports of this round.")
+        assert state.walk is not None
+        moved = walk.step(self.one(state), state.walk, [reply.letters])
+        if moved.round < state.start.length:
+            return state._replace(walk=moved)
+        return self.with_averages(state, (*state.averages, average(moved.memory)))
+
+    def outcome(self, state: ChainState) -> Chained:
+        """Return estimate, error and degrees of freedom, with the numbers of rounds and of reports."""
+        if state.start is None or len(state.averages) < self.study.chains:
+            raise BadInput("the chains go on; answer what is asked first.")
+        log, length = state.search, state.start.length
+        return Chained(measure(state.averages), log.rounds + length, log.reports + self.study.chains * length)
+
+    def one(self, state: ChainState) -> WalkStudy:
+        """Return the chain that walks."""
+        assert state.start is not None
+        point, unit, length = state.start
+        first = state.search.rounds + len(state.averages) * length
+        if self._known is None or self._known[:2] != (state.start, first):
+            one = replace(chain(self.study, point, unit, length), first=first)
+            self._known = (state.start, first, one)
+        return self._known[2]
+
+    def with_averages(self, state: ChainState, averages: tuple[float, ...]) -> ChainState:
+        """Return the state in which so many chains have come to their averages, and the next one starts."""
+        after = state._replace(averages=averages, walk=None)
+        return after if len(averages) == self.study.chains else after._replace(walk=walk.init(self.one(after)))
+
+    def _searched(self, state: ChainState) -> ChainState:
+        """Start the first chain if the search is over and has found a start."""
+        if self._search.query(state.search) is not None:
+            return state
+        found = self._search.outcome(state.search)
+        point = found.point if self.study.start is None else self.study.start
+        unit = found.unit if self.study.unit is None else self.study.unit
+        if not (math.isfinite(point) and 0 < unit < math.inf):
+            raise SearchFailed(
+                f"the search for the {self.study.tau:g} quantile found no start; give public bounds= or scale=."
+            )
+        try:
+            return self._started(state, point, unit)
+        except BadInput as error:
+            raise SearchFailed(f"the search left too few records: {error}") from None
+
+    def _started(self, state: ChainState, point: float, unit: float) -> ChainState:
+        """Start the first chain over the records that are left."""
+        length = self.study.length(self._records - state.search.reports)
+        return self.with_averages(state._replace(start=ChainStart(point, unit, length)), ())

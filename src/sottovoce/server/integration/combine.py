@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from sottovoce.api.integration.measure import KnownSite
 from sottovoce.inference.common.measured import SiteEstimate, t_value
-from sottovoce.inference.integration import conservative, known_bound, paper_weights, valid
+from sottovoce.inference.integration import known_bound, valid, weighted
 from sottovoce.inference.integration.sensitivity import least_bounds
-from sottovoce.server.integration.settings import Settings
+from sottovoce.server.integration.known_site import KnownSite
+from sottovoce.server.integration.settings import IntegrationSettings
 
 # In errors of the target: what is farther or vaguer is as good as infinite, an error below this as good as none.
 FARTHEST, FINEST = 1e40, 1e-6
@@ -24,35 +24,35 @@ class Combination(NamedTuple):
     weights: tuple[float, ...]
 
 
-def combine(settings: Settings, target: KnownSite, sources: Sequence[KnownSite]) -> Combination:
+def combine(settings: IntegrationSettings, target: KnownSite, sources: Sequence[KnownSite]) -> Combination:
     """Combine a target with its usable sources."""
     own, level, measured = (target.low, target.high), settings.level, [site.measured for site in sources]
     # between tied records an interval is exact, and moved it would miss them; bounds and the paper do not start from it
     exact = target.tied and settings.method in ("valid", "conservative")
-    if exact or not 0 < target.measured.error < math.inf:
+    if exact or not 0 < target.measured.std_error < math.inf:
         return Combination(target.measured.estimate, *own, (1.0, *[0.0] * len(sources)))
     if settings.method == "valid":
         trusted = all(site.trusted for site in sources)
         return Combination(*valid.combine(target.measured, own, measured, level, trusted))
-    if settings.method in paper_weights.METHODS:
+    if settings.method in weighted.METHODS:
         return _paper(settings, target, sources)
     if settings.bound is not None:
         limits = [limit_of(settings, target, site) for site in sources]
         bounded = known_bound.combine(effective(target, level), measured, limits, level, common(sources))
         found = Combination(bounded.estimate, bounded.low, bounded.high, bounded.weights)
     else:
-        cautious = conservative.combine(target.measured, measured, level)
+        cautious = weighted.cautious(target.measured, measured, level)
         # the target's own edges, shortened, so that it is never longer than these, symmetric or not
-        part, place = cautious.error / target.measured.error, target.measured.estimate
+        part, place = cautious.std_error / target.measured.std_error, target.measured.estimate
         low, high = cautious.estimate - part * (place - own[0]), cautious.estimate + part * (own[1] - place)
         found = Combination(cautious.estimate, low, high, cautious.weights)
     # without help, the target's own interval edge by edge
     return found if found.weights[0] < 1 else Combination(target.measured.estimate, *own, found.weights)
 
 
-def _paper(settings: Settings, target: KnownSite, sources: Sequence[KnownSite]) -> Combination:
+def _paper(settings: IntegrationSettings, target: KnownSite, sources: Sequence[KnownSite]) -> Combination:
     """Combine as the paper does."""
-    weighed = paper_weights.combine(
+    weighed = weighted.paper(
         settings.method,
         target.measured,
         [site.measured for site in sources],
@@ -67,7 +67,8 @@ def _paper(settings: Settings, target: KnownSite, sources: Sequence[KnownSite]) 
 
 def moderate(target: KnownSite, source: KnownSite) -> KnownSite:
     """Return a source within the range where squares of differences and errors are still numbers."""
-    place, most, least = target.measured.estimate, FARTHEST * target.measured.error, FINEST * target.measured.error
+    place, own = target.measured.estimate, target.measured.std_error
+    most, least = FARTHEST * own, FINEST * own
     estimate, error, df = source.measured
     near = min(max(estimate - place, -most), most)
     held = SiteEstimate(
@@ -90,13 +91,13 @@ def effective(target: KnownSite, level: float) -> SiteEstimate:
     return SiteEstimate(estimate, length / (2 * t_value(level, df)) if 0 < length < math.inf else error, df)
 
 
-def limit_of(settings: Settings, target: KnownSite, source: KnownSite) -> float:
+def limit_of(settings: IntegrationSettings, target: KnownSite, source: KnownSite) -> float:
     """Return the bound of a source, with half a step where one of the two is dithered and the other a summary."""
     assert settings.bound is not None
     return settings.bound[source.name] + settings.slack * ((target.kind == "summary") != (source.kind == "summary"))
 
 
-def refuted(settings: Settings, target: KnownSite, sources: Sequence[KnownSite]) -> list[str]:
+def refuted(settings: IntegrationSettings, target: KnownSite, sources: Sequence[KnownSite]) -> list[str]:
     """Say which bounds the data contradict, at the level asked, over all sources together."""
     if settings.bound is None or not sources:
         return []

@@ -6,23 +6,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sottovoce.core.errors import BadInput
-from sottovoce.server.integration.sensitivity_plot import draw_curve, draw_lengths, value_axis
+from sottovoce.inference.integration.sensitivity import BEFOREHAND, SensitivityCurve
+from sottovoce.server.integration.integrated import Integrated
+from sottovoce.server.integration.known_site import KnownSite
+from sottovoce.server.integration.sensitivity import curve_of
+from sottovoce.server.integration.sensitivity_plot import draw_curve, value_axis
 from sottovoce.server.integration.summary import against_own
-from sottovoce.server.quantile.plot import BAND, INK, SOFT, WARM, check_path, clear, save, short
+from sottovoce.server.picture import BAND, INK, SOFT, WARM, check_path, clear, save, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from sottovoce.api.integration.measure import KnownSite
-    from sottovoce.server.integration.result import IntegratedResult
-    from sottovoce.server.integration.sensitivity import Sensitivity
 
 ROWS = 20  # more sources than a page has room for share the last row
 FAR = 3.0  # lengths of the target's interval beyond which the frame does not follow a source
 LONG = 50  # characters after which a title goes on in another line
 
 
-class Row(NamedTuple):
+class ForestRow(NamedTuple):
     """One line of the forest; without an interval it is words only."""
 
     name: str
@@ -33,7 +33,7 @@ class Row(NamedTuple):
     notes: tuple[str, str, str]
 
 
-def plot(result: "IntegratedResult", path: str | os.PathLike[str]) -> Path:
+def plot(result: Integrated, path: str | os.PathLike[str]) -> Path:
     """Draw every site's interval beside the combined one, and the sensitivity curve, to a file.
 
     Parameters
@@ -59,43 +59,21 @@ def plot(result: "IntegratedResult", path: str | os.PathLike[str]) -> Path:
     places = _forest(panels[0], result, rows)
     _columns(panels[1], rows, places)
     if curve is not None:
-        draw_curve(panels[2], curve)
+        draw_curve(panels[2], result, curve)
         panels[2].set_title("What a bound on all differences would buy", fontsize=11, loc="left")
-        figure.supxlabel(curve.note, x=0.995, ha="right", fontsize=8.5, color="#333333")
+        figure.supxlabel(BEFOREHAND, x=0.995, ha="right", fontsize=8.5, color="#333333")
     return save(figure, target)
 
 
-def plot_sensitivity(curve: "Sensitivity", path: str | os.PathLike[str]) -> Path:
-    """Draw the interval, and below it its relative length, against the assumed bound to a file."""
-    target = check_path(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.2, 6.2), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
-    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(2.6, 1))
-    draw_curve(top, curve, bottom=False)
-    draw_lengths(bottom, curve)
-    result = curve.result
-    top.set_title(
-        f"The {result.tau:.4g} quantile of {short(result.target.name)}: "
-        f"{result.level:.4g} interval by assumed bound on all differences",
-        fontsize=11,
-        loc="left",
-    )
-    figure.supxlabel(curve.note, fontsize=8, color="#333333")
-    return save(figure, target)
-
-
-def _curve(result: "IntegratedResult") -> "Sensitivity | None":
+def _curve(result: Integrated) -> SensitivityCurve | None:
     """Return the sensitivity curve where there is one."""
     try:
-        return result.sensitivity()
+        return curve_of(result)
     except BadInput:
         return None
 
 
-def _rows(result: "IntegratedResult") -> list[Row]:
+def _rows(result: Integrated) -> list[ForestRow]:
     """List target, sources, those that share a row, and the combination."""
     sources, weights = result.known[1:], result.weights
     heaviest = sorted(sources, key=lambda site: -weights[site.name])
@@ -106,16 +84,16 @@ def _rows(result: "IntegratedResult") -> list[Row]:
     if others:
         weight = sum(weights[site.name] for site in others)
         notes = (f"{sum(site.records or 0 for site in others):,}", "", f"{100 * weight:.1f} %")
-        rows.append(Row(f"and {len(others):,} more", math.nan, math.nan, math.nan, SOFT, notes))
+        rows.append(ForestRow(f"and {len(others):,} more", math.nan, math.nan, math.nan, SOFT, notes))
     words = "with help" if result.sources else "without help"
-    return [*rows, Row(words, result.estimate, *result.interval, INK, ("", "", ""))]
+    return [*rows, ForestRow(words, result.estimate, *result.interval, INK, ("", "", ""))]
 
 
-def _row(result: "IntegratedResult", site: "KnownSite", weight: float) -> Row:
+def _row(result: Integrated, site: KnownSite, weight: float) -> ForestRow:
     is_target = site is result.target
     share = f"{100 * weight:.1f} %" if is_target or site.usable else "left out"
     budget = "summary" if site.epsilon is None else "open" if math.isinf(site.epsilon) else f"{site.epsilon:.3g}"
-    return Row(
+    return ForestRow(
         short(site.name) + (" (target)" if is_target and site.name != "target" else ""),
         result.rounded(site.measured.estimate),
         result.rounded(site.low),
@@ -125,7 +103,7 @@ def _row(result: "IntegratedResult", site: "KnownSite", weight: float) -> Row:
     )
 
 
-def _forest(axes: "Axes", result: "IntegratedResult", rows: list[Row]) -> list[float]:
+def _forest(axes: "Axes", result: Integrated, rows: list[ForestRow]) -> list[float]:
     """Draw the intervals below each other, the combined one as a band; return where each stands."""
     frame = _frame(rows)
     places = [*map(float, range(len(rows) - 1)), len(rows) - 0.6]
@@ -153,7 +131,7 @@ def _forest(axes: "Axes", result: "IntegratedResult", rows: list[Row]) -> list[f
     return places
 
 
-def _title(result: "IntegratedResult") -> str:
+def _title(result: Integrated) -> str:
     """Say the estimate, its interval and what the sources did to its length."""
     low, high = result.interval
     name = short(result.target.name) if result.target.name != "target" else "the target"
@@ -163,7 +141,7 @@ def _title(result: "IntegratedResult") -> str:
     return f"The {result.tau:.4g} quantile of {name}: {result.format(result.estimate)}\n{text}"
 
 
-def _columns(axes: "Axes", rows: list[Row], places: list[float]) -> None:
+def _columns(axes: "Axes", rows: list[ForestRow], places: list[float]) -> None:
     """Write beside each interval whose it is: records, budget, weight."""
     for where, title, texts in zip(
         (0.3, 0.66, 1.0), ("records", "ε", "weight"), zip(*(row.notes for row in rows), strict=True), strict=True
@@ -176,7 +154,7 @@ def _columns(axes: "Axes", rows: list[Row], places: list[float]) -> None:
     axes.set_axis_off()
 
 
-def _line(axes: "Axes", place: float, row: Row, frame: tuple[float, float], thick: bool) -> None:
+def _line(axes: "Axes", place: float, row: ForestRow, frame: tuple[float, float], thick: bool) -> None:
     """Draw one interval; an arrow where it goes on beyond the frame, a hollow point where there is none."""
     if math.isnan(row.estimate):
         return
@@ -195,7 +173,7 @@ def _line(axes: "Axes", place: float, row: Row, frame: tuple[float, float], thic
         axes.plot(row.estimate, place, "D" if row.colour == INK else "o", color=row.colour, mfc=face, ms=6)
 
 
-def _frame(rows: list[Row]) -> tuple[float, float]:
+def _frame(rows: list[ForestRow]) -> tuple[float, float]:
     """Return the part of the axis worth seeing: the target, the combination, and the sources that are not far off."""
     anchors = [end for row in (rows[0], rows[-1]) for end in (row.low, row.estimate, row.high) if math.isfinite(end)]
     low, high = min(anchors), max(anchors)

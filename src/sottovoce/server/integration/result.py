@@ -1,165 +1,62 @@
-"""What sources and a target give together: estimate, interval, weights, and the price of every assumption."""
+"""What `integrated_quantile` returns, and its sensitivity curve: results that are printed, drawn, stored and read back.
 
-import math
+Neither holds a record; what is stored is what the sites said, so that every method and bound can be asked of it again.
+"""
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple, Self
 
-from sottovoce.api.integration.measure import KnownSite, LostSite
+from sottovoce.core import codec
+from sottovoce.core.arrays import Floats
+from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
-from sottovoce.inference.integration import paper_weights
-from sottovoce.server.integration.combine import Combination, combine, moderate, refuted
-from sottovoce.server.integration.settings import Settings, check_numbers, check_settings, with_bound
-from sottovoce.server.privacy_statement import promise
+from sottovoce.inference.integration.sensitivity import BEFOREHAND, SensitivityCurve
+from sottovoce.server.description import Description
+from sottovoce.server.integration import summary
+from sottovoce.server.integration.integrated import Integrated
+from sottovoce.server.integration.known_site import KnownSite, LostSite
+from sottovoce.server.integration.sensitivity import bounds_of, curve_of, curve_table, curve_values
+from sottovoce.server.integration.settings import (
+    IntegrationSettings,
+    check_numbers,
+    check_settings,
+    width_of,
+    with_bound,
+)
 from sottovoce.server.quantile.solutions import Interval
-
-if TYPE_CHECKING:
-    from sottovoce.server.integration.sensitivity import Sensitivity
+from sottovoce.server.stored import StoredResult
 
 
-RESTS = {
-    "known-bound": "Valid if every source differs from the target by at most its bound, chosen before data were seen.",
-    "conservative": "Covers at least 94.5 % where 95 % is asked, 98.8 % where 99 %, whatever the sources' shifts.",
-}
+class KeptIntegration(NamedTuple):
+    """A result as plain values; hints are for whoever holds the records, and stay behind."""
 
-
-@dataclass(frozen=True)
-class IntegratedResult:
-    """One site's quantile, helped by others; print it, or `summary()`, for a table."""
-
-    settings: Settings = field(repr=False)
+    settings: IntegrationSettings
     known: tuple[KnownSite, ...]
     lost: tuple[LostSite, ...]
     idle: tuple[str, ...]
-    unit: Unit = field(repr=False)
-    step: float = field(repr=False)
+    unit: Unit
+    step: float
     resolution: float
     private: bool
-    seeded: bool = field(repr=False)
-    per_person: bool = field(repr=False)
-    measured_warnings: tuple[str, ...] = field(repr=False)
-    # for whoever holds the records, and kept out of everything that is passed on
-    hints: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    seeded: bool
+    per_person: bool
+    measured_warnings: tuple[str, ...]
 
-    @property
-    def tau(self) -> float:
-        """Return the level of the quantile."""
-        return self.settings.tau
 
-    @property
-    def level(self) -> float:
-        """Return the confidence level."""
-        return self.settings.level
+class KeptSensitivity(NamedTuple):
+    """A sensitivity curve as what it is computed from."""
 
-    @property
-    def method(self) -> str:
-        """Return how the sites were combined."""
-        return self.settings.method
+    result: KeptIntegration
+    bounds: tuple[float, ...] | None
 
-    @property
-    def target(self) -> KnownSite:
-        """Return what the target knows by itself."""
-        return self.known[0]
 
-    @property
-    def sources(self) -> tuple[KnownSite, ...]:
-        """Return the sources that help; those left out are named in the warnings."""
-        return tuple(moderate(self.target, site) for site in self.known[1:] if site.usable)
+@dataclass(frozen=True)
+class IntegratedResult(Integrated, StoredResult):
+    """One site's quantile, helped by others; print it, or `summary()`, for a table."""
 
-    @property
-    def absent(self) -> tuple[str, ...]:
-        """Return the sources of which nothing is known: their search was lost, or they could not count."""
-        return (*(site.name for site in self.lost), *self.idle)
-
-    @property
-    def estimate(self) -> float:
-        """Return the estimate, inside the interval, rounded to the public resolution if there is one."""
-        return self.rounded(self.combination.estimate)
-
-    @property
-    def interval(self) -> Interval:
-        """Return the interval at the level asked for."""
-        return Interval(self.rounded(self.combination.low), self.rounded(self.combination.high))
-
-    @property
-    def target_interval(self) -> Interval:
-        """Return the target's own interval, without any help."""
-        return Interval(self.rounded(self.target.low), self.rounded(self.target.high))
-
-    @property
-    def length_ratio(self) -> float:
-        """Return the length of the interval over that of the target's own."""
-        found, own = self.combination, self.target
-        if (found.low, found.high) == (own.low, own.high):
-            return 1.0
-        return (found.high - found.low) / (own.high - own.low) if 0 < own.high - own.low < math.inf else math.nan
-
-    @property
-    def weights(self) -> Mapping[str, float]:
-        """Return how much each site counts in the estimate; they sum to one."""
-        used = dict(zip((site.name for site in (self.target, *self.sources)), self.combination.weights, strict=True))
-        return {name: used.get(name, 0.0) for name in (*(site.name for site in self.known), *self.absent)}
-
-    @property
-    def uniformly_valid(self) -> bool:
-        """Tell whether the interval covers whatever the sources' shifts; "known-bound" only does if its bound holds."""
-        return self.method in ("valid", "conservative")
-
-    @property
-    def reason(self) -> str | None:
-        """Return why the interval is not uniformly valid, or on what its validity rests."""
-        if self.method == "target" and self.settings.chains is None:
-            return "Not helped by any source; by the normal quantile it is short where the target's error is uncertain."
-        return RESTS.get(self.method) or paper_weights.REASONS.get(self.method)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Return what is worth knowing before the interval is used."""
-        found = list(self.measured_warnings)
-        found += [
-            f"source {site.name!r} is left out: its own error is not known well enough"
-            for site in self.known[1:]
-            if not site.usable
-        ]
-        if self.method in paper_weights.REASONS and self.reason is not None:
-            found.append(self.reason)
-        return (*found, *refuted(self.settings, self.target, self.sources))
-
-    @property
-    def epsilon(self) -> Mapping[str, float]:
-        """Return the realised epsilon of each site that has records."""
-        known = {site.name: site.epsilon for site in self.known if site.epsilon is not None}
-        return known | {site.name: site.epsilon for site in self.lost}
-
-    @property
-    def reports(self) -> int:
-        """Return how many records answered."""
-        return sum(site.reports for site in self.known) + sum(site.reports for site in self.lost)
-
-    @property
-    def rounds(self) -> int:
-        """Return the rounds of the site that took most: sites are asked side by side."""
-        return max(site.rounds for site in self.known)
-
-    @property
-    def estimand(self) -> str:
-        """Return in words what is estimated."""
-        unit = "persons" if self.per_person else "records"
-        whose = self.target.name if self.target.name != "target" else "the target"
-        return f"the value below which {self.tau:.6g} of the {unit} of {whose} lie; sources help, and do not change it"
-
-    @property
-    def promise(self) -> str:
-        """Return the privacy promise of this run, in words."""
-        if not self.epsilon:
-            return "No record was read: every site gave a summary."
-        summaries = [site.name for site in self.known if site.kind == "summary"]
-        text = promise(self.epsilon, self.private, self.per_person, self.seeded)
-        return (
-            f"{text} Nothing is said of {', '.join(summaries)}: a summary, however it was made." if summaries else text
-        )
+    kind = "integrated"
 
     def by_method(
         self,
@@ -179,17 +76,7 @@ class IntegratedResult:
         method, bound, variance, quantile, caution
             As for `integrated_quantile`.
         """
-        walk = self.settings.chains
-        settings = check_settings(
-            method,
-            self.level,
-            self.tau,
-            variance,
-            quantile,
-            caution,
-            "staged" if walk is None else "chains",
-            10 if walk is None else walk.number,
-        )
+        settings = self._settings(method, variance, quantile, caution)
         for site in self.known:
             check_numbers(settings, site.name, site.trusted, site.records)
         names = [*(site.name for site in self.known[1:]), *self.absent]
@@ -203,26 +90,7 @@ class IntegratedResult:
         bounds
             The bounds to show; by default from 0 to where less than 1 % is gained.
         """
-        from sottovoce.server.integration.sensitivity import sensitivity
-
-        return sensitivity(self, bounds)
-
-    def format(self, value: float) -> str:
-        """Return a value in the unit of the records."""
-        if not math.isfinite(value):
-            return "-inf" if value < 0 else "inf"
-        return self.unit.format(value)
-
-    def rounded(self, value: float) -> float:
-        """Round to the public resolution."""
-        step = self.resolution
-        return float(f"{round(value / step) * step:.16g}") if step > 0 and math.isfinite(value) else value
-
-    def summary(self) -> str:
-        """Return a table that a statistician reads at a glance."""
-        from sottovoce.server.integration.summary import summary
-
-        return summary(self)
+        return Sensitivity.of(self, bounds_of(self, bounds))
 
     def plot(self, path: str | Path) -> Path:
         """Draw each site's interval beside the combined one, and the sensitivity curve."""
@@ -230,11 +98,34 @@ class IntegratedResult:
 
         return plot(self, path)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, ready for strict JSON: what is infinite is None."""
-        from sottovoce.server.integration.values import values
+    def describe(self) -> Description:
+        """Return what the result says of itself."""
+        return summary.describe(self)
 
-        return values(self)
+    def to_state(self) -> KeptIntegration:
+        """Return the plain state the result is made from."""
+        return KeptIntegration(*(getattr(self, name) for name in KeptIntegration._fields))
+
+    @classmethod
+    def from_state(cls, plain: Any) -> Self:
+        """Make the result again."""
+        return cls.from_kept(codec.from_plain(plain, KeptIntegration))
+
+    @classmethod
+    def from_kept(cls, kept: KeptIntegration) -> Self:
+        """Make the result again from its plain values, or refuse values that no result has."""
+        found, given = cls(*kept), kept.settings
+        names = {site.name for site in kept.known[1:]}
+        if not kept.known or (given.method == "known-bound" and not names <= (given.bound or {}).keys()):
+            raise BadInput("the stored result does not say what is known of its sites; store it again.")
+        settings = found._settings(given.method, given.variance, given.quantile, given.caution)
+        return replace(found, settings=replace(settings, chains=given.chains, bound=given.bound, slack=given.slack))
+
+    def _settings(self, method: str, variance: str, quantile: str, caution: float) -> IntegrationSettings:
+        """Check how the sites are combined, at the level that they were asked for."""
+        walk = self.settings.chains
+        how = ("staged", 10) if walk is None else ("chains", walk.number)
+        return check_settings(method, self.level, self.tau, variance, quantile, caution, *how)
 
     def __str__(self) -> str:
         return self.summary()
@@ -242,7 +133,92 @@ class IntegratedResult:
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "hints": ()}
 
-    @cached_property
-    def combination(self) -> Combination:
-        """Combine what the sites know."""
-        return combine(self.settings, self.target, self.sources)
+
+@dataclass(frozen=True)
+class Sensitivity(StoredResult):
+    """Intervals by assumed bound; print it for a table."""
+
+    kind = "sensitivity"
+
+    result: IntegratedResult = field(repr=False)
+    bounds: tuple[float, ...] | None
+    curve: SensitivityCurve = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, result: IntegratedResult, bounds: tuple[float, ...] | None) -> Self:
+        """Compute the curve of a result."""
+        return cls(result, bounds, curve_of(result, bounds))
+
+    @property
+    def bound(self) -> Floats:
+        """Return the assumed bounds."""
+        return self.curve.bound
+
+    @property
+    def low(self) -> Floats:
+        """Return the lower edges."""
+        return self.curve.low
+
+    @property
+    def high(self) -> Floats:
+        """Return the upper edges."""
+        return self.curve.high
+
+    @property
+    def length_ratio(self) -> Floats:
+        """Return the lengths over that of the target's own interval."""
+        return self.curve.length_ratio
+
+    @property
+    def columns(self) -> Mapping[str, Floats]:
+        """Return the columns bound, low, high and length_ratio, ready for a data frame."""
+        return {"bound": self.bound, "low": self.low, "high": self.high, "length_ratio": self.length_ratio}
+
+    @property
+    def refuted(self) -> float:
+        """Return the bound below which the data contradict the assumption."""
+        return self.curve.refuted
+
+    @property
+    def lost(self) -> float:
+        """Return the bound from which on the gain is less than 5 %."""
+        return self.curve.lost
+
+    @property
+    def note(self) -> str:
+        """Return the sentence that belongs under every curve."""
+        return BEFOREHAND
+
+    def interval_at(self, bound: Any) -> Interval:
+        """Return the interval under one bound."""
+        found = self.curve.at(width_of(bound, "a bound", self.result.unit))
+        return Interval(self.result.rounded(found.low), self.result.rounded(found.high))
+
+    def table(self, rows: int = 11) -> str:
+        """Return the curve as text: a few bounds, their intervals and lengths."""
+        return curve_table(self.result, self.curve, rows)
+
+    def plot(self, path: str | Path) -> Path:
+        """Draw the curve to a file; bounds refuted by the data are grey."""
+        from sottovoce.server.integration.sensitivity_plot import plot_sensitivity
+
+        return plot_sensitivity(self.result, self.curve, path)
+
+    def describe(self) -> Description:
+        """Return what the curve says of itself."""
+        rows = [("Estimand", self.result.estimand)]
+        title = f"{self.result.level:.4g} interval by assumed bound on all differences"
+        return Description(title, rows, self.table().splitlines(), (), curve_values(self.curve))
+
+    def to_state(self) -> KeptSensitivity:
+        """Return the plain state that the curve is computed from."""
+        return KeptSensitivity(self.result.to_state(), self.bounds)
+
+    @classmethod
+    def from_state(cls, plain: Any) -> Self:
+        """Make the curve again."""
+        kept = codec.from_plain(plain, KeptSensitivity)
+        return cls.of(IntegratedResult.from_kept(kept.result), kept.bounds)
+
+    def __str__(self) -> str:
+        return self.table()

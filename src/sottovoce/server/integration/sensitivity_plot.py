@@ -1,19 +1,20 @@
 """The panels of a sensitivity curve: interval, and length, against the bound that is assumed on all differences."""
 
 import math
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sottovoce.inference.integration.sensitivity import BEFOREHAND, SensitivityCurve
+from sottovoce.server.integration.integrated import Integrated
 from sottovoce.server.integration.summary import width_text
-from sottovoce.server.quantile.plot import INK, SOFT, WARM, clear
+from sottovoce.server.picture import INK, SOFT, WARM, check_path, clear, save, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
-
-    from sottovoce.server.integration.result import IntegratedResult
-    from sottovoce.server.integration.sensitivity import Sensitivity
 
 GREY = "#8c8c8c"
 FEW = 12  # bounds that are drawn one by one
@@ -26,12 +27,33 @@ STEPS = (
 )  # seconds
 
 
-def draw_curve(axes: "Axes", curve: "Sensitivity", bottom: bool = True) -> None:
+def plot_sensitivity(result: Integrated, curve: SensitivityCurve, path: str | os.PathLike[str]) -> Path:
+    """Draw the interval, and below it its relative length, against the assumed bound to a file."""
+    target = check_path(path)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.2, 6.2), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(2.6, 1))
+    draw_curve(top, result, curve, bottom=False)
+    draw_lengths(bottom, result, curve)
+    top.set_title(
+        f"The {result.tau:.4g} quantile of {short(result.target.name)}: "
+        f"{result.level:.4g} interval by assumed bound on all differences",
+        fontsize=11,
+        loc="left",
+    )
+    figure.supxlabel(BEFOREHAND, fontsize=8, color="#333333")
+    return save(figure, target)
+
+
+def draw_curve(axes: "Axes", result: Integrated, curve: SensitivityCurve, bottom: bool = True) -> None:
     """Draw the interval against the bound, the target's own, and where the gain is lost; ``bottom``: name the axis."""
-    result, end = curve.result, _end(curve)
+    end = _end(curve)
     shown = np.isfinite(curve.bound) & (curve.bound <= end)
     bounds, lows, highs = curve.bound[shown], curve.low[shown], curve.high[shown]
-    split, words = int(np.sum(bounds < curve.refuted)), ("interval under a bound", _refuted(curve))
+    split, words = int(np.sum(bounds < curve.refuted)), ("interval under a bound", _refuted(result, curve))
     if len(bounds) <= FEW:
         for part, colour, label in ((slice(split, None), INK, words[0]), (slice(split), GREY, words[1])):
             if bounds[part].size:
@@ -44,13 +66,13 @@ def draw_curve(axes: "Axes", curve: "Sensitivity", bottom: bool = True) -> None:
     for edge, name in zip((result.target.low, result.target.high), ("target's own interval", None), strict=True):
         if math.isfinite(edge):
             axes.axhline(edge, color=WARM, lw=1.4, ls=(0, (5, 3)), label=name)
-    _lost(axes, curve, end)
+    _lost(axes, result, curve, end)
     room = 0.04 * end if len(bounds) <= FEW else 0.0
     axes.set_xlim(-room, end + room)
     axes.margins(y=0.08)
     value_axis(axes.yaxis, result)
     if bottom:
-        _bound_axis(axes, curve)
+        _bound_axis(axes, result)
     axes.set_ylabel(f"{result.level:.4g} interval")
     # the gap is in letters, not in heights of the panel: tick labels and the axis' name stand in it
     gap = 5.0 if bottom else 1.2
@@ -58,7 +80,7 @@ def draw_curve(axes: "Axes", curve: "Sensitivity", bottom: bool = True) -> None:
     clear(axes)
 
 
-def draw_lengths(axes: "Axes", curve: "Sensitivity") -> None:
+def draw_lengths(axes: "Axes", result: Integrated, curve: SensitivityCurve) -> None:
     """Draw the length, over that of the target's own interval, against the bound."""
     shown = np.isfinite(curve.bound)
     axes.plot(
@@ -67,14 +89,14 @@ def draw_lengths(axes: "Axes", curve: "Sensitivity") -> None:
     axes.axhline(1, color=WARM, lw=1.4, ls=(0, (5, 3)))
     if curve.refuted > 0:
         axes.axvspan(0, min(curve.refuted, _end(curve)), color=GREY, alpha=0.2, lw=0)
-    _lost(axes, curve, _end(curve))
+    _lost(axes, result, curve, _end(curve))
     axes.set_ylim(0, 1.12)
     axes.set_ylabel("length / own")
-    _bound_axis(axes, curve)
+    _bound_axis(axes, result)
     clear(axes)
 
 
-def value_axis(axis: "Axis", result: "IntegratedResult") -> None:
+def value_axis(axis: "Axis", result: Integrated) -> None:
     """Write the ticks of an axis of values in their unit, and few enough that they stand apart."""
     from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
@@ -103,11 +125,11 @@ def _clock(axis: "Axis", ticks: int) -> None:
     axis.set_major_locator(MultipleLocator(steps[0]) if inside else MaxNLocator(ticks))
 
 
-def _bound_axis(axes: "Axes", curve: "Sensitivity") -> None:
+def _bound_axis(axes: "Axes", result: Integrated) -> None:
     """Name the axis of bounds, in words where they are times."""
     from matplotlib.ticker import MaxNLocator
 
-    unit = curve.result.unit
+    unit = result.unit
     axes.xaxis.set_major_locator(MaxNLocator(6))
     if unit.kind in ("duration", "datetime"):
         _clock(axes.xaxis, 5)
@@ -116,18 +138,18 @@ def _bound_axis(axes: "Axes", curve: "Sensitivity") -> None:
     axes.set_xlabel("assumed bound on every source's difference" + (", days" if unit.kind == "date" else ""))
 
 
-def _lost(axes: "Axes", curve: "Sensitivity", end: float) -> None:
+def _lost(axes: "Axes", result: Integrated, curve: SensitivityCurve, end: float) -> None:
     """Mark the bound from which on less than 5 % is gained."""
     if 0 < curve.lost <= end:
-        words = f"gain below 5 % from {width_text(curve.result.unit, _digits(curve.lost))} on"
+        words = f"gain below 5 % from {width_text(result.unit, _digits(curve.lost))} on"
         axes.axvline(curve.lost, color="#333333", lw=1.1, ls=":", label=words)
 
 
-def _refuted(curve: "Sensitivity") -> str:
-    return f"below {width_text(curve.result.unit, _digits(curve.refuted))}: refuted by the data"
+def _refuted(result: Integrated, curve: SensitivityCurve) -> str:
+    return f"below {width_text(result.unit, _digits(curve.refuted))}: refuted by the data"
 
 
-def _end(curve: "Sensitivity") -> float:
+def _end(curve: SensitivityCurve) -> float:
     """Return where the axis of bounds ends: a bound refuted far beyond all others would squeeze the rest."""
     finite = curve.bound[np.isfinite(curve.bound)]
     inside = finite[finite != curve.refuted] if len(finite) > FEW else finite

@@ -6,20 +6,26 @@ from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
-from sottovoce.api.integration.measure import Chains
-from sottovoce.api.integration.sites import PlannedSites
 from sottovoce.core.checks import confidence, label_text, number
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
-from sottovoce.inference.integration import kabaila_giri, paper_weights
-from sottovoce.inference.integration.paper_weights import METHODS as PAPER
-from sottovoce.server.integration.chains import SHORTEST
+from sottovoce.inference.integration import kabaila_giri, weighted
+from sottovoce.inference.integration.weighted import METHODS as PAPER
 
 METHODS = ("valid", "conservative", "known-bound", *PAPER)
 
 
 @dataclass(frozen=True)
-class Settings:
+class ChainSettings:
+    """How the paper's chains are run at private sites (3.6): how many, and the constant and power of the step."""
+
+    number: int = 10
+    constant: float = 1.0
+    power: float = 0.6
+
+
+@dataclass(frozen=True)
+class IntegrationSettings:
     """How sites are combined: checked, and nothing asked yet."""
 
     method: str
@@ -29,18 +35,18 @@ class Settings:
     variance: str
     quantile: str
     caution: float
-    chains: Chains | None
+    chains: ChainSettings | None
     slack: float = 0.0  # by which a summary of rounded records may differ from what dithered records estimate
 
 
 def check_settings(
     method: Any, level: Any, tau: Any, variance: Any, quantile: Any, caution: Any, sites: Any, chains: Any
-) -> Settings:
+) -> IntegrationSettings:
     """Check how sites are combined."""
     for what, value, known in (
         ("method", method, METHODS),
-        ("variance", variance, paper_weights.VARIANCES),
-        ("quantile", quantile, paper_weights.QUANTILES),
+        ("variance", variance, weighted.VARIANCES),
+        ("quantile", quantile, weighted.QUANTILES),
         ("sites", "staged" if sites is None else sites, ("staged", "chains")),
     ):
         if not isinstance(value, str) or value not in known:
@@ -50,24 +56,28 @@ def check_settings(
         kabaila_giri.table(asked)
     walks = method in PAPER if sites is None else sites == "chains"
     if walks and method not in PAPER:
-        raise BadInput(f"chains belong to the paper's methods, not to {method!r}; leave sites out.")
+        raise BadInput(f"chains belong to the paper's methods, not to {method!r}; leave sites out.", parameter="sites")
     margin = number(caution, "caution")
     if method not in PAPER and (variance, quantile, margin) != ("printed", "z", 1.96):
-        raise BadInput("variance, quantile and caution belong to the paper's methods; leave them out.")
+        named = ("variance", "quantile", "caution")
+        raise BadInput("variance, quantile and caution belong to the paper's methods; leave them out.", parameter=named)
     if not 0 <= margin < math.inf:
         raise BadInput(f"caution must be a number of errors, 0 or more, not {caution!r}; the paper's is 1.96.")
     if isinstance(chains, bool) or not isinstance(chains, Integral) or chains < 2:
         raise BadInput(f"chains must be a whole number of at least 2, not {chains!r}; the paper's is 10.")
-    walk = Chains(int(chains)) if walks else None
+    walk = ChainSettings(int(chains)) if walks else None
     level_asked = number(tau, "tau") if not isinstance(tau, Mapping) else math.nan
-    return Settings(method, asked, level_asked, None, variance, quantile, margin, walk)
+    return IntegrationSettings(method, asked, level_asked, None, variance, quantile, margin, walk)
 
 
-def with_bound(settings: Settings, bound: Any, names: Sequence[str], unit: Unit, step: float) -> Settings:
+def with_bound(
+    settings: IntegrationSettings, bound: Any, names: Sequence[str], unit: Unit, step: float
+) -> IntegrationSettings:
     """Add the bound of each source, where the method needs one; ``step`` is that of dithered records, or zero."""
     if settings.method != "known-bound":
         if bound is not None:
-            raise BadInput(f"bound belongs to method 'known-bound', not to {settings.method!r}; choose one.")
+            text = f"bound belongs to method 'known-bound', not to {settings.method!r}; choose one."
+            raise BadInput(text, parameter="bound")
         return settings
     if bound is None:
         raise BadInput("method 'known-bound' needs bound=, the largest difference between a source and the target.")
@@ -83,13 +93,6 @@ def with_bound(settings: Settings, bound: Any, names: Sequence[str], unit: Unit,
     return replace(settings, bound=limits, slack=step / 2)
 
 
-def unneeded(settings: Settings, plan: PlannedSites) -> set[str]:
-    """Return the sources that cannot count whatever they say, and so are not asked."""
-    if settings.method == "target":
-        return {site.name for site in plan.sources}
-    return {name for name, limit in (settings.bound or {}).items() if math.isinf(limit)}
-
-
 def width_of(value: Any, where: str, unit: Unit) -> float:
     """Return a width in the unit of the records, or refuse one below zero."""
     if isinstance(value, str) and unit.kind != "number":
@@ -101,7 +104,7 @@ def width_of(value: Any, where: str, unit: Unit) -> float:
     return width
 
 
-def check_numbers(settings: Settings, name: str, trusted: bool, records: int | None) -> None:
+def check_numbers(settings: IntegrationSettings, name: str, trusted: bool, records: int | None) -> None:
     """Refuse a site that lacks a number which the method needs."""
     if settings.method != "valid" and not trusted:
         raise BadInput(
@@ -110,16 +113,3 @@ def check_numbers(settings: Settings, name: str, trusted: bool, records: int | N
         )
     if settings.method == "decay" and records is None:
         raise BadInput(f"method 'decay' needs the number of records of {name!r}; give n= in its summary.")
-
-
-def check_sites(settings: Settings, plan: PlannedSites) -> None:
-    """Refuse sites that lack what the method needs, before anything is spent."""
-    for site in plan.sites:
-        check_numbers(settings, site.name, site.summary is None or site.summary.trusted, site.size)
-        if settings.chains is not None and site.kind == "private":
-            needed = settings.chains.number * SHORTEST
-            if (site.size or 0) < needed:
-                raise BadInput(
-                    f"site {site.name!r} has {site.size:,} records, and {settings.chains.number} chains need "
-                    f"{needed:,}; add records, or run fewer chains."
-                )

@@ -41,11 +41,11 @@ class SiteSummary:
     Examples
     --------
     >>> SiteSummary(5.1, 0.2, n=400).measured()
-    SiteEstimate(estimate=5.1, error=0.2, df=399.0)
+    SiteEstimate(estimate=5.1, std_error=0.2, df=399.0)
     >>> told = SiteSummary(5.0, interval=(4.804, 5.392)).measured()
-    >>> round(told.error, 3), told.df
+    >>> round(told.std_error, 3), told.df
     (0.2, 30.0)
-    >>> SiteSummary(5.3, trusted=False).measured().error
+    >>> SiteSummary(5.3, trusted=False).measured().std_error
     inf
     """
 

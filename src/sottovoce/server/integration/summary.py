@@ -1,56 +1,47 @@
-"""The table under a result that sources helped with, in plain text."""
+"""What a target helped by sources says of itself: the rows and the table to read, and the plain values for JSON."""
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from sottovoce.core.unit import Unit
-from sottovoce.inference.integration.paper_weights import METHODS as PAPER
-from sottovoce.server.quantile.summary import WIDTH, wrapped
-
-if TYPE_CHECKING:
-    from sottovoce.api.integration.measure import KnownSite
-    from sottovoce.server.integration.result import IntegratedResult
+from sottovoce.inference.integration.weighted import METHODS as PAPER
+from sottovoce.server.description import WIDTH, Description, finite, labelled
+from sottovoce.server.integration.integrated import Integrated
+from sottovoce.server.integration.known_site import KnownSite
 
 COVERS = "covers whatever the sources' differences"
 HEAD = ("site", "kind", "records", "epsilon", "estimate", "own interval", "weight")
 LEAST_NAME, MOST_NAME = 20, 28  # characters of a name; with less room the intervals stand on lines of their own
 
 
-def summary(result: "IntegratedResult") -> str:
+def describe(result: Integrated) -> Description:
     """Return estimand, estimate, both intervals, what they rest on, every site with its weight, and the promise."""
     low, high = result.interval
-    lines = [
-        f" One site {'helped by others' if result.sources else 'alone'}, tau = {result.tau:.6g} ".center(WIDTH, "="),
-        *wrapped("Estimand", result.estimand),
-        *wrapped("Estimate", result.format(result.estimate)),
-        *wrapped(
-            f"{result.level:.4g} interval", f"[{result.format(low)}, {result.format(high)}]   ({against_own(result)})"
-        ),
-        *wrapped("Target's own", _interval(result, *result.target_interval)),
-        *wrapped("Method", f"{_method(result)}: {validity(result)}"),
+    shown = f"[{result.format(low)}, {result.format(high)}]   ({against_own(result)})"
+    rows = [
+        ("Estimand", result.estimand),
+        ("Estimate", result.format(result.estimate)),
+        (f"{result.level:.4g} interval", shown),
+        ("Target's own", _interval(result, *result.target_interval)),
+        ("Method", f"{_method(result)}: {validity(result)}"),
     ]
     if result.settings.bound:
-        lines += wrapped("Bound", _bounds(result))
+        rows.append(("Bound", _bounds(result)))
     if result.reports:
-        lines += wrapped("Asked", f"{result.rounds:,} rounds, {result.reports:,} reports")
-    lines += wrapped("Private", _private(result))
+        rows.append(("Asked", f"{result.rounds:,} rounds, {result.reports:,} reports"))
+    rows.append(("Private", _private(result)))
     if result.resolution:
-        lines += wrapped("Resolution", f"{result.resolution:.6g}; the interval covers the rounded value")
-    lines += ["-" * WIDTH, *_table(result), "-" * WIDTH]
+        rows.append(("Resolution", f"{result.resolution:.6g}; the interval covers the rounded value"))
     gone = [*(site.name for site in result.known[1:] if not site.usable), *result.absent]
-    if gone:
-        lines += wrapped("Left out", f"{', '.join(gone)} ({len(gone):,} of {_sources(result)})")
-    for warning in result.warnings:
-        if warning != result.reason:  # the method has said it
-            lines += wrapped("Warning", warning)
-    for hint in result.hints:
-        lines += wrapped("Hint", hint)
-    lines += wrapped("Promise", result.promise)
-    return "\n".join([*lines, "=" * WIDTH])
+    notes = [("Left out", f"{', '.join(gone)} ({len(gone):,} of {_sources(result)})")] if gone else []
+    notes += labelled("Warning", (text for text in result.warnings if text != result.reason))  # the method has said it
+    notes += [*labelled("Hint", result.hints), ("Promise", result.promise)]
+    title = f"One site {'helped by others' if result.sources else 'alone'}, tau = {result.tau:.6g}"
+    return Description(title, rows, _table(result), notes, _values(result))
 
 
-def against_own(result: "IntegratedResult") -> str:
+def against_own(result: Integrated) -> str:
     """Say how the length compares with that of the target's own interval."""
     gain = 1 - result.length_ratio
     if math.isnan(gain):
@@ -60,7 +51,7 @@ def against_own(result: "IntegratedResult") -> str:
     return f"{100 * abs(gain):.1f} % {'shorter' if gain > 0 else 'longer'} than its own"
 
 
-def validity(result: "IntegratedResult") -> str:
+def validity(result: Integrated) -> str:
     """Say in one sentence, without its full stop, when the interval covers."""
     text = result.reason or (COVERS if result.method == "valid" else f"{COVERS}, and is never longer than its own")
     return (text[0].lower() + text[1:]).rstrip(".")
@@ -77,7 +68,7 @@ def width_text(unit: Unit, width: float) -> str:
     return f"{width:.4g} day{'' if width == 1 else 's'}" if unit.kind == "date" else Unit("duration").format(width)
 
 
-def _method(result: "IntegratedResult") -> str:
+def _method(result: Integrated) -> str:
     """Name the method, with what the paper leaves open."""
     settings, how = result.settings, []
     if settings.method in PAPER:
@@ -89,7 +80,7 @@ def _method(result: "IntegratedResult") -> str:
     return f"{settings.method} ({', '.join(how)})" if how else settings.method
 
 
-def _bounds(result: "IntegratedResult") -> str:
+def _bounds(result: Integrated) -> str:
     """Write the assumed bounds, once where all are the same."""
     given = result.settings.bound or {}
     if len(set(given.values())) == 1:
@@ -97,18 +88,18 @@ def _bounds(result: "IntegratedResult") -> str:
     return ", ".join(f"{name} {width_text(result.unit, bound)}" for name, bound in given.items())
 
 
-def _private(result: "IntegratedResult") -> str:
+def _private(result: Integrated) -> str:
     if not result.epsilon:
         return "no record was read"
     return "yes" if result.private else "no (simulation, or no budget at some site)"
 
 
-def _sources(result: "IntegratedResult") -> str:
+def _sources(result: Integrated) -> str:
     count = len(result.known) - 1 + len(result.absent)
     return f"{count:,} source{'' if count == 1 else 's'}"
 
 
-def _table(result: "IntegratedResult") -> list[str]:
+def _table(result: Integrated) -> list[str]:
     """Lay out the sites, the target apart; columns are as wide as what stands in them."""
     weights = result.weights
     rows = [_cells(result, site, weights[site.name]) for site in result.known]
@@ -123,7 +114,7 @@ def _table(result: "IntegratedResult") -> list[str]:
     return [*lines, "sources", *(line for row in laid[2:] for line in row)] if len(laid) > 2 else lines
 
 
-def _cells(result: "IntegratedResult", site: "KnownSite", weight: float) -> tuple[str, ...]:
+def _cells(result: Integrated, site: KnownSite, weight: float) -> tuple[str, ...]:
     """Write one site, cell by cell."""
     return (
         f"  {site.name}",
@@ -145,5 +136,53 @@ def _laid(cells: Sequence[str], room: int, wide: Sequence[int], apart: bool) -> 
     return [line, f"{cells[5]:>{len(line) - wide[6] - 2}}"] if apart else [line]
 
 
-def _interval(result: "IntegratedResult", low: float, high: float) -> str:
+def _interval(result: Integrated, low: float, high: float) -> str:
     return "none" if low == -math.inf and high == math.inf else f"[{result.format(low)}, {result.format(high)}]"
+
+
+def _values(result: Integrated) -> dict[str, Any]:
+    """Return everything as plain values, ready for strict JSON: what is infinite is None."""
+    low, high = result.interval
+    own = result.target_interval
+    return {
+        "estimand": result.estimand,
+        "tau": result.tau,
+        "method": result.method,
+        "estimate": result.estimate,
+        "interval": {"low": finite(low), "high": finite(high), "level": result.level},
+        "target_interval": {"low": finite(own.low), "high": finite(own.high), "level": result.level},
+        "length_ratio": finite(result.length_ratio),
+        "uniformly_valid": result.uniformly_valid,
+        "reason": result.reason,
+        "bound": None if (limits := result.settings.bound) is None else {k: finite(v) for k, v in limits.items()},
+        "unit": result.unit.kind,
+        "text": {"estimate": result.format(result.estimate), "low": result.format(low), "high": result.format(high)},
+        "weights": dict(result.weights),
+        "sites": [_site(result, site) for site in result.known],
+        "left_out": [site.name for site in result.known[1:] if not site.usable] + list(result.absent),
+        "private": result.private,
+        "epsilon": {name: finite(epsilon) for name, epsilon in result.epsilon.items()},
+        "reports": result.reports,
+        "rounds": result.rounds,
+        "resolution": result.resolution or None,
+        "warnings": list(result.warnings),
+        "promise": result.promise,
+    }
+
+
+def _site(result: Integrated, site: KnownSite) -> dict[str, Any]:
+    """Return one site as plain values."""
+    return {
+        "name": site.name,
+        "role": "target" if site is result.target else "source",
+        "kind": site.kind,
+        "estimate": result.rounded(site.measured.estimate),
+        "low": finite(result.rounded(site.low)),
+        "high": finite(result.rounded(site.high)),
+        "error": finite(site.measured.std_error),
+        "df": finite(site.measured.df),
+        "epsilon": None if site.epsilon is None else finite(site.epsilon),
+        "records": site.records,
+        "reports": site.reports,
+        "weight": result.weights[site.name],
+    }

@@ -2,26 +2,64 @@
 
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from sottovoce.core.errors import BadInput
+from sottovoce.server.picture import BAND, INK, SOFT, WARM, check_path, clear, save, short
+from sottovoce.server.quantile.plan import QuantilePlan
+from sottovoce.server.quantile.solutions import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-    from sottovoce.server.quantile.result import QuantileResult
-
-SUFFIXES = (".png", ".svg", ".pdf")
-INK, SOFT, BAND, WARM = "#1f4e79", "#5b7fa3", "#c9dcee", "#c4501b"
 BARS = 20  # more sites than a page has room for are drawn as one bar
 
 
+class Drawn(Protocol):
+    """What a picture shows of a result."""
+
+    @property
+    def plan(self) -> QuantilePlan:
+        """Return the plan."""
+
+    @property
+    def tau(self) -> float:
+        """Return the level of the quantile."""
+
+    @property
+    def level(self) -> float:
+        """Return the confidence level."""
+
+    @property
+    def estimate(self) -> float:
+        """Return the estimate."""
+
+    @property
+    def interval(self) -> Interval:
+        """Return the interval."""
+
+    @property
+    def epsilon(self) -> Mapping[str, float]:
+        """Return the budget of each site."""
+
+    @property
+    def variance_shares(self) -> Mapping[str, float]:
+        """Return each site's part of the noise."""
+
+    @property
+    def trajectory(self) -> Mapping[str, npt.NDArray[Any]]:
+        """Return the way to the estimate."""
+
+    def format(self, value: float) -> str:
+        """Return a value in the unit of the records."""
+
+
 def plot(
-    result: "QuantileResult",
+    result: Drawn,
     path: str | os.PathLike[str],
     *,
     reference: tuple[str, float] | None = None,
@@ -52,42 +90,7 @@ def plot(
     return save(figure, target)
 
 
-def save(figure: "Figure", target: Path) -> Path:
-    """Write a figure to its file and return the path, or say why that cannot be done."""
-    try:
-        figure.savefig(target, format=target.suffix[1:].lower())
-    except OSError as error:
-        raise BadInput(
-            f"the plot cannot be written to {target} ({error.strerror or error}); give another path."
-        ) from None
-    return target
-
-
-def check_path(path: str | os.PathLike[str], *, make_folder: bool = False) -> Path:
-    """Refuse a path to which no plot can be written; to be called before anything is spent."""
-    target = Path(path).expanduser()
-    if target.suffix.lower() not in SUFFIXES:
-        raise BadInput(f"a plot is written to a file that ends in {', '.join(SUFFIXES)}, not to {target}; rename it.")
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError:
-        raise BadInput("a plot needs matplotlib: pip install 'sottovoce[plot]'") from None
-    folder = target.parent
-    if make_folder:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise BadInput(f"the folder {folder} cannot be made ({error.strerror}); give another path.") from None
-    if not folder.is_dir():
-        raise BadInput(f"there is no folder {folder} to write the plot to; make it, or give another path.")
-    if target.is_dir() or not os.access(target if target.exists() else folder, os.W_OK):
-        raise BadInput(f"the plot cannot be written to {target}; give another path.")
-    return target
-
-
-def _trajectory(
-    axes: "Axes", result: "QuantileResult", reference: tuple[str, float] | None, measure: str | None
-) -> None:
+def _trajectory(axes: "Axes", result: Drawn, reference: tuple[str, float] | None, measure: str | None) -> None:
     """Draw the estimate and its interval against the reports so far."""
     from matplotlib.ticker import LogLocator, NullLocator
 
@@ -116,7 +119,7 @@ def _trajectory(
     axes.set_ylim(bottom, top)
     axes.yaxis.set_major_formatter(lambda value, _: result.format(value))
     axes.set_xlabel("reports so far (one a record)")
-    kind = result.panel.table.unit.kind
+    kind = result.plan.roster.unit.kind
     axes.set_ylabel(measure or {"number": "value", "date": "date", "datetime": "date and time"}.get(kind, kind))
     axes.set_title(
         f"The {result.tau:.4g} quantile: {result.format(result.estimate)}, "
@@ -128,18 +131,18 @@ def _trajectory(
     clear(axes)
 
 
-def _frame(result: "QuantileResult", average: Any) -> tuple[float, float]:
+def _frame(result: Drawn, average: Any) -> tuple[float, float]:
     """Return the part of the axis worth seeing: the last interval, and as much of the way to it as is not far off."""
     ends = [end for end in result.interval if math.isfinite(end)] + [result.estimate]
-    width = max(max(ends) - min(ends), 4 * result.panel.resolution, 1e-9 * abs(result.estimate), 1e-300)
+    width = max(max(ends) - min(ends), 4 * result.plan.resolution, 1e-9 * abs(result.estimate), 1e-300)
     near = average[np.abs(average - result.estimate) <= 3 * width]
     low, high = min([*ends, *near]), max([*ends, *near])
     return low - 0.8 * width, high + 0.8 * width
 
 
-def _noise(axes: "Axes", result: "QuantileResult") -> None:
+def _noise(axes: "Axes", result: Drawn) -> None:
     """Draw what part of the noise variance each site causes, with its budget and size."""
-    sizes = {name: records.size for name, records in zip(result.panel.names, result.panel.table.records, strict=True)}
+    sizes = dict(zip(result.plan.names, result.plan.roster.sizes, strict=True))
     order = sorted(result.variance_shares, key=lambda name: -result.variance_shares[name])
     kept = order if len(order) <= BARS else order[: BARS - 1]
     others = order[len(kept) :]
@@ -163,22 +166,9 @@ def _noise(axes: "Axes", result: "QuantileResult") -> None:
     axes.grid(visible=False, axis="y")
 
 
-def clear(axes: "Axes") -> None:
-    """Take away what is not data."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color="#e6e6e6", lw=0.7)
-    axes.set_axisbelow(True)
-
-
 def _count(value: float, _: float) -> str:
     """Write a number of reports briefly."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= size:
             return f"{value / size:g}{letter}"
     return f"{value:g}"
-
-
-def short(name: str) -> str:
-    """Shorten a long name, and take from it what matplotlib would read as mathematics."""
-    text = name if len(name) <= 28 else name[:27] + "…"
-    return text.replace("$", r"\$")

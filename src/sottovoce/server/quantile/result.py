@@ -2,18 +2,21 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.api.quantile.panel import QuantilePlan
+from sottovoce.core import codec
 from sottovoce.core.checks import confidence
 from sottovoce.core.errors import BadInput
+from sottovoce.server.description import WIDTH, Description, finite, labelled
 from sottovoce.server.privacy_statement import promise
-from sottovoce.server.quantile.solutions import Interval, Solution
+from sottovoce.server.quantile.plan import QuantilePlan
+from sottovoce.server.quantile.solutions import Interval, KeptSolution, Solution, kept, restored
+from sottovoce.server.stored import StoredResult
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 
@@ -26,11 +29,26 @@ class Test(NamedTuple):
     pvalue: float
 
 
-@dataclass(frozen=True)
-class QuantileResult:
+class Kept(NamedTuple):
+    """A result as plain values."""
+
+    plan: QuantilePlan
+    solution: KeptSolution
+    level: float
+    method: str
+    rounds: int
+    reports: int
+    private: bool
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileResult(StoredResult):
     """One quantile over many sites; print it, or `summary()`, for a table."""
 
-    panel: QuantilePlan = field(repr=False)
+    kind = "quantile"
+
+    plan: QuantilePlan = field(repr=False)
     solution: Solution = field(repr=False)
     level: float
     method: str
@@ -42,7 +60,7 @@ class QuantileResult:
     @property
     def tau(self) -> float:
         """Return the level of the quantile."""
-        return self.panel.tau
+        return self.plan.tau
 
     @property
     def estimate(self) -> float:
@@ -73,28 +91,33 @@ class QuantileResult:
             raise BadInput(
                 f"alternative {alternative!r} is unknown; choose one of {', '.join(map(repr, ALTERNATIVES))}."
             )
-        supposed = self.panel.table.unit.parse(value, where="the value to test")
+        supposed = self.plan.roster.unit.parse(value, where="the value to test")
         return Test(supposed, alternative, self._pvalue(supposed, alternative))
 
     @property
     def hints(self) -> tuple[str, ...]:
         """Return what was noticed in the records themselves: for whoever holds them, so never part of `to_dict`."""
-        return self.panel.hints
+        return self.plan.hints
 
     @property
     def epsilon(self) -> Mapping[str, float]:
         """Return the realised epsilon of each site, computed from its channel."""
-        return self.panel.epsilons
+        return self.plan.epsilons
 
     @property
     def shares(self) -> Mapping[str, float]:
         """Return the weight of each site in the estimand."""
-        return dict(zip(self.panel.names, map(float, self.panel.crowd.shares), strict=True))
+        return dict(zip(self.plan.names, map(float, self.plan.crowd.shares), strict=True))
 
     @property
     def variance_shares(self) -> Mapping[str, float]:
         """Return what part of the noise variance each site causes: the largest drives the width."""
-        return dict(zip(self.panel.names, self.panel.support.variance_shares, strict=True))
+        return dict(zip(self.plan.names, self.plan.support.variance_shares, strict=True))
+
+    @property
+    def drivers(self) -> Mapping[str, float]:
+        """Return `variance_shares`, by its former name."""
+        return self.variance_shares
 
     @property
     def trajectory(self) -> Mapping[str, npt.NDArray[Any]]:
@@ -108,66 +131,113 @@ class QuantileResult:
     @property
     def estimand(self) -> str:
         """Return in words what is estimated; an average of site quantiles it never is."""
-        table, number = self.panel.table, len(self.panel.names)
-        unit = "persons" if table.per_person else "records"
+        number = len(self.plan.names)
+        unit = "persons" if self.plan.roster.per_person else "records"
         if number == 1:
-            return f"the value below which {self.tau:.6g} of the {unit} of {self.panel.names[0]} lie"
+            return f"the value below which {self.tau:.6g} of the {unit} of {self.plan.names[0]} lie"
         below = f"the value below which {self.tau:.6g}"
         text = {
             "pooled": f"{below} of all {unit} of the {number} sites lie (pooled)",
             "equal": f"{below} lies when each of the {number} sites counts the same (equal)",
             "custom": f"{below} lies when the {number} sites count by their given shares (custom)",
         }
-        return text[self.panel.shares_name]
+        return text[self.plan.shares_name]
 
     @property
     def promise(self) -> str:
         """Return the privacy promise of this run, in words."""
-        return promise(self.epsilon, self.private, self.panel.table.per_person)
+        return promise(self.epsilon, self.private, self.plan.roster.per_person)
 
     def format(self, value: float) -> str:
         """Return a value in the unit of the records."""
         if not math.isfinite(value):
             return "-inf" if value < 0 else "inf"
-        return self.panel.table.unit.format(value)
+        return self.plan.roster.unit.format(value)
 
-    def summary(self) -> str:
-        """Return a table that a statistician reads at a glance."""
-        from sottovoce.server.quantile.summary import summary
+    def describe(self) -> Description:
+        """Return estimand, estimate, interval, reports, rounds, budgets and promise."""
+        roster, (low, high) = self.plan.roster, self.interval
+        shown = f"[{self.format(low)}, {self.format(high)}]   (sampling and privacy noise)"
+        rows = [
+            ("Estimand", self.estimand),
+            ("Estimate", self.format(self.estimate)),
+            (f"{self.level:.4g} interval", shown),
+            ("Method", f"{self.method}, {self.rounds:,} rounds, {self.reports:,} reports"),
+            ("Private", "yes" if self.private else "no (simulation, or no budget at some site)"),
+        ]
+        if self.plan.resolution:
+            rows.append(("Resolution", f"{self.plan.resolution:.6g}; the interval covers the rounded value"))
+        dropped = sum(roster.dropped.values())
+        if dropped or roster.unplaced:
+            rows.append(("Left out", f"{dropped:,} missing values, {roster.unplaced:,} rows without a site"))
+        if roster.per_person:
+            rows.append(("Person", f"one record each, drawn at random; {roster.left_out:,} further rows left out"))
+        notes = [*labelled("Warning", self.warnings), *labelled("Hint", self.hints), ("Promise", self.promise)]
+        worst = max(self.variance_shares, key=lambda name: self.variance_shares[name])
+        if len(self.plan.names) > 1:
+            notes.insert(
+                0, ("Width", f"driven most by {worst} ({self.variance_shares[worst]:.0%} of the noise variance)")
+            )
+        return Description(f"Private quantile, tau = {self.tau:.6g}", rows, self._table(), notes, self._values())
 
-        return summary(self)
+    def _table(self) -> list[str]:
+        """Return the table of the sites."""
+        lines = [_row("site", "records", "share", "epsilon", "of the noise"), "-" * WIDTH]
+        for name, size in zip(self.plan.names, self.plan.roster.sizes, strict=True):
+            share, noise = f"{self.shares[name]:.4f}", f"{self.variance_shares[name]:.1%}"
+            lines.append(_row(name, f"{size:,}", share, f"{self.epsilon[name]:.4g}", noise))
+        return lines
 
-    def to_dict(self) -> dict[str, Any]:
+    def _values(self) -> dict[str, Any]:
         """Return everything as plain values, ready for strict JSON: what is infinite is None."""
-        unit = self.panel.table.unit
-        low, high = self.interval
+        roster, (low, high) = self.plan.roster, self.interval
+        texts = {"estimate": self.estimate, "low": low, "high": high}
         return {
             "estimand": self.estimand,
             "tau": self.tau,
             "method": self.method,
             "estimate": self.estimate,
             "interval": {"low": finite(low), "high": finite(high), "level": self.level},
-            "unit": unit.kind,
-            "text": {
-                "estimate": self.format(self.estimate),
-                "low": self.format(low),
-                "high": self.format(high),
-            },
+            "unit": roster.unit.kind,
+            "text": {name: self.format(value) for name, value in texts.items()},
             "private": self.private,
             "epsilon": {name: finite(epsilon) for name, epsilon in self.epsilon.items()},
             "shares": dict(self.shares),
             "drivers": dict(self.variance_shares),
-            "records": {n: r.size for n, r in zip(self.panel.names, self.panel.table.records, strict=True)},
-            "dropped": dict(self.panel.table.dropped),
-            "left_out": self.panel.table.left_out,
-            "unplaced": self.panel.table.unplaced,
+            "records": dict(zip(roster.names, roster.sizes, strict=True)),
+            "dropped": dict(roster.dropped),
+            "left_out": roster.left_out,
+            "unplaced": roster.unplaced,
             "reports": self.reports,
             "rounds": self.rounds,
-            "support": self.panel.support.ratio,
-            "resolution": self.panel.resolution or None,
+            "support": self.plan.support.ratio,
+            "resolution": self.plan.resolution or None,
             "warnings": list(self.warnings),
             "promise": self.promise,
         }
+
+    def to_state(self) -> Kept:
+        """Return the plain state the result is made from; hints are for whoever holds the records, and stay behind."""
+        return Kept(
+            replace(self.plan, hints=()),
+            kept(self.solution),
+            self.level,
+            self.method,
+            self.rounds,
+            self.reports,
+            self.private,
+            self.warnings,
+        )
+
+    @classmethod
+    def from_state(cls, plain: Any) -> Self:
+        """Make the result again."""
+        return cls.from_kept(codec.from_plain(plain, Kept))
+
+    @classmethod
+    def from_kept(cls, state: Kept) -> Self:
+        """Make the result again from its plain values."""
+        return cls(state.plan, restored(state.solution), *state[2:])
 
     def plot(self, path: str | Path) -> Path:
         """Draw the estimate and its interval as reports came in, and what each site contributes."""
@@ -175,17 +245,14 @@ class QuantileResult:
 
         return plot(self, path)
 
-    def __str__(self) -> str:
-        return self.summary()
-
     def _rounded(self, value: float) -> float:
         """Round to the public resolution: the dithered quantile lies within half a step of the atom."""
-        step = self.panel.resolution
+        step = self.plan.resolution
         return float(f"{round(value / step) * step:.16g}") if step > 0 and math.isfinite(value) else value
 
     def _pvalue(self, value: float, alternative: str) -> float:
         """Return the p-value; with a resolution, of the nearest value that rounds to the supposed one."""
-        half = self.panel.resolution / 2
+        half = self.plan.resolution / 2
         if half == 0:
             return self.solution.p_value(value, alternative)
         point = self.solution.point
@@ -195,6 +262,7 @@ class QuantileResult:
         return self.solution.p_value(value + half if alternative == "greater" else value - half, alternative)
 
 
-def finite(value: float) -> float | None:
-    """Return a value as strict JSON can hold it: None if it is infinite."""
-    return value if math.isfinite(value) else None
+def _row(name: str, *cells: str) -> str:
+    """Lay one line of the table of sites."""
+    shown = name if len(name) <= 28 else name[:27] + "…"
+    return f"{shown:<28}" + "".join(f"{cell:>12}" for cell in cells[:-1]) + f"{cells[-1]:>14}"

@@ -15,7 +15,7 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.inference.common.measured import SiteEstimate
-from sottovoce.inference.quantile.logit_curve import Curve, Prior, expected, fit, measure
+from sottovoce.inference.quantile.logit_curve import LogitCurve, Prior, expected, fit, measure
 from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile, present_shares
 from sottovoce.server.quantile.working_model import WorkingModel
 
@@ -88,7 +88,7 @@ def pairs_protocol(talker: QueryAllocator, tau: float, guide: WorkingModel) -> G
     return Fitted(marks[-1].measured, tuple(marks), curve.misfit, len(opening) + len(pairs))
 
 
-def _curve(crowd: SiteProfile, heard: list[Decoded], tau: float, belief: Floats, bends: bool) -> Curve:
+def _curve(crowd: SiteProfile, heard: list[Decoded], tau: float, belief: Floats, bends: bool) -> LogitCurve:
     """Fit a curve to some answers, starting from what the guide believes."""
     low, root, high = (float(value) for value in belief)
     unit = max((high - low) / 2, math.ulp(root), 1e-300)  # one logit
@@ -100,10 +100,10 @@ def _curve(crowd: SiteProfile, heard: list[Decoded], tau: float, belief: Floats,
     scaled = seen.covariance.copy()
     scaled[0, :] *= unit
     scaled[:, 0] *= unit
-    return Curve(root + unit * seen.root, seen.log_slope - math.log(unit), seen.bend, scaled, seen.misfit)
+    return LogitCurve(root + unit * seen.root, seen.log_slope - math.log(unit), seen.curvature, scaled, seen.misfit)
 
 
-def _agrees(crowd: SiteProfile, curve: Curve, heard: Decoded, tau: float) -> bool:
+def _agrees(crowd: SiteProfile, curve: LogitCurve, heard: Decoded, tau: float) -> bool:
     """Tell whether the curve passes near the newest pair, and its middle and slope are where the pair expected them."""
     middle, half = float(heard.points.mean()), float(heard.points[1] - heard.points[0]) / 2
     if half <= 0 or not np.all(heard.variances > 0):  # points as close as doubles go, or nobody left to ask
@@ -129,7 +129,7 @@ def _drops(crowd: SiteProfile, heard: Decoded) -> Floats:
     return np.asarray(np.sum(shares**2 / np.maximum(heard.counts, 1), axis=0))
 
 
-def _mark(talker: QueryAllocator, curve: Curve, number: int) -> Mark:
+def _mark(talker: QueryAllocator, curve: LogitCurve, number: int) -> Mark:
     """Write down what is known so far."""
     return Mark(len(talker.heard), talker.reports, measure(curve, number))
 

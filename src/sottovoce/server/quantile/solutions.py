@@ -4,20 +4,26 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
+from sottovoce.core.arrays import Floats, Ints
+from sottovoce.core.errors import BadInput
 from sottovoce.inference.common import normal
 from sottovoce.inference.common.measured import p_value as student_p_value
 from sottovoce.inference.quantile import inversion
 from sottovoce.inference.self_normalised import memory as self_normalised
 from sottovoce.inference.self_normalised.critical_values import critical_value
 from sottovoce.inference.self_normalised.critical_values import p_value as self_normalised_p_value
-from sottovoce.inference.self_normalised.path import Path, init_path, look_path, normaliser
-from sottovoce.local.quantile.trajectory import Estimating, Row, Trajectory
+from sottovoce.inference.self_normalised.memory import Path, normaliser
+from sottovoce.protocol.randomised_response import flips_of, with_flips
 from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd
+from sottovoce.server.quantile.recursion.step_size import StepSize
 from sottovoce.server.quantile.recursion.study import WalkStudy
 from sottovoce.server.quantile.recursion.walk import WalkState
 from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.staged import Local
+from sottovoce.server.quantile.trajectory import Estimating, Row, Trajectory
 
 REMEMBERED = 12.0  # chosen on N(0,1) at rate .25, where it lifts coverage from .87-.94 to .94-.955
 
@@ -205,20 +211,99 @@ class SelfNormalisedSolution(Walked):
         return math.sqrt(1 + REMEMBERED * self.relaxation)
 
 
-class Footprints:
-    """Keeps the path of the average as a run goes by, for the norms that need it, and a few states."""
+class KeptWalk(NamedTuple):
+    """A finished walk as plain values; equal rounds are kept as one run of their length."""
 
-    def __init__(self) -> None:
-        self.states: list[WalkState] = []
-        self.path = init_path()
-        self._last = self_normalised.init()
+    taus: Floats
+    shares: Floats
+    flips: tuple[int, ...]
+    sizes: Ints
+    lengths: Ints
+    repeats: Ints
+    start: float
+    pace: StepSize
+    mixing: Floats | None
+    participation: float
+    burn: float
+    first: int
+    state: WalkState
+    rows: tuple[WalkState, ...]
+    searched: int
+    norm: str | None
+    path: Path | None
+    relaxation: float
 
-    def __call__(self, state: WalkState) -> None:
-        """Take in all rounds since the last look as equal rounds with their mean point."""
-        last, now = self._last, state.memory
-        rounds = now.rounds - last.rounds
-        before = last.offset + (last.centre - now.centre)  # both averages from one centre: no digits are lost
-        mean = now.centre + (now.offset * now.rounds - before * last.rounds) / rounds
-        self.path = look_path(self.path, mean, rounds / (now.noise - last.noise), rounds)
-        self._last = now
-        self.states.append(state)
+
+class KeptSolution(NamedTuple):
+    """What one of the methods left behind, as plain values; the others are None."""
+
+    local: Local | None = None
+    fitted: Fitted | None = None
+    walk: KeptWalk | None = None
+
+
+def kept(solution: Solution) -> KeptSolution:
+    """Return a solution as plain values."""
+    if isinstance(solution, StagedSolution):
+        return KeptSolution(local=solution.local)
+    if isinstance(solution, FittedSolution):
+        return KeptSolution(fitted=solution.fitted)
+    if not isinstance(solution, Walked):
+        raise TypeError(f"a {type(solution).__name__} cannot be stored")
+    study, norm, path, relaxation = solution.study, None, None, 0.0
+    if isinstance(solution, SelfNormalisedSolution):
+        norm, path, relaxation = solution.norm, solution.path, solution.relaxation
+    starts = np.flatnonzero(np.diff(study.elapsed, prepend=study.elapsed[0] - 1))
+    return KeptSolution(
+        walk=KeptWalk(
+            study.taus,
+            study.shares,
+            tuple(map(flips_of, study.channels)),
+            study.sizes,
+            np.ascontiguousarray(study.elapsed[starts]),
+            np.diff(starts, append=len(study.elapsed)),
+            study.start,
+            study.pace,
+            study.mixing,
+            study.participation,
+            study.burn,
+            study.first,
+            solution.state,
+            solution.rows,
+            solution.searched,
+            norm,
+            path,
+            relaxation,
+        )
+    )
+
+
+def restored(kept: KeptSolution) -> Solution:
+    """Return the solution that plain values were made from."""
+    if kept.local is not None:
+        return StagedSolution(kept.local)
+    if kept.fitted is not None:
+        return FittedSolution(kept.fitted)
+    if kept.walk is None:
+        raise BadInput("the stored result holds no solution; store it again.")
+    walk = kept.walk
+    elapsed = np.repeat(walk.lengths, walk.repeats)
+    if len(walk.lengths) == 1:
+        elapsed = np.broadcast_to(walk.lengths, int(walk.repeats[0]))
+    study = WalkStudy(
+        walk.taus,
+        walk.shares,
+        tuple(map(with_flips, walk.flips)),
+        walk.sizes,
+        elapsed,
+        walk.start,
+        walk.pace,
+        walk.mixing,
+        walk.participation,
+        walk.burn,
+        walk.first,
+    )
+    ends = (study, walk.state, walk.rows, walk.searched)
+    if walk.norm is None:
+        return RegressionSolution(*ends)
+    return SelfNormalisedSolution(*ends, walk.norm, walk.path, walk.relaxation)

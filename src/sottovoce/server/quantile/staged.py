@@ -19,8 +19,7 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import SearchFailed
-from sottovoce.inference.quantile.inversion import Stage, root
-from sottovoce.inference.quantile.tilt import back, through
+from sottovoce.inference.quantile.inversion import Stage, back, root, through
 from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile, present_shares
 from sottovoce.server.quantile.curvature import Bends, dips_between_shoulders, steeper_pilot, steeper_shoulders
 from sottovoce.server.quantile.feasibility import SCARCE, support

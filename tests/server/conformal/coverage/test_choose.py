@@ -1,4 +1,4 @@
-"""What is asked of unequal and private sites: laws against exact rationals, promises kept, one engine as the other."""
+"""What is asked of unequal and private sites: against exact rationals, promises kept, one engine as the other."""
 
 import math
 from fractions import Fraction
@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sottovoce.protocol.selection.named import selection
+from sottovoce.protocol.selection import selection
 from sottovoce.server.conformal.coverage import equal
 from sottovoce.server.conformal.coverage.choose import (
     Aim,
     Choice,
     choose,
+    distribution_grid,
     infinite,
-    law_grid,
     lower_neighbour,
     survival,
 )
@@ -83,10 +83,10 @@ def test_laws_of_any_choice_are_exact(seed: int) -> None:
     kinds, number, choice = random_case(seed)
     mean, square = exact(kinds, number, choice)
     spread = math.sqrt(square - mean**2)
-    known = choice._replace(mean=float(mean), spread=spread)
+    known = choice._replace(mean=float(mean), sd=spread)
     if mean == 1:
         return  # an infinite threshold
-    grid = law_grid(kinds, known._replace(spread=max(spread, 0.05)))
+    grid = distribution_grid(kinds, known._replace(sd=max(spread, 0.05)))
     held = survival(kinds, number, known, grid.levels)
     # what does not fall to zero at level 1 is cut off there: sites that answer infinity
     assert float(grid.mean(held)) == pytest.approx(known.mean, abs=2e-7)
@@ -117,7 +117,7 @@ def test_what_is_chosen_has_the_coverage_it_says(
     mean, square = exact(kinds, number, choice)
     assert mean >= 1 - Fraction(str(alpha)) - Fraction(1, 10**12)
     assert choice.mean == pytest.approx(float(mean), abs=1e-11)
-    assert choice.spread == pytest.approx(math.sqrt(square - mean**2), abs=1e-9)
+    assert choice.sd == pytest.approx(math.sqrt(square - mean**2), abs=1e-9)
     # and no smaller rank would do
     assert exact(kinds, number, choice._replace(rank=choice.rank - 1))[0] < 1 - Fraction(str(alpha))
 
@@ -131,15 +131,15 @@ def test_the_general_engine_agrees_with_that_for_equal_sites(seed: int) -> None:
     # a failure that is the plain one takes the way of private sites; two kinds alike take the way of unequal ones
     plain = Kind(n, lambda distance: np.asarray(distance >= 0, dtype=np.float64))
     for kinds, number in (([plain], [m]), ([Kind(n), Kind(n)], [m // 2, m - m // 2])):
-        forced = Choice(((pair.order,),) * len(kinds), (1,) * len(kinds), pair.rank, pair.mean, pair.spread)
-        grid = law_grid(kinds, forced)
+        forced = Choice(((pair.order,),) * len(kinds), (1,) * len(kinds), pair.rank, pair.mean, pair.sd)
+        grid = distribution_grid(kinds, forced)
         held = survival(kinds, number, forced, grid.levels)
         assert float(grid.mean(held)) == pytest.approx(pair.mean, abs=1e-12)
-        assert float(grid.spread(held)) == pytest.approx(pair.spread, abs=1e-10)
+        assert float(grid.sd(held)) == pytest.approx(pair.sd, abs=1e-10)
         assert choose(kinds, number, Aim(alpha)) is not None
         found = choose(kinds, number, Aim(alpha))
         assert found is not None
-        worth, best = ((each.mean - 1 + alpha) ** 2 + each.spread**2 for each in (found, pair))
+        worth, best = ((each.mean - 1 + alpha) ** 2 + each.sd**2 for each in (found, pair))
         assert best * (1 - 1e-9) <= worth < 1.2 * best  # it tries a part of the orders only
 
 
@@ -182,11 +182,11 @@ def test_known_figures_for_unequal_sites() -> None:
     assert paper is not None
     assert three is not None
     assert paper.orders == ((19,), (901,))
-    assert [round(choice.spread, 5) for choice in (paper, two, three)] == [0.00859, 0.00506, 0.00437]
+    assert [round(choice.sd, 5) for choice in (paper, two, three)] == [0.00859, 0.00506, 0.00437]
 
 
 def test_known_figures_for_several_statistics() -> None:
-    spreads = [choose([Kind(100)], [10], Aim(0.1), statistics).spread for statistics in range(1, 6)]  # type: ignore[union-attr]
+    spreads = [choose([Kind(100)], [10], Aim(0.1), statistics).sd for statistics in range(1, 6)]  # type: ignore[union-attr]
     assert spreads[0] <= 0.0120
     assert spreads[2] <= 0.0101
     assert spreads == sorted(spreads, reverse=True)
@@ -197,7 +197,7 @@ def test_small_sites_do_not_drown_a_large_one() -> None:
     joined = choose([Kind(1), Kind(100_000)], [200, 1], Aim(0.1))
     assert alone is not None
     assert joined is not None
-    assert joined.spread < 1.6 * alone.spread
+    assert joined.sd < 1.6 * alone.sd
     assert joined.votes[1] > 10 * joined.votes[0]
 
 
@@ -226,7 +226,7 @@ def exact_mean(kinds: list[Kind], number: list[int], choice: Choice) -> float:
     if len(kinds) == 1:
         return float(equal.moments(number[0], kinds[0].size, choice.orders[0], [choice.rank])[0][0])
     levels = np.linspace(0, 1, 20_001)[1:] - 1 / 40_000
-    return float(np.mean(survival(kinds, number, choice, levels)))  # a midpoint sum, of a smooth law
+    return float(np.mean(survival(kinds, number, choice, levels)))  # a midpoint sum, of a smooth distribution
 
 
 def test_no_choice_where_none_is_possible() -> None:

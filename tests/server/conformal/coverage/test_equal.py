@@ -59,7 +59,7 @@ def test_closest_is_the_best_of_all_valid_pairs(m: int, n: int, alpha: float) ->
         return
     assert pair is not None
     assert pair.mean >= 1 - alpha - equal.ROUNDING
-    assert (pair.mean - 1 + alpha) ** 2 + pair.spread**2 == pytest.approx(float(square.min()), rel=1e-9)
+    assert (pair.mean - 1 + alpha) ** 2 + pair.sd**2 == pytest.approx(float(square.min()), rel=1e-9)
 
 
 @pytest.mark.parametrize("delta", [0.5, 0.1, 0.001])
@@ -175,4 +175,4 @@ def test_any_size_and_level(m: int, n: int, alpha: float) -> None:
     assert 1 <= pair.rank <= m
     assert 1 - alpha - 1e-12 <= pair.mean < 1
     # no less spread than an order statistic of all scores in one place that has the same mean
-    assert pair.spread >= 0.98 * math.sqrt(pair.mean * (1 - pair.mean) / (m * n + 2))
+    assert pair.sd >= 0.98 * math.sqrt(pair.mean * (1 - pair.mean) / (m * n + 2))

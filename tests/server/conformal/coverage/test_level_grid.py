@@ -1,4 +1,4 @@
-"""Integrals over levels against laws with known moments, smooth or with corners."""
+"""Integrals over levels against distributions with known moments, smooth or with corners."""
 
 import math
 from typing import Any
@@ -24,7 +24,7 @@ def test_moments_of_beta_laws(a: float, b: float, corners: tuple[Corner, ...]) -
     grid = level_grid(mean, spread / (mean * (1 - mean)), corners=corners)
     survival = betaincc(a, b, grid.levels)
     assert float(grid.mean(survival)) == pytest.approx(mean, abs=2e-12)
-    assert float(grid.spread(survival)) == pytest.approx(spread, rel=1e-6)
+    assert float(grid.sd(survival)) == pytest.approx(spread, rel=1e-6)
 
 
 def test_both_ways_to_count_what_lies_left_agree() -> None:
@@ -42,13 +42,13 @@ def test_both_ways_to_count_what_lies_left_agree() -> None:
 
 
 def test_what_is_left_out_is_left_out_on_the_safe_side() -> None:
-    grid = level_grid(0.9, 0.01)  # for a law that is wider by far
+    grid = level_grid(0.9, 0.01)  # for a distribution that is wider by far
     mean, _ = beta(9, 1)
     assert float(grid.mean(betaincc(9, 1, grid.levels))) < mean
 
 
 def test_a_corner_needs_panels_around_it() -> None:
-    """A law that falls off exponentially from a corner, rounded off by almost nothing."""
+    """A distribution that falls off exponentially from a corner, rounded off by almost nothing."""
     width, scale = 1e-4, 0.1
     corner = 0.2137
 

@@ -1,4 +1,4 @@
-"""The law of pooled counts against sums written out."""
+"""The distribution of pooled counts against sums written out."""
 
 import math
 

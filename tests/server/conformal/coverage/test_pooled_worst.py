@@ -1,4 +1,4 @@
-"""The worst law of the scores against brute force over levels."""
+"""The worst distribution of the scores against brute force over levels."""
 
 import itertools
 from collections.abc import Sequence
@@ -73,7 +73,7 @@ def test_a_window_is_as_good_as_the_whole() -> None:
 def test_more_knowledge_gives_smaller_bounds() -> None:
     levels = np.linspace(0, 1, 2001)
     failure = curve(levels)
-    whole = float(np.sum(failure[1:]) / 2000)  # no law misses more than the upper sum of the failure
+    whole = float(np.sum(failure[1:]) / 2000)  # no distribution misses more than the upper sum of the failure
     for cells in (1, 4, 16):
         independent = worst_of_independent(failure, levels, cells)
         dependent = worst_of_any(np.tile(failure, (cells, 1)), levels)

@@ -1,4 +1,4 @@
-"""How sites vote: laws of noisy values against sums over all counts, and orders as near as any."""
+"""How sites vote: distributions of noisy values against sums over all counts, and orders as near as any."""
 
 import math
 from fractions import Fraction
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sottovoce.core.arrays import Ints
-from sottovoce.protocol.selection.named import selection
+from sottovoce.protocol.selection import selection
 from sottovoce.server.conformal.coverage.voters import Kind, below, binomial, corners, information, orders_for
 from sottovoce.sim.randomness import dice
 

@@ -1,4 +1,4 @@
-"""The law of weighted votes against convolutions written out in exact rationals."""
+"""The distribution of weighted votes against convolutions written out in exact rationals."""
 
 import math
 from fractions import Fraction

@@ -4,24 +4,29 @@ import numpy as np
 import pytest
 
 from sottovoce.core.errors import BadInput
+from sottovoce.protocol.regression.box import cq
 from sottovoce.protocol.regression.box_channel import box_channel
-from sottovoce.protocol.regression.cq import cq
 from sottovoce.server.regression.design.boxes import boxes
 from sottovoce.server.regression.design.covariates import covariates
-from sottovoce.server.regression.design.families import Setting, best_cq, box_mixture, cq_optimised
+from sottovoce.server.regression.design.families import (
+    Setting,
+    best_cq,
+    box_mixture,
+    cq_optimised,
+    inclusions,
+    shared_box,
+    systematic,
+)
 from sottovoce.server.regression.design.mixing import Part, best_pair, mixture
-from sottovoce.server.regression.design.moments import block_moments
-from sottovoce.server.regression.design.omega import covariance, omega
-from sottovoce.server.regression.design.shared import shared_box
-from sottovoce.server.regression.design.subsets import inclusions, systematic
+from sottovoce.server.regression.design.omega import block_moments, covariance, omega
 
 
 def test_two_kinds_against_a_fine_search() -> None:
-    face, slope = np.array([2.0, 0.7, 0.1, 0.5]), np.array([0.01, 0.3, 0.9, 0.5])
-    pair = best_pair(face, slope, 1.0, 9.0)
+    side, slope = np.array([2.0, 0.7, 0.1, 0.5]), np.array([0.01, 0.3, 0.9, 0.5])
+    pair = best_pair(side, slope, 1.0, 9.0)
     grid = np.linspace(0, 1, 2001)
     traces = [
-        (1 / (face[i] * t + face[j] * (1 - t)) + 9 / (slope[i] * t + slope[j] * (1 - t)))
+        (1 / (side[i] * t + side[j] * (1 - t)) + 9 / (slope[i] * t + slope[j] * (1 - t)))
         for i in range(4)
         for j in range(4)
         for t in grid[1:-1]
@@ -31,7 +36,7 @@ def test_two_kinds_against_a_fine_search() -> None:
 
 def test_information_adds() -> None:
     known, tau = covariates(3), 0.75
-    parts = [Part(box_channel("face", 1.0, 2), ()), Part(box_channel("slopes", 1.0, 1, 1, 3), None)]
+    parts = [Part(box_channel("side", 1.0, 2), ()), Part(box_channel("slopes", 1.0, 1, 1, 3), None)]
     parts.append(Part(box_channel("box", 1.0, 2, 2, 3), None))
     channel = mixture("all", (tau,), known, parts)
     told = np.zeros(4)
@@ -51,7 +56,7 @@ def test_every_shape_of_the_table_is_what_its_channel_tells() -> None:
             for level in range(len(taus)):
                 seconds = np.diagonal(block_moments(channel, None, taus, level, known))
                 if channel.kinds > 1:
-                    assert table.face[level, index] == pytest.approx(1 / seconds[0], rel=1e-6)
+                    assert table.side[level, index] == pytest.approx(1 / seconds[0], rel=1e-6)
                 if channel.slopes:
                     assert table.slope[level, index] == pytest.approx(channel.slopes / 3 / seconds[1], rel=1e-6)
 
@@ -88,11 +93,11 @@ def test_sharing_costs_what_the_notes_found() -> None:
 
 def test_a_rare_block_stays_only_where_it_is_needed() -> None:
     known = covariates(1, 1e-6)
-    face, slope = Part(box_channel("face", 0.5, 2), ()), Part(box_channel("slopes", 0.5, 1, 1, 2), (1,))
-    needed = mixture("both", (0.5,), known, [face, slope])
+    side, slope = Part(box_channel("side", 0.5, 2), ()), Part(box_channel("slopes", 0.5, 1, 1, 2), (1,))
+    needed = mixture("both", (0.5,), known, [side, slope])
     assert 0 < min(block.probability for block in needed.blocks) < 1e-4
     both = Part(box_channel("box", 0.5, 2, 1, 2), (1,))
-    assert mixture("enough", (0.5,), known, [face, both]).blocks[0].channel is both.channel
+    assert mixture("enough", (0.5,), known, [side, both]).blocks[0].channel is both.channel
 
 
 def test_a_budget_that_no_box_can_express_is_refused_in_a_sentence() -> None:

@@ -8,13 +8,11 @@ import pytest
 from scipy.integrate import quad
 
 from sottovoce.protocol.channel import Channel
-from sottovoce.protocol.regression.blocks import Block, RegressionChannel
-from sottovoce.protocol.regression.box import box
+from sottovoce.protocol.regression.blocks import Block, RegressionChannel, open_channel
+from sottovoce.protocol.regression.box import box, cq
 from sottovoce.protocol.regression.box_channel import BoxChannel, box_channel
 from sottovoce.protocol.regression.covariates import chances
-from sottovoce.protocol.regression.cq import cq
 from sottovoce.protocol.regression.lp import lp_pair
-from sottovoce.protocol.regression.open import open_channel
 from sottovoce.server.regression.design.covariates import covariates
 from sottovoce.server.regression.design.mixing import Part, mixture
 from sottovoce.server.regression.design.omega import covariance, omega
@@ -26,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 def written_out(block: Block, whole: RegressionChannel, level: int, second: float, mean: float) -> Floats:
     """E D D' of a block that speaks of slopes 1..count, by summing over symbols and letters."""
     channel, p = block.channel, whole.p
-    faces, odds = whole.faces(level), np.diff([0.0, *whole.taus, 1.0])[::-1]
+    sides, odds = whole.side_scores(level), np.diff([0.0, *whole.taus, 1.0])[::-1]
     found = np.zeros((p + 1, p + 1))
     if isinstance(channel, Channel):
         places = len(channel.vertices) // 2
@@ -34,20 +32,20 @@ def written_out(block: Block, whole: RegressionChannel, level: int, second: floa
         found[:2, :2] = channel.table.T @ (letters[:, None] * channel.table)
         return found
     assert isinstance(channel, BoxChannel)
-    dense = channel.dense(faces if block.face else np.array([whole.radius]))
-    if block.face:
+    dense = channel.dense(sides if block.side else np.array([whole.radius]))
+    if block.side:
         symbols = odds
         for _ in range(channel.slopes):
             symbols = np.multiply.outer(symbols, chances(channel.positions, second, mean))
     else:
         symbols = np.zeros((channel.positions,) * channel.slopes)
-        for odd, face in zip(odds, faces, strict=True):
+        for odd, side in zip(odds, sides, strict=True):
             each = np.array(odd)
             for _ in range(channel.slopes):
-                each = np.multiply.outer(each, chances(channel.positions, second, mean, face / whole.radius))
+                each = np.multiply.outer(each, chances(channel.positions, second, mean, side / whole.radius))
             symbols = symbols + each
     letters = np.asarray(symbols).ravel() @ dense.distribution
-    places_of = [0] * block.face + list(range(1, channel.slopes + 1))
+    places_of = [0] * block.side + list(range(1, channel.slopes + 1))
     found[np.ix_(places_of, places_of)] = dense.table.T @ (letters[:, None] * dense.table)
     return found
 
@@ -103,7 +101,7 @@ def test_by_simulation(name: str) -> None:
         "lp": lambda: mixture("lp", (tau,), known, [Part(lp_pair(tau, 1.0, 36.0), None)]),
         "mixture": lambda: mixture(
             "both", (tau,), known,
-            [Part(box_channel("slopes", 1.0, 1, 2, 3), (1, 2)), Part(box_channel("face", 1.0, 2), ())],
+            [Part(box_channel("slopes", 1.0, 1, 2, 3), (1, 2)), Part(box_channel("side", 1.0, 2), ())],
         ),
     }[name]()  # fmt: skip
     u = uniforms(7, n, 8)
@@ -116,10 +114,10 @@ def test_by_simulation(name: str) -> None:
         turned = (u[rows, 4] < 0.5) & (block.slopes is None)
         chosen = np.where(turned[:, None], [2, 1], [1, 2])[:, : block.count]
         decoded = spoken(block, whole, score[rows], np.take_along_axis(z[rows], chosen - 1, axis=1), u[rows, 4:])
-        if block.face:
+        if block.side:
             gradient[rows, 0] = decoded[:, 0] * block.gains[0, 0]
         for i, j in enumerate(chosen.T):
-            gradient[rows, j] = decoded[:, int(block.face) + i] * block.gains[0, j]
+            gradient[rows, j] = decoded[:, int(block.side) + i] * block.gains[0, j]
     products = gradient[:, :, None] * gradient[:, None, :]
     error = products.std(axis=0) / math.sqrt(n)
     assert (np.abs(products.mean(axis=0) - omega(whole)) <= 6 * error + 1e-12).all()
@@ -131,13 +129,13 @@ def spoken(block: Block, whole: RegressionChannel, score: Floats, z: Floats, u: 
     channel = block.channel
     if isinstance(channel, BoxChannel):
         places = channel.positions
-        channel = channel.dense(whole.faces(0) if block.face else np.array([whole.radius]))
+        channel = channel.dense(whole.side_scores(0) if block.side else np.array([whole.radius]))
     else:
         assert isinstance(channel, Channel)
         places = len(channel.vertices) // 2
-    symbol = (score > 0).astype(np.intp) * int(block.face)
+    symbol = (score > 0).astype(np.intp) * int(block.side)
     for i in range(block.count):
-        value = z[:, i] if block.face else z[:, i] * score / whole.radius
+        value = z[:, i] if block.side else z[:, i] * score / whole.radius
         place = np.floor((value + 1) / 2 * (places - 1) + u[:, 1 + i]).astype(np.intp)
         symbol = symbol * places + np.minimum(place, places - 1)
     distribution = np.cumsum(channel.distribution, axis=1)

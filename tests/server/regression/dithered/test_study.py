@@ -1,14 +1,12 @@
-"""What the online regression is told: derived numbers follow from the channel."""
+"""What the dithered regression is told: derived numbers follow from the channel."""
 
 import math
 
 import numpy as np
 import pytest
 
-from sottovoce.protocol.regression.blocks import RegressionChannel
-from sottovoce.protocol.regression.box import box
-from sottovoce.protocol.regression.cq import cq
-from sottovoce.protocol.regression.open import open_channel
+from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
+from sottovoce.protocol.regression.box import box, cq
 from sottovoce.server.regression.dithered.study import DitheredStudy
 
 

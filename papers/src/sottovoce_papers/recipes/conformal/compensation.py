@@ -13,7 +13,7 @@ from sottovoce.sim.randomness import dice
 from sottovoce_papers.harness.cell import Row, Setting, Value
 from sottovoce_papers.harness.measure import Measure, exact, mean
 from sottovoce_papers.simulation.conformal import repeat
-from sottovoce_papers.simulation.conformal.score_distributions import score_law
+from sottovoce_papers.simulation.conformal.score_distributions import score_distribution
 
 VERSION = 1
 BINS = 100
@@ -48,5 +48,5 @@ def _measures(setting: Setting, method: str, replications: int, seed: int) -> di
     except Infeasible:
         return {"compensation": exact(1.0), "coverage": exact(1.0)}
     compensation = float(moments(sites, size, choice.orders[0][0], choice.rank)[0][0])
-    found = repeat.repeat(asked, replications, seed, score_law("half-normal"))
+    found = repeat.repeat(asked, replications, seed, score_distribution("half-normal"))
     return {"compensation": exact(compensation), "coverage": mean(found.coverages)}

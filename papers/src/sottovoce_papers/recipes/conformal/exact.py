@@ -5,10 +5,10 @@ Rows are at a few sizes; those at the largest carry the curves over all of them.
 
 from pathlib import Path
 
-from sottovoce.server.conformal.coverage.equal import Pair, argmin, closest
+from sottovoce.server.conformal.coverage.equal import RankPair, argmin, closest
 from sottovoce_papers.harness.cell import Row, Setting, Value
 from sottovoce_papers.harness.measure import exact
-from sottovoce_papers.simulation.conformal.baselines import split_law
+from sottovoce_papers.simulation.conformal.baselines import split_distribution
 
 VERSION = 1
 SIZES = range(10, 101)
@@ -45,12 +45,12 @@ def _methods(sites: int, size: int, alpha: float) -> dict[str, tuple[float, floa
     """Return mean and spread of the coverage; of one place and of one site the paper's upper bound of the mean."""
     total = sites * size
     return {
-        "FedCP-QQ": _law(argmin(sites, size, alpha)),
-        "central, bound": (1 - alpha + 1 / (total + 1), split_law(total, alpha)[1]),
-        "one site, bound": (1 - alpha + 1 / (size + 1), split_law(size, alpha)[1]),
-        "default": _law(closest(sites, size, alpha)),
+        "FedCP-QQ": _distribution(argmin(sites, size, alpha)),
+        "central, bound": (1 - alpha + 1 / (total + 1), split_distribution(total, alpha)[1]),
+        "one site, bound": (1 - alpha + 1 / (size + 1), split_distribution(size, alpha)[1]),
+        "default": _distribution(closest(sites, size, alpha)),
     }
 
 
-def _law(pair: Pair | None) -> tuple[float, float]:
-    return (1.0, 0.0) if pair is None else (pair.mean, pair.spread)
+def _distribution(pair: RankPair | None) -> tuple[float, float]:
+    return (1.0, 0.0) if pair is None else (pair.mean, pair.sd)

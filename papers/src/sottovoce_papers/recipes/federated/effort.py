@@ -1,7 +1,7 @@
-"""What a method of Cai, Hu and Wu costs in talk, beside what it gains: rounds, messages and error.
+"""What a method of Cai, Hu and Wu costs in messages, beside what it gains: rounds, messages and error.
 
 Setting as of `walk` (or ``method`` default). A round is one message of every site that answers and one back; divide and
-conquer talks once, and one device does not talk at all. Seconds are left out: they say more of the machine.
+conquer merges once, and one device not at all. Seconds are left out: they say more of the machine.
 """
 
 from pathlib import Path

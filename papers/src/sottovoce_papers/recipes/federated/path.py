@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sottovoce.local.quantile.trajectory import checkpoints
 from sottovoce.server.quantile.solutions import staged_solution
+from sottovoce.server.quantile.trajectory import checkpoints
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.harness.cell import Row, Setting
 from sottovoce_papers.harness.measure import Measure
@@ -45,7 +45,7 @@ def _walked(setting: Setting, scene: Scene, seed: int) -> Looks:
     for end in checkpoints(len(how.rounds), LOOKS):
         rounds, steps = how.rounds[done:end], how.steps[done:end]
         with np.errstate(over="ignore"):  # words wrap around, which only matters where nothing is compiled
-            abreast.walk(block.lanes, block.letters, rounds, steps, how.talk, how.few)
+            abreast.walk(block.lanes, block.letters, rounds, steps, how.topology, how.few)
         done = int(end)
         (point,), (half,) = read(block.lanes)
         if block.lanes.clock[3] >= FIRST:

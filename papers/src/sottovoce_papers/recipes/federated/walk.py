@@ -4,7 +4,7 @@ Setting: ``family``, ``scenario``, ``tau``, ``rate``, ``method`` (C1, C5, Log, "
 and the horizon, ``records`` a site or ``rounds``. The reading "authors" is one data set, "fresh" new records in every
 replication, and "both" says that the authors drew new ones too. If not the usual: ``constant``, ``power`` and
 ``offset`` of the step, ``warmup``, ``answering`` (sites a round), ``topology`` (ring), ``locations`` (redrawn in every
-replication), ``levels`` (common, where sites that do not talk would have their own) and ``data_seed``.
+replication), ``levels`` (common, where sites that exchange nothing would have their own) and ``data_seed``.
 """
 
 from dataclasses import replace
@@ -13,7 +13,7 @@ from pathlib import Path
 from sottovoce.core.arrays import Ints
 from sottovoce_papers.harness.cell import Row, Setting
 from sottovoce_papers.harness.measure import Measure, mean, share
-from sottovoce_papers.simulation.federated.abreast import ALONE, RING, TALK
+from sottovoce_papers.simulation.federated.abreast import ALONE, RING, STAR
 from sottovoce_papers.simulation.federated.replicate import Ends, Plan, divided, federated, noisy, single
 from sottovoce_papers.simulation.federated.rounds import rounds_given, rounds_within, steps
 from sottovoce_papers.simulation.federated.scene import SEED, SITES, Scene, read
@@ -37,7 +37,7 @@ def cost(setting: Setting, replications: int) -> float:
 
 
 def readings_of(setting: Setting) -> list[str]:
-    """Return the readings that a cell speaks for."""
+    """Return the readings that a cell stands for."""
     return ["authors", "fresh"] if setting["reading"] == "both" else [str(setting["reading"])]
 
 
@@ -47,7 +47,7 @@ def scene_of(setting: Setting) -> Scene:
 
 
 def rounds_of(setting: Setting) -> Ints:
-    """Return the iterations of each round; what is not C5 or Log talks after every one."""
+    """Return the iterations of each round; what is not C5 or Log merges after every one."""
     method = str(setting["method"]) if setting["method"] in ("C5", "Log") else "C1"
     if "rounds" in setting:
         return rounds_given(method, int(setting["rounds"]))
@@ -62,11 +62,11 @@ def plan_of(setting: Setting, scene: Scene) -> Plan:
     rate = 1.0 if method == "Single" else float(scene.rates.mean())
     constant = float(setting.get("constant", 2.0 if method in ("DC", "Single") else 20.0))
     one_set = setting["reading"] == "authors"
-    talk = ALONE if method in ("DC", "Single") else RING if setting.get("topology") == "ring" else TALK
+    topology = ALONE if method in ("DC", "Single") else RING if setting.get("topology") == "ring" else STAR
     return Plan(
         rounds,
         steps(rounds, constant * rate, power, offset),
-        talk,
+        topology,
         int(setting.get("answering", SITES)),
         scene.data_set(int(rounds.sum()), int(setting.get("data_seed", SEED))) if one_set else None,
         setting.get("locations") == "redrawn",

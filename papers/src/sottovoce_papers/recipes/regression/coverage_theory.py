@@ -1,4 +1,4 @@
-"""Coverage of the paper's intervals at any horizon from the Gaussian law of its recursion, not by its simulation.
+"""Coverage of the paper's intervals at any horizon, from the Gaussian distribution of its recursion instead of runs.
 
 For the default method it gives sizes alone: those of the intervals that its channel's asymptotic covariance implies.
 """
@@ -30,7 +30,7 @@ def run(setting: Setting, replications: int, seed: int, data: Path | None) -> li
 
 
 def cost(setting: Setting, replications: int) -> float:
-    """Guess the seconds: the law takes half a second, a draw of all methods a fifth of a millisecond."""
+    """Guess the seconds: the distribution takes half a second, a draw of all methods a fifth of a millisecond."""
     return 0.5 + 5e-5 * replications * math.sqrt(int(setting["p"]))
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from sottovoce_papers.harness.catalogue import papers_folder
 from sottovoce_papers.harness.cell import Row, Setting, plain
 from sottovoce_papers.harness.measure import Measure, share
-from sottovoce_papers.harness.shelf import papers_folder
 
 VERSION = 1
 READING = "simulated at 3e8"

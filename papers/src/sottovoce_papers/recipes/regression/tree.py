@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sottovoce.inference.regression.tree import Tree
+from sottovoce.inference.regression.higrad import Tree
 from sottovoce_papers.harness.cell import Row, Setting
 from sottovoce_papers.harness.measure import exact
 from sottovoce_papers.simulation.regression.studentised import TREES, method_name

@@ -1,1 +1,1 @@
-"""Simulations of one-shot conformal prediction: laws of scores, baselines, and many calibrations at once."""
+"""Simulations of one-shot conformal prediction: distributions of scores, baselines, and many calibrations at once."""

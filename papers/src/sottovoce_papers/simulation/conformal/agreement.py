@@ -1,4 +1,4 @@
-"""Pearson's chi-square, to tell whether a fast path draws from the law of the path that ships."""
+"""Pearson's chi-square, to tell whether a fast path draws from the distribution of the path that ships."""
 
 import numpy as np
 
@@ -7,10 +7,10 @@ from sottovoce.core.arrays import Floats, Ints
 LEAST = 8.0  # expected in a group of cells: rare cells are taken together
 
 
-def against_law(found: Ints, distribution: Floats) -> tuple[float, int]:
-    """Return the statistic of counts against a law, and its degrees of freedom.
+def against_distribution(found: Ints, distribution: Floats) -> tuple[float, int]:
+    """Return the statistic of counts against a distribution, and its degrees of freedom.
 
-    >>> against_law(np.array([60, 40]), np.array([0.5, 0.5]))
+    >>> against_distribution(np.array([60, 40]), np.array([0.5, 0.5]))
     (4.0, 1)
     """
     expected, seen = _grouped(distribution * found.sum(), found)

@@ -60,10 +60,10 @@ def alone(scores: Floats, alpha: float) -> Floats:
     return split(scores[..., 0, :], alpha)
 
 
-def split_law(n: int, alpha: float) -> tuple[float, float, float]:
-    """Return mean, standard deviation and 5 % quantile of the coverage of split conformal prediction: a Beta law.
+def split_distribution(n: int, alpha: float) -> tuple[float, float, float]:
+    """Return mean, standard deviation and 5 % quantile of split conformal prediction's coverage, which is Beta.
 
-    >>> [round(value, 5) for value in split_law(1000, 0.1)]
+    >>> [round(value, 5) for value in split_distribution(1000, 0.1)]
     [0.9001, 0.00947, 0.88408]
     """
     from scipy.special import betaincinv

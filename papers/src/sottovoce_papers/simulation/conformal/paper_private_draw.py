@@ -11,8 +11,8 @@ from functools import lru_cache
 import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.protocol.selection.named import selection
-from sottovoce.server.conformal.coverage.paper_private import PrivatePair, paper_private
+from sottovoce.protocol.selection import selection
+from sottovoce.server.conformal.coverage.equal import PrivatePair, paper_private
 from sottovoce_papers.simulation.conformal.repeat import Setting, weighted_ranks
 from sottovoce_papers.simulation.conformal.selections import draw_cells
 from sottovoce_papers.simulation.families import Generator

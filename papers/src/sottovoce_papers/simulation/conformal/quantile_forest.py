@@ -2,7 +2,7 @@
 
 A tree gives the training records of its bag weights at x: equal ones within the leaf of x, none outside. The forest's
 weights are their averages, and a quantile at x is that of the training responses so weighted. Records outside of a bag
-are new to its tree, so a training record is predicted honestly by the trees that have not seen it; the levels of a
+are new to its tree, so a training record is predicted fairly by the trees that have not seen it; the levels of a
 band are tuned on such predictions (Romano, Patterson and Candès 2019 hold out a twentieth of the records instead).
 """
 

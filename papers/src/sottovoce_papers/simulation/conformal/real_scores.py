@@ -13,7 +13,7 @@ from sottovoce.core.arrays import Floats
 from sottovoce.server.conformal.scores import absolute_residuals, quantile_scores
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.conformal.data_sets import DataSet
-from sottovoce_papers.simulation.conformal.score_distributions import ScoreLaw, empirical
+from sottovoce_papers.simulation.conformal.score_distributions import ScoreDistribution, empirical
 
 ROUNDS = 100  # of boosting
 
@@ -56,8 +56,8 @@ def quantiles(held: DataSet, train: Any, rest: Any, alpha: float = 0.1) -> Score
 MODELS: dict[str, Callable[[DataSet, Any, Any], Scored]] = {"ridge": ridge, "boosted": boosted, "CQR": quantiles}
 
 
-def residual_law(held: DataSet, seed: int = 1) -> ScoreLaw:
-    """Return the law of absolute residuals of boosted trees fitted to half of the records, over the other half."""
+def residual_distribution(held: DataSet, seed: int = 1) -> ScoreDistribution:
+    """Return the distribution of absolute residuals of boosted trees fitted to the other half of the records."""
     order = dice(seed).generator().permutation(len(held.responses))
     half = len(order) // 2
     return empirical(held.name, boosted(held, order[:half], order[half:]).scores)

@@ -2,8 +2,8 @@
 
 What is asked of the sites is decided by the code that ships (`server.conformal.plan`); only the answers are drawn here
 for all calibrations together. A site that is not private draws uniform numbers, sorts out the orders it was asked for
-and reads the law of the scores at them; a private one draws how many of its scores lie in each cell of the public grid
-(a multinomial law) and selects a cell (`selections`).
+and reads the distribution of the scores at them; a private one draws how many of its scores lie in each cell of the
+public grid (multinomial counts) and selects a cell (`selections`).
 """
 
 import math
@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.protocol.selection.named import Mechanism, selection
+from sottovoce.protocol.selection import Mechanism, selection
 from sottovoce.server.conformal.coverage.choose import lower_neighbour
 from sottovoce.server.conformal.plan import ConformalPlan, SiteFacts, plan
 from sottovoce.server.conformal.settings import ConformalSettings
 from sottovoce.sim.randomness import dice
-from sottovoce_papers.simulation.conformal.score_distributions import ScoreLaw, score_law
+from sottovoce_papers.simulation.conformal.score_distributions import ScoreDistribution, score_distribution
 from sottovoce_papers.simulation.conformal.selections import draw_cells
 from sottovoce_papers.simulation.families import Generator
 
@@ -88,7 +88,11 @@ class Repeated(NamedTuple):
 
 
 def repeat(
-    setting: Setting, replications: int, seed: int, distribution: ScoreLaw | None = None, edges: Floats | None = None
+    setting: Setting,
+    replications: int,
+    seed: int,
+    distribution: ScoreDistribution | None = None,
+    edges: Floats | None = None,
 ) -> Repeated:
     """Calibrate again and again.
 
@@ -100,10 +104,10 @@ def repeat(
         How many calibrations.
     seed
         Where everything comes from.
-    law
-        The law of all scores; uniform unless given, which without privacy loses nothing.
+    distribution
+        The distribution of all scores; uniform unless given, which without privacy loses nothing.
     edges
-        The public grid of private sites; the law's own unless given.
+        The public grid of private sites; the distribution's own unless given.
 
     Examples
     --------
@@ -111,7 +115,7 @@ def repeat(
     >>> abs(found.mean - 0.902278) < 5 * found.error
     True
     """
-    scores = score_law("uniform") if distribution is None else distribution
+    scores = score_distribution("uniform") if distribution is None else distribution
     line = scores.edges(setting.bins) if edges is None else edges
     generator, choice = dice(seed).generator(), setting.plan.choice
     ranks = np.full(replications, choice.rank)
@@ -146,17 +150,19 @@ def federated(setting: Setting, scores: Floats) -> Floats:
     return weighted_ranks(values, votes, np.full(len(scores), choice.rank))
 
 
-def covered(distribution: ScoreLaw, thresholds: Floats) -> Floats:
+def covered(distribution: ScoreDistribution, thresholds: Floats) -> Floats:
     """Return what thresholds cover, infinite ones too.
 
-    >>> covered(score_law("uniform"), np.array([-np.inf, 0.25, np.inf])).tolist()
+    >>> covered(score_distribution("uniform"), np.array([-np.inf, 0.25, np.inf])).tolist()
     [0.0, 0.25, 1.0]
     """
     finite = np.isfinite(thresholds)
     return np.where(finite, distribution.cdf(np.where(finite, thresholds, 0.0)), thresholds > 0)
 
 
-def selected(mechanism: Mechanism, distribution: ScoreLaw, edges: Floats, n: int, generator: Generator) -> Ints:
+def selected(
+    mechanism: Mechanism, distribution: ScoreDistribution, edges: Floats, n: int, generator: Generator
+) -> Ints:
     """Return the cells that n sites name, each with scores of its own."""
     chances = np.diff(distribution.cdf(edges), prepend=0.0, append=1.0)
     cells = [
@@ -194,7 +200,7 @@ def weighted_ranks(values: Floats, votes: Ints, ranks: Ints) -> Floats:
     return np.where(ranks < 1, -np.inf, values[rows, order[rows, place]])
 
 
-def _scores_of(distribution: ScoreLaw, levels: Floats) -> Floats:
+def _scores_of(distribution: ScoreDistribution, levels: Floats) -> Floats:
     """Return the scores of some levels, infinite where these are."""
     return np.where(np.isinf(levels), np.inf, distribution.quantile(np.minimum(levels, 1.0)))
 

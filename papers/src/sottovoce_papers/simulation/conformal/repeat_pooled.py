@@ -2,7 +2,7 @@
 
 What is counted and compared is decided by the code that ships (`server.conformal.coverage`). Locally every edge has
 records of its own, so the yeses of a site are independent binomial counts; in a secure sum the sites' shares of noise
-add up to one two-sided geometric variable a cell (`protocol.selection.polya`).
+add up to one two-sided geometric variable a cell (`protocol.selection.geometric`).
 """
 
 import numpy as np
@@ -12,18 +12,20 @@ from sottovoce.protocol.randomised_response import binary, rate_of
 from sottovoce.server.conformal.coverage.pooled import PooledChoice
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.conformal.repeat import Repeated, covered
-from sottovoce_papers.simulation.conformal.score_distributions import ScoreLaw
+from sottovoce_papers.simulation.conformal.score_distributions import ScoreDistribution
 from sottovoce_papers.simulation.conformal.selections import geometric
 
 
-def repeat_local(choice: PooledChoice, distribution: ScoreLaw, edges: Floats, replications: int, seed: int) -> Repeated:
+def repeat_local(
+    choice: PooledChoice, distribution: ScoreDistribution, edges: Floats, replications: int, seed: int
+) -> Repeated:
     """Let every record answer one question, again and again.
 
     Examples
     --------
-    >>> from sottovoce.server.conformal.coverage.pooled_local import choose_local
-    >>> from sottovoce_papers.simulation.conformal.score_distributions import score_law
-    >>> scores = score_law("exponential")
+    >>> from sottovoce.server.conformal.coverage.pooled_modes import choose_local
+    >>> from sottovoce_papers.simulation.conformal.score_distributions import score_distribution
+    >>> scores = score_distribution("exponential")
     >>> found = repeat_local(choose_local([900] * 2, [4.0] * 2, bins=8), scores, scores.edges(8), 400, seed=1)
     >>> found.mean > 0.9
     True
@@ -38,15 +40,15 @@ def repeat_local(choice: PooledChoice, distribution: ScoreLaw, edges: Floats, re
 
 
 def repeat_aggregate(
-    choice: PooledChoice, records: int, distribution: ScoreLaw, edges: Floats, replications: int, seed: int
+    choice: PooledChoice, records: int, distribution: ScoreDistribution, edges: Floats, replications: int, seed: int
 ) -> Repeated:
     """Add the noisy counts of all sites, again and again.
 
     Examples
     --------
-    >>> from sottovoce.server.conformal.coverage.pooled_aggregate import choose_aggregate
-    >>> from sottovoce_papers.simulation.conformal.score_distributions import score_law
-    >>> scores = score_law("exponential")
+    >>> from sottovoce.server.conformal.coverage.pooled_modes import choose_aggregate
+    >>> from sottovoce_papers.simulation.conformal.score_distributions import score_distribution
+    >>> scores = score_distribution("exponential")
     >>> found = repeat_aggregate(choose_aggregate(1000, 5, 1.0, bins=8), 1000, scores, scores.edges(8), 400, seed=1)
     >>> found.mean > 0.9
     True
@@ -60,7 +62,7 @@ def repeat_aggregate(
     return _read(np.cumsum(cells[:, ::-1], axis=1)[:, ::-1], choice, distribution, edges)
 
 
-def _read(counts: Ints, choice: PooledChoice, distribution: ScoreLaw, edges: Floats) -> Repeated:
+def _read(counts: Ints, choice: PooledChoice, distribution: ScoreDistribution, edges: Floats) -> Repeated:
     """Scan the counts from the highest edge down to the first that exceeds its threshold."""
     stops = (counts > np.array(choice.thresholds))[:, ::-1]
     cells = np.where(stops.any(axis=1), choice.cells - stops.argmax(axis=1), 0)

@@ -1,4 +1,4 @@
-"""Laws of conformity scores with known distribution functions, some with gaps or ties at the level that matters."""
+"""Known distributions of conformity scores, some with gaps or ties at the level that matters."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ NEARLY = 1e-9  # 0.3 / 0.1 is not 3 in floating point: what is this close counts
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreLaw:
-    """A law of scores: P(S <= x), and the smallest score at which that reaches a level."""
+class ScoreDistribution:
+    """A distribution of scores: P(S <= x), and the smallest score at which that reaches a level."""
 
     name: str
     cdf: Callable[[npt.ArrayLike], Floats]
@@ -25,16 +25,16 @@ class ScoreLaw:
     def edges(self, bins: int = 100, end: float | None = None, minimum: float = 0.0) -> Floats:
         """Return a public grid of equal steps up to an end, by default the score of level ``PUBLIC``.
 
-        >>> score_law("exponential").edges(4, end=2.0).tolist()
+        >>> score_distribution("exponential").edges(4, end=2.0).tolist()
         [0.5, 1.0, 1.5, 2.0]
         """
         top = float(self.quantile(PUBLIC)) if end is None else end
         return np.linspace(minimum, top, bins + 1)[1:]
 
-    def rounded(self, step: float) -> "ScoreLaw":
-        """Return the law of the scores rounded up to multiples of a step.
+    def rounded(self, step: float) -> "ScoreDistribution":
+        """Return the distribution of the scores rounded up to multiples of a step.
 
-        >>> distribution = score_law("exponential").rounded(0.5)
+        >>> distribution = score_distribution("exponential").rounded(0.5)
         >>> float(distribution.quantile(0.9)), bool(distribution.cdf(2.5) == distribution.cdf(2.9))
         (2.5, True)
         """
@@ -42,17 +42,17 @@ class ScoreLaw:
         def last(x: npt.ArrayLike) -> Floats:
             return np.asarray(step * np.floor(np.asarray(x) / step + NEARLY))
 
-        return ScoreLaw(
+        return ScoreDistribution(
             f"{self.name}, steps of {step:g}",
             lambda x: self.cdf(last(x)),
             lambda u: np.asarray(step * np.ceil(self.quantile(u) / step - NEARLY)),
         )
 
 
-def mixture(name: str, distributions: Sequence[ScoreLaw], shares: Sequence[float]) -> ScoreLaw:
-    """Return a law that is one of several with given chances.
+def mixture(name: str, distributions: Sequence[ScoreDistribution], shares: Sequence[float]) -> ScoreDistribution:
+    """Return a distribution that is one of several with given chances.
 
-    >>> both = mixture("two", [score_law("exponential"), score_law("half-normal")], [0.5, 0.5])
+    >>> both = mixture("two", [score_distribution("exponential"), score_distribution("half-normal")], [0.5, 0.5])
     >>> round(float(both.cdf(both.quantile(0.9))), 12)
     0.9
     """
@@ -66,24 +66,24 @@ def mixture(name: str, distributions: Sequence[ScoreLaw], shares: Sequence[float
         ends = np.array([distribution.quantile(u) for distribution in distributions])
         return inverted(cdf, ends.min(axis=0), ends.max(axis=0), u)
 
-    return ScoreLaw(name, cdf, quantile)
+    return ScoreDistribution(name, cdf, quantile)
 
 
-def scaled(distribution: ScoreLaw, scale: float, shift: float = 0.0) -> ScoreLaw:
-    """Return the law of shift + scale S.
+def scaled(distribution: ScoreDistribution, scale: float, shift: float = 0.0) -> ScoreDistribution:
+    """Return the distribution of shift + scale S.
 
-    >>> float(scaled(score_law("uniform"), 2.0, 1.0).quantile(0.5))
+    >>> float(scaled(score_distribution("uniform"), 2.0, 1.0).quantile(0.5))
     2.0
     """
-    return ScoreLaw(
+    return ScoreDistribution(
         f"{shift:g} + {scale:g} {distribution.name}",
         lambda x: distribution.cdf((np.asarray(x) - shift) / scale),
         lambda u: np.asarray(shift + scale * distribution.quantile(u)),
     )
 
 
-def empirical(name: str, scores: npt.ArrayLike) -> ScoreLaw:
-    """Return the law of a score drawn with replacement from those given.
+def empirical(name: str, scores: npt.ArrayLike) -> ScoreDistribution:
+    """Return the distribution of a score drawn with replacement from those given.
 
     >>> distribution = empirical("three", [3.0, 1.0, 2.0])
     >>> distribution.cdf([0.5, 2.0]).round(3).tolist(), distribution.quantile([0.1, 1 / 3, 0.9]).tolist()
@@ -91,58 +91,60 @@ def empirical(name: str, scores: npt.ArrayLike) -> ScoreLaw:
     """
     held = np.sort(np.asarray(scores, dtype=np.float64))
     n = held.size
-    return ScoreLaw(
+    return ScoreDistribution(
         name,
         lambda x: np.asarray(np.searchsorted(held, x, side="right") / n),
         lambda u: held[np.clip(np.ceil(np.asarray(u) * n - NEARLY).astype(np.int64) - 1, 0, n - 1)],
     )
 
 
-def score_law(name: str) -> ScoreLaw:
-    """Return a law by name, one of `LAWS`.
+def score_distribution(name: str) -> ScoreDistribution:
+    """Return a distribution by name, one of `DISTRIBUTIONS`.
 
-    >>> round(float(score_law("half-normal").quantile(0.9)), 4)
+    >>> round(float(score_distribution("half-normal").quantile(0.9)), 4)
     1.6449
     """
-    if name not in LAWS:
-        raise BadInput(f"there is no law of scores {name!r}; choose {', '.join(sorted(LAWS))}.")
-    return LAWS[name]()
+    if name not in DISTRIBUTIONS:
+        raise BadInput(f"there is no distribution of scores {name!r}; choose {', '.join(sorted(DISTRIBUTIONS))}.")
+    return DISTRIBUTIONS[name]()
 
 
-def _standard(name: str, family: str, *shape: float) -> ScoreLaw:
+def _standard(name: str, family: str, *shape: float) -> ScoreDistribution:
     cdf, _, quantile, _ = FAMILIES[family]
-    return ScoreLaw(name, lambda x: np.asarray(cdf(*shape, x)), lambda u: np.asarray(quantile(*shape, u)))
+    return ScoreDistribution(name, lambda x: np.asarray(cdf(*shape, x)), lambda u: np.asarray(quantile(*shape, u)))
 
 
-def _folded(name: str, family: str, *shape: float) -> ScoreLaw:
-    """Return the law of the absolute value under a law that is symmetric about zero."""
+def _folded(name: str, family: str, *shape: float) -> ScoreDistribution:
+    """Return the distribution of the absolute value under a distribution that is symmetric about zero."""
     distribution = _standard(name, family, *shape)
-    return ScoreLaw(
+    return ScoreDistribution(
         name,
         lambda x: np.maximum(2 * distribution.cdf(x) - 1, 0.0),
         lambda u: distribution.quantile((1 + np.asarray(u)) / 2),
     )
 
 
-def _gap(below: float) -> ScoreLaw:
-    """Return a law with nothing between 1 and 9, a given part below."""
-    uniform = score_law("uniform")
+def _gap(below: float) -> ScoreDistribution:
+    """Return a distribution with nothing between 1 and 9, a given part below."""
+    uniform = score_distribution("uniform")
     return mixture(f"gap at {below:g}", [uniform, scaled(uniform, 1.0, 9.0)], [below, 1 - below])
 
 
-LAWS: dict[str, Callable[[], ScoreLaw]] = {
+DISTRIBUTIONS: dict[str, Callable[[], ScoreDistribution]] = {
     "uniform": lambda: _standard("uniform", "uniform"),
     "half-normal": lambda: _folded("half-normal", "normal"),
     "log-normal": lambda: _standard("log-normal", "lognormal", 1.0),
     "exponential": lambda: _standard("exponential", "exponential"),
     "t3": lambda: _folded("t3", "student", 3.0),
     "heavy mixture": lambda: mixture(
-        "heavy mixture", [score_law("half-normal"), scaled(score_law("half-normal"), 6.0)], [0.85, 0.15]
+        "heavy mixture",
+        [score_distribution("half-normal"), scaled(score_distribution("half-normal"), 6.0)],
+        [0.85, 0.15],
     ),
     "gap at 0.9": lambda: _gap(0.9),
     "gap at 0.88": lambda: _gap(0.88),
-    "rounded exponential": lambda: score_law("exponential").rounded(0.5),
-    "ten values": lambda: score_law("uniform").rounded(0.1),
+    "rounded exponential": lambda: score_distribution("exponential").rounded(0.5),
+    "ten values": lambda: score_distribution("uniform").rounded(0.1),
     "signed": lambda: scaled(_standard("signed", "student", 3.0), 1.0, -0.5),
 }
-"""Laws by name; "signed" has negative scores too, as those of conformalized quantile regression."""
+"""Distributions by name; "signed" has negative scores too, as those of conformalized quantile regression."""

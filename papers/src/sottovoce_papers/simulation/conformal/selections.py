@@ -1,15 +1,14 @@
-"""Private selections at many sites at once, seeded: the law of `client.conformal.draw`, in floating point."""
+"""Private selections at many sites at once, seeded: the distribution of `client.conformal.draw`, in floating point."""
 
 import math
 
 import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.protocol.selection.exponential import Exponential
+from sottovoce.protocol.selection import Mechanism
+from sottovoce.protocol.selection.exponential import Exponential, WeightTable
 from sottovoce.protocol.selection.geometric import cost
-from sottovoce.protocol.selection.named import Mechanism
 from sottovoce.protocol.selection.sparse_vector import SparseVector
-from sottovoce.protocol.selection.tables import Table
 from sottovoce_papers.simulation.families import Generator
 
 
@@ -67,7 +66,7 @@ def _scan(mechanism: SparseVector, counts: Ints, generator: Generator) -> Ints:
     return np.asarray(np.where(stops.any(axis=1), mechanism.cells - 1 - stops.argmax(axis=1), 0), dtype=np.int64)
 
 
-def _logarithms(table: Table) -> Floats:
+def _logarithms(table: WeightTable) -> Floats:
     return np.array([math.log(weight) for weight in table.weights])
 
 

@@ -18,7 +18,7 @@ from sottovoce.core.arrays import Floats, Ints, Words
 from sottovoce_papers.simulation.regression.dice import UNIT
 
 _11, _17, _19, _23, _41, _45 = (np.uint64(k) for k in (11, 17, 19, 23, 41, 45))
-TALK, ALONE, RING = 0, 1, 2
+STAR, ALONE, RING = 0, 1, 2
 
 
 class Lanes(NamedTuple):
@@ -38,9 +38,9 @@ class Letters(NamedTuple):
     """How a site's letter comes about.
 
     ``chances`` (distributions, grid): probability of a one at points ``low + j / per`` from the location; ``locations``
-    (laws, lanes); ``data`` (iterations, sites): the fixed records, none if they are fresh; ``rates`` (sites,) for fixed
-    records; ``moves`` (sites, 2): where a letter 0 or 1 moves the point per unit of step. Laws take turns where there
-    are more of them than sites.
+    (distributions, lanes); ``data`` (iterations, sites): the fixed records, none if they are fresh; ``rates`` (sites,)
+    for fixed records; ``moves`` (sites, 2): where a letter 0 or 1 moves the point per unit of step. Distributions take
+    turns where there are more of them than sites.
     """
 
     chances: Floats
@@ -147,7 +147,7 @@ def choose(chosen: Floats, words: Words, faces: Floats, few: int) -> None:
 
 
 @njit(cache=True)
-def merge(points: Floats, before: Floats, chosen: Floats, few: int, talk: int, middle: Floats) -> None:
+def merge(points: Floats, before: Floats, chosen: Floats, few: int, topology: int, middle: Floats) -> None:
     """Put the sites' average into ``middle``, and let the sites go on from what they hear."""
     sites, n = points.shape
     for i in range(n):
@@ -164,11 +164,11 @@ def merge(points: Floats, before: Floats, chosen: Floats, few: int, talk: int, m
                 middle[i] += points[k, i]
         for i in range(n):
             middle[i] /= sites
-    if talk == TALK:
+    if topology == STAR:
         for k in range(sites):
             for i in range(n):
                 points[k, i] = middle[i]
-    elif talk == RING:
+    elif topology == RING:
         before[:] = points
         for k in range(sites):
             left, right = before[k - 1 if k > 0 else sites - 1], before[k + 1 if k < sites - 1 else 0]
@@ -177,8 +177,8 @@ def merge(points: Floats, before: Floats, chosen: Floats, few: int, talk: int, m
 
 
 @njit(cache=True)
-def walk(lanes: Lanes, letters: Letters, elapsed: Ints, steps: Floats, talk: int, few: int) -> None:
-    """Take some rounds: ``elapsed`` iterations of ``steps`` each; ``few`` sites answer, who then talk (or do not).
+def walk(lanes: Lanes, letters: Letters, elapsed: Ints, steps: Floats, topology: int, few: int) -> None:
+    """Take some rounds: ``elapsed`` iterations of ``steps`` each; ``few`` sites answer and merge by ``topology``.
 
     Sites that have not been chosen for a round spend no records and go on from the average. (Where records are fresh
     they walk in vain, which costs nothing.) Their turns are counted from the first round of the call.
@@ -207,5 +207,5 @@ def walk(lanes: Lanes, letters: Letters, elapsed: Ints, steps: Floats, talk: int
                     ask_fresh(points[k], faces, chances[distribution], low, per, locations[distribution], down, up)
                     distribution = distribution + 1 if distribution < distributions - 1 else 0
             t += 1
-        merge(points, before, chosen, few, talk, middle)
+        merge(points, before, chosen, few, topology, middle)
         note(middle, memory, clock, float(elapsed[m]))

@@ -1,4 +1,4 @@
-r"""Replications abreast of divide and conquer: sites that never talk (section 4.2 of Cai, Hu and Wu).
+r"""Replications abreast of divide and conquer: sites that never exchange anything (section 4.2 of Cai, Hu and Wu).
 
 One merge leaves nothing to normalise by, and the paper does not say what its intervals are. The printed coverage fits
 this reading: every site has its own average and its own self-normaliser over its own iterations, and both are averaged

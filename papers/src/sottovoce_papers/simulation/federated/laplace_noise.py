@@ -1,6 +1,6 @@
 r"""Replications abreast of descent with Laplace noise on the gradient (Song, Chaudhuri and Sarwate 2013).
 
-As in section 4.2 of Cai, Hu and Wu, with one merge an iteration: the common point moves by the mean over sites of
+As in section 4.2 of Cai, Hu and Wu, with one merge per iteration: the common point moves by the mean over sites of
 ``tau 1(x > q) - (1 - tau) 1(x < q) + Z``, with ``Z`` of scale ``1 / epsilon_k``. Only the sum of the noise matters; a
 site's share of it is ``scale (log u - log v)`` with two uniform numbers, so sites of one scale share one logarithm.
 """
@@ -37,7 +37,7 @@ def disturb(total: Floats, words: Words, faces: Floats, quotient: Floats, scales
 
 @njit(cache=True)
 def descend(lanes: Lanes, letters: Letters, scales: Floats, tau: float, steps: Floats) -> None:
-    """Take some iterations; the letters are honest, the noise is what keeps them private."""
+    """Take some iterations; the letters are truthful, the noise is what keeps them private."""
     points, words, memory, clock = lanes
     chances, low, per, locations, data, _, _ = letters
     n, sites = points.shape[1], scales.shape[0]

@@ -13,7 +13,7 @@ from sottovoce.core.arrays import Floats, Ints
 from sottovoce.inference.self_normalised.critical_values import critical_value
 from sottovoce.protocol.randomised_response import epsilon_of_rate
 from sottovoce.sim.randomness import dice
-from sottovoce_papers.simulation.federated.abreast import TALK, Lanes, Letters, begin, spread, walk
+from sottovoce_papers.simulation.federated.abreast import STAR, Lanes, Letters, begin, spread, walk
 from sottovoce_papers.simulation.federated.apart import begin_apart, read_apart, walk_apart
 from sottovoce_papers.simulation.federated.laplace_noise import descend
 from sottovoce_papers.simulation.federated.scene import SITES, Scene
@@ -45,14 +45,14 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How a scene is walked: the rounds, their steps, who talks to whom, how many sites answer, and on what records.
+    """How a scene is walked: the rounds, their steps, the topology, how many sites answer, and on what records.
 
     ``data`` is the one data set (None: fresh records); ``redrawn`` sites have new locations in every replication.
     """
 
     rounds: Ints
     steps: Floats
-    talk: int = TALK
+    topology: int = STAR
     few: int = SITES
     data: Floats | None = None
     redrawn: bool = False
@@ -84,7 +84,7 @@ def federated(scene: Scene, how: Plan, replications: int, seed: int) -> Ends:
 
 
 def divided(scene: Scene, how: Plan, replications: int, seed: int) -> Ends:
-    """Replicate divide and conquer: sites that do not talk, with a step that is not divided by the rate."""
+    """Replicate divide and conquer: sites that exchange nothing, with a step that is not divided by the rate."""
     letters = letters_of(scene, how, scene.rates, _moves(scene.levels, scene.rates) * scene.rates[:, None])
     blocks, found = _blocks(scene, how, letters, SITES, replications, seed), []
     for block in blocks:
@@ -158,7 +158,7 @@ def read(lanes: Lanes) -> tuple[Floats, Floats]:
 
 
 def _walk(block: Block, how: Plan) -> None:
-    walk(block.lanes, block.letters, how.rounds, how.steps, how.talk, min(how.few, block.lanes.points.shape[0]))
+    walk(block.lanes, block.letters, how.rounds, how.steps, how.topology, min(how.few, block.lanes.points.shape[0]))
 
 
 def _moves(levels: float | Floats, rates: Floats) -> Floats:

@@ -75,7 +75,7 @@ class Scene:
 
     @property
     def levels(self) -> Floats:
-        """Return each site's own level, which matters only to sites that do not talk."""
+        """Return each site's own level, which matters only to sites that exchange nothing."""
         return np.linspace(*LEVELS[self.tau], SITES) if isinstance(self.tau, str) else np.full(SITES, self.tau)
 
     @property

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.inference.integration import conservative, kabaila_giri
+from sottovoce.inference.integration import kabaila_giri, weighted
 from sottovoce.inference.integration.limited_translation import MOST, REACH
 
 HALVINGS = 60
@@ -33,7 +33,7 @@ def valid_intervals(estimate: Floats, error: Floats, low: Floats, high: Floats, 
 def _shapes(level: float, ratio: Floats, distance: Floats) -> tuple[Floats, Floats]:
     """Look up pull and stretch, bilinearly as `kabaila_giri.shape` does."""
     rows = kabaila_giri.table(level)
-    moves, stretches = np.array([row.move for row in rows]), np.array([row.stretch for row in rows])
+    moves, stretches = np.array([row.move for row in rows]), np.array([row.inflation for row in rows])
     knots, last = np.log(kabaila_giri.RATIOS), rows[0].last
     place = np.interp(np.log(np.maximum(ratio, 1e-300)), knots, np.arange(len(knots), dtype=np.float64))
     row = np.minimum(place.astype(np.int64), len(knots) - 2)
@@ -70,7 +70,7 @@ def cautious_intervals(estimate: Floats, error: Floats, low: Floats, high: Float
     total = np.maximum(precision.sum(axis=1), 1e-300)
     pooled = np.sum(precision * (sources.estimates - estimate[:, None]), axis=1) / total
     variance, own = 1 / total, error**2
-    shift = np.abs(pooled) + conservative.CAUTION * np.sqrt(own + variance)
+    shift = np.abs(pooled) + weighted.CAUTION * np.sqrt(own + variance)
     share = np.where(variance > own, 0.0, 1 / (1 + (variance + shift**2) / own))
     part = np.sqrt((1 - share) * own + share * np.where(variance > own, 0.0, variance)) / error
     centre = estimate + share * pooled

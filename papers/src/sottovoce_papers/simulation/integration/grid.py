@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sottovoce.api.integration.measure import LEAST_DF
 from sottovoce.core.arrays import Floats
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.integration import known_bound
+from sottovoce.server.integration.known_site import LEAST_DF
 from sottovoce_papers.simulation.integration.batch import Sites, cautious_intervals, limited_moves, valid_intervals
 from sottovoce_papers.simulation.integration.pools import Pool
 

@@ -17,7 +17,7 @@ from sottovoce.core.errors import BadInput
 from sottovoce_papers.simulation.families import FAMILIES
 from sottovoce_papers.simulation.regression.dice import roll, unit
 
-REACH, FINE = 64, 512  # the table goes from -REACH to REACH; beyond it the law is as at its end
+REACH, FINE = 64, 512  # the table goes from -REACH to REACH; beyond it the distribution is as at its end
 LANES = 320
 
 

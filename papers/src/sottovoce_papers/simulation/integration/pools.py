@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce.api.integration.measure import measured_of
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import SearchFailed
+from sottovoce.server.integration.known_site import measured_of
 from sottovoce.server.quantile.solutions import staged_solution
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.experiment import StagedCell, converse_fresh
@@ -16,7 +16,7 @@ from sottovoce_papers.simulation.populations import Population, evenly
 
 @dataclass(frozen=True, eq=False)
 class SiteCell:
-    """One site: its law, level, response rate and size."""
+    """One site: its distribution, level, response rate and size."""
 
     distribution: Population
     tau: float
@@ -62,7 +62,7 @@ def fill(site: SiteCell, replications: int, seed: int, level: float = 0.95) -> P
         except SearchFailed:
             continue
         measured, (low, high) = measured_of(solution), solution.interval(level)
-        rows[i] = measured.estimate, measured.error, measured.df, low, high
+        rows[i] = measured.estimate, measured.std_error, measured.df, low, high
     truth = cell.truth
     rows[:, [0, 3, 4]] -= truth
     return Pool(*np.ascontiguousarray(rows.T))

@@ -60,7 +60,7 @@ def _paths(records: Floats, chains: int, asking: Asking, generator: Generator) -
     length = len(records) // chains
     steps: Floats = np.arange(1.0, length + 1.0) ** -asking.power
     coins = generator.random(chains * length)
-    # 0: says zero, 1: the record speaks, 2: says one
+    # 0: says zero, 1: the record answers truthfully, 2: says one
     faces = (coins < (1 + asking.rate) / 2).astype(np.uint8) + (coins < (1 - asking.rate) / 2)
     points = np.empty((chains, length))
     walk_records(records.reshape(chains, length), faces.reshape(chains, length), steps, asking, points)

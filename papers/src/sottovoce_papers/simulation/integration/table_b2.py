@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.inference.common.measured import SiteEstimate
-from sottovoce.inference.integration.paper_weights import combine
+from sottovoce.inference.integration.weighted import paper
 from sottovoce_papers.simulation.integration.paper_chains import PaperSite, Replicated, replicate
 
 POWERS = (0.65, 0.70, 0.75)
@@ -56,7 +56,7 @@ def coverage(
     seed
         Where all words come from; no two cells share any.
     variance
-        "printed" or "theorem" (`inference.integration.paper_weights`).
+        "printed" or "theorem" (`inference.integration.weighted`).
     quantile
         "z", as in the paper, or "t".
     threads
@@ -77,7 +77,7 @@ def coverage(
     for r, own in enumerate(targets):
         others = sources[SOURCES * r : SOURCES * (r + 1)]
         for name, method in METHODS.items():
-            found = combine(method, own, others, LEVEL, records=cell.records, variance=variance, quantile=quantile)
+            found = paper(method, own, others, LEVEL, records=cell.records, variance=variance, quantile=quantile)
             covered[name] += found.low <= 0.0 <= found.high
     return {name: count / replications for name, count in covered.items()}
 

@@ -15,8 +15,7 @@ import numpy as np
 from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.blocks import RegressionChannel
 from sottovoce.server.regression.design import omega
-from sottovoce.server.regression.design.auto import choose
-from sottovoce.server.regression.design.named import parse
+from sottovoce.server.regression.design.choose import choose, parse
 from sottovoce_papers.simulation.regression.cell import printed
 from sottovoce_papers.simulation.regression.geometry import diameter
 
@@ -71,7 +70,7 @@ def error(tau: float, channel: RegressionChannel, n: float) -> Length:
 
     Examples
     --------
-    >>> from sottovoce.protocol.regression.open import open_channel
+    >>> from sottovoce.protocol.regression.blocks import open_channel
     >>> round(1e4 * error(0.5, open_channel(0.5, 2), 3e8).mean, 2)
     1.39
     """

@@ -9,17 +9,17 @@ import math
 import numpy as np
 from numba import njit
 
-from sottovoce_papers.simulation.regression.cell import Law
+from sottovoce_papers.simulation.regression.cell import KernelInput
 from sottovoce_papers.simulation.regression.dice import HALF, LOW, halves, roll, unit
 from sottovoce_papers.simulation.regression.walk import OFFSET, Walk, extent, segment
 
 
 @njit(cache=True, nogil=True)
-def advance(walk: Walk, distribution: Law, first: int, last: int, normaliser: bool) -> None:
+def advance(walk: Walk, given: KernelInput, first: int, last: int, normaliser: bool) -> None:
     """Take the steps first + 1 .. last, overwriting the state."""
     point, moved, ramp, cross, bounds, words, order = walk
     d = point.shape[0]
-    tau, q, s, scale, truth, face_values, within, alone = distribution
+    tau, q, s, scale, truth, face_values, within, alone = given
     state = (words[0], words[1], words[2], words[3])
     letters = np.uint64(q)
     logit = math.log(tau / (1.0 - tau))
@@ -41,11 +41,11 @@ def advance(walk: Walk, distribution: Law, first: int, last: int, normaliser: bo
                 order[k], order[other] = order[other], order[k]
                 face |= order[k] == 0
         state, word = roll(state)
-        honest = q == 0 or unit(word) < (truth[1] if face else truth[0])
+        truthful = q == 0 or unit(word) < (truth[1] if face else truth[0])
         state, word = roll(state)
         u = unit(word)
-        below = u < 0.5  # any face, unless the record speaks
-        if honest:
+        below = u < 0.5  # any face, unless the record answers truthfully
+        if truthful:
             gap = tau - u
             below = gap >= 0.0
             unsure = abs(gap) <= 0.5 * size + 1e-9
@@ -72,7 +72,7 @@ def advance(walk: Walk, distribution: Law, first: int, last: int, normaliser: bo
                 decoded = face_values[side]
             else:
                 state, word = roll(state)
-                if honest:
+                if truthful:
                     place = x[j] if face else sign * x[j] / radius
                     letter = min(np.int64(0.5 * (place + 1.0) * (q - 1) + unit(word)), np.int64(q - 1))
                 else:

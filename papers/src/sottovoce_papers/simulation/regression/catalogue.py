@@ -16,7 +16,7 @@ def _sign(chance: float) -> Margin:
     return Margin("sign", (chance,))
 
 
-def _law(name: str, scale: float, *shape: float) -> Population:
+def _distribution(name: str, scale: float, *shape: float) -> Population:
     return population(name, *shape).moved(0.0, scale)
 
 
@@ -28,21 +28,23 @@ _TUNING = [
     paper(2),
     paper(5),
     paper(8),
-    Design("correlated-gumbel", Covariates((_beta(2, 4),) * 3, 0.5), (0.8, -0.5, 0.3, 0.6), _law("gumbel", 0.7)),
+    Design(
+        "correlated-gumbel", Covariates((_beta(2, 4),) * 3, 0.5), (0.8, -0.5, 0.3, 0.6), _distribution("gumbel", 0.7)
+    ),
     Design(
         "heteroscedastic-t3",
         Covariates((*(_beta(4, 2),) * 3, _sign(0.5)), 0.3),
         (0.5, -0.6, 0.4, 0.3, -0.2),
-        _law("student", 0.7, 3.0),
+        _distribution("student", 0.7, 3.0),
         tilt=0.3,
     ),
     Design(
         "binary-laplace",
         Covariates((_sign(0.5), _sign(0.3), _sign(0.1))),
         (0.2, 0.5, -0.4, 0.7),
-        _law("laplace", 0.6),
+        _distribution("laplace", 0.6),
     ),
-    Design("ends-normal", Covariates((_beta(0.5, 0.5),) * 2, -0.4), (-0.3, 0.7, 0.5), _law("normal", 0.8)),
+    Design("ends-normal", Covariates((_beta(0.5, 0.5),) * 2, -0.4), (-0.3, 0.7, 0.5), _distribution("normal", 0.8)),
 ]
 
 _HELD_OUT = [
@@ -50,14 +52,14 @@ _HELD_OUT = [
         "skewed-exponential",
         Covariates((_beta(1, 3), UNIFORM), 0.2),
         (1.0, 0.5, -0.5),
-        _law("exponential", 1.0),
+        _distribution("exponential", 1.0),
         held_out=True,
     ),
     Design(
         "tilted-lognormal",
         Covariates((UNIFORM, _beta(3, 2), _sign(0.4)), 0.25),
         (0.4, -0.3, 0.6, 0.2),
-        _law("lognormal", 1.0, 0.6),
+        _distribution("lognormal", 1.0, 0.6),
         tilt=0.5,
         held_out=True,
     ),
@@ -65,7 +67,7 @@ _HELD_OUT = [
         "chain-cauchy",
         Covariates((_beta(2, 2),) * 6, _CHAIN),
         (0.1, 0.4, -0.4, 0.3, -0.3, 0.2, -0.2),
-        _law("cauchy", 0.4),
+        _distribution("cauchy", 0.4),
         held_out=True,
     ),
     Design("two-hills", Covariates((UNIFORM,) * 2, 0.3), (0.3, 0.6, -0.6), _HILLS, held_out=True),
@@ -73,7 +75,7 @@ _HELD_OUT = [
         "many-correlated",
         Covariates((_beta(2, 3),) * 8, 0.6),
         (0.5, *(0.3, -0.3) * 4),
-        _law("normal", 0.7),
+        _distribution("normal", 0.7),
         tilt=0.2,
         held_out=True,
     ),
@@ -81,7 +83,7 @@ _HELD_OUT = [
         "narrow-logistic",
         Covariates((_beta(12, 12),) * 2),
         (0.0, 1.5, -1.5),
-        _law("logistic", 0.5),
+        _distribution("logistic", 0.5),
         held_out=True,
     ),
 ]

@@ -29,11 +29,12 @@ BUDGETS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 REACH = 10.0  # coefficients are projected onto [-10, 10]
 
 
-class Law(NamedTuple):
+class KernelInput(NamedTuple):
     """What a kernel needs of a cell, with every public factor multiplied in.
 
-    ``truth`` is the chance that the record speaks, for a block without and with the face; ``face`` (2,), ``within``
-    (2, q) and ``alone`` (q,) are the decoded values. No grid (q = 0) sends the exact score of all coordinates.
+    ``truth`` is the chance that the record answers truthfully, for a block without and with the face; ``face`` (2,),
+    ``within`` (2, q) and ``alone`` (q,) are the decoded values. No grid (q = 0) sends the exact score of all
+    coordinates.
     """
 
     tau: float
@@ -84,7 +85,7 @@ class Cell:
         return max(self.tau, 1 - self.tau)
 
     def kappa(self, face: bool) -> float:
-        """Return the chance that the record speaks in a block with or without the face (9)."""
+        """Return the chance that the record answers truthfully in a block with or without the face (9)."""
         letters = float(2 * self.q ** (self.s - 1) if face else self.q**self.s)
         return (1 - math.exp(-self.epsilon)) / (1 + (letters - 1) * math.exp(-self.epsilon))
 
@@ -96,16 +97,16 @@ class Cell:
         reference = min(self.kappa(face) for face in possible) * math.sqrt(self.s / d) if self.private else 1.0
         return 10 * reference / (2 * self.radius * math.sqrt(d) if self.normalised else 1.0)
 
-    def distribution(self) -> Law:
+    def kernel_input(self) -> KernelInput:
         """Return what the kernel needs."""
         if not self.private:
             empty = np.zeros(0)
-            return Law(self.tau, 0, self.p + 1, self.scale, (1.0, 1.0), empty, np.zeros((2, 0)), empty)
+            return KernelInput(self.tau, 0, self.p + 1, self.scale, (1.0, 1.0), empty, np.zeros((2, 0)), empty)
         faces, middle = np.array([-self.tau, 1 - self.tau]), 0.5 - self.tau
         grid = np.linspace(-1.0, 1.0, self.q)
         weight = (self.p + 1) / self.s
         out, into = self.kappa(False), self.kappa(True)
-        return Law(
+        return KernelInput(
             self.tau,
             self.q,
             self.s,

@@ -11,14 +11,14 @@ from sottovoce.core.errors import BadInput
 
 Generator = np.random.Generator
 
-NODES = 1 << 14  # of a tabulated Beta law, which is what is drawn and what is integrated,
+NODES = 1 << 14  # of a tabulated Beta distribution, which is what is drawn and what is integrated,
 ENDS = 8.2  # out to where the normal distribution function reaches 1
 POINTS = 1 << 19  # of the integration
 
 
 @dataclass(frozen=True)
 class Margin:
-    """The law of one covariate: ``uniform``, ``beta`` (a, b) over [-1, 1], or ``sign`` (the chance of +1)."""
+    """The distribution of one covariate: ``uniform``, ``beta`` (a, b) over [-1, 1], or ``sign`` (the chance of +1)."""
 
     kind: str
     shape: tuple[float, ...] = ()
@@ -43,7 +43,7 @@ class Margin:
 
 @lru_cache(maxsize=32)
 def _table(a: float, b: float) -> Floats:
-    """Return the quantiles of a Beta law rescaled to [-1, 1] at the levels of evenly spaced normal numbers."""
+    """Return the quantiles of a Beta distribution rescaled to [-1, 1] at the levels of evenly spaced normal numbers."""
     return np.asarray(2.0 * special.betaincinv(a, b, special.ndtr(np.linspace(-ENDS, ENDS, NODES))) - 1.0)
 
 

@@ -71,7 +71,7 @@ def encode(score: Floats, tau: float, rate: float, normalised: bool, u: Floats) 
 
 @njit(cache=True, nogil=True)
 def advance(
-    walk: Walk, x: Floats, gaps: Floats, first: int, tau: float, rate: float, normalised: bool, pace: float
+    walk: Walk, x: Floats, gaps: Floats, first: int, tau: float, rate: float, normalised: bool, step_size: float
 ) -> None:
     """Take one step for each person; ``gaps`` are responses less their true quantiles."""
     point, words = walk.point, walk.words
@@ -89,7 +89,7 @@ def advance(
             u[k] = unit(word) + 0.5 * UNIT
             score[k] = side * row[k]
         _, anchor, base, slope = segment(i)
-        step = pace / (base + slope * (i + 1 - anchor) + OFFSET)
+        step = step_size / (base + slope * (i + 1 - anchor) + OFFSET)
         move_all(walk, encode(score, tau, rate, normalised, u), step, float(i))
     words[0], words[1], words[2], words[3] = state
 
@@ -159,9 +159,9 @@ def replicate(
     (2, 2)
     """
     rate = epsilon / (2.0 * diameter(tau, design.p))
-    pace = default_scale(tau, design.p, epsilon) if scale is None else scale
+    step_size = default_scale(tau, design.p, epsilon) if scale is None else scale
 
     def piece(walk: Walk, x: Floats, gaps: Floats, first: int) -> None:
-        advance(walk, x, gaps, first, tau, rate, normalised, pace)
+        advance(walk, x, gaps, first, tau, rate, normalised, step_size)
 
     return run(design, tau, piece, horizons, replications, seed)

@@ -8,7 +8,7 @@ dice, which makes them independent.
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.inference.regression.tree import Tree
+from sottovoce.inference.regression.higrad import Tree
 from sottovoce_papers.simulation.regression import block, single, studentised, walk
 from sottovoce_papers.simulation.regression.cell import Cell
 from sottovoce_papers.simulation.regression.dice import seeded
@@ -59,7 +59,7 @@ def simulate(
 
 def segment_averages(cell: Cell, plan: Tree, seed: int | np.random.SeedSequence) -> Floats:
     """Run one tree; return its segments' averages less the truth, (nodes, d)."""
-    distribution, d = cell.distribution(), cell.p + 1
+    given, d = cell.kernel_input(), cell.p + 1
     advance = single.advance if cell.private and cell.s == 1 else block.advance
     start = np.zeros(d) if cell.start is None else np.array(cell.start)
     root = walk.begin(cell.beta, start, seeded(seed))
@@ -70,7 +70,7 @@ def segment_averages(cell: Cell, plan: Tree, seed: int | np.random.SeedSequence)
         # The sum of the first l points is l point - moved, so a copy of both carries the sum on along the path.
         state = before._replace(point=before.point.copy(), moved=before.moved.copy())
         with np.errstate(over="ignore"):  # words wrap around, which only matters where nothing is compiled
-            advance(state, distribution, begun, begun + size, False)
+            advance(state, given, begun, begun + size, False)
         end = begun + size
         averages[node] = (end * state.point - state.moved - (begun * before.point - before.moved)) / size
         nodes.append((end, state))

@@ -33,7 +33,7 @@ def encode(score: Floats, scale: float, u: Floats) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def advance(walk: Walk, x: Floats, gaps: Floats, first: int, tau: float, noise: float, pace: float) -> None:
+def advance(walk: Walk, x: Floats, gaps: Floats, first: int, tau: float, noise: float, step_size: float) -> None:
     """Take one step for each person; ``gaps`` are responses less their true quantiles."""
     point, words = walk.point, walk.words
     state = (words[0], words[1], words[2], words[3])
@@ -50,7 +50,7 @@ def advance(walk: Walk, x: Floats, gaps: Floats, first: int, tau: float, noise: 
             u[k] = unit(word) + 0.5 * UNIT
             score[k] = side * row[k]
         _, anchor, base, slope = segment(i)
-        step = pace / (base + slope * (i + 1 - anchor) + OFFSET)
+        step = step_size / (base + slope * (i + 1 - anchor) + OFFSET)
         move_all(walk, encode(score, noise, u), step, float(i))
     words[0], words[1], words[2], words[3] = state
 
@@ -86,9 +86,9 @@ def replicate(
     (2, 2)
     """
     noise = diameter(tau, design.p) / epsilon
-    pace = default_scale(tau, design.p, epsilon) if scale is None else scale
+    step_size = default_scale(tau, design.p, epsilon) if scale is None else scale
 
     def piece(walk: Walk, x: Floats, gaps: Floats, first: int) -> None:
-        advance(walk, x, gaps, first, tau, noise, pace)
+        advance(walk, x, gaps, first, tau, noise, step_size)
 
     return run(design, tau, piece, horizons, replications, seed)

@@ -3,8 +3,8 @@ r"""The mean decoded score of the paper's design and its slope, at a point that 
 Every channel here is unbiased, so whatever it is the mean score at the distance ``delta`` from the truth is ``E x
 {F(x'delta) - tau}`` with ``F(u) = sigmoid(logit tau + 2 u)``. Where ``delta`` is Gaussian with mean ``mean`` and
 covariance ``swing``, ``x'delta`` given x is Gaussian too: three Gauss-Hermite nodes for it, evenly spread covariates
-for x. The points are mirrored and whitened, so that all moments up to the third are those of the uniform law exactly,
-and with them the Hessian and the first-order curvature bias.
+for x. The points are mirrored and whitened, so that all moments up to the third are exactly those of the uniform
+distribution, and with them the Hessian and the first-order curvature bias.
 """
 
 import math

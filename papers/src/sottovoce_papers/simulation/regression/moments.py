@@ -1,4 +1,4 @@
-r"""The law of the paper's recursion to second order, at any horizon, without simulating a step of it.
+r"""The distribution of the paper's recursion to second order, at any horizon, without simulating a step of it.
 
 The distance from the truth is taken as Gaussian with mean ``m_t`` and covariance ``P_t``, which follow from the mean
 score ``g`` and its slope ``J`` over that very Gaussian (`mean_field`), the covariance Omega of a decoded score at the
@@ -7,7 +7,7 @@ truth, and the steps ``eta_t = scale / (t^.65 + 300)``:
     dm = -eta g dt,        dP = -eta (J P + P J) dt + eta^2 Omega dt,
 
 from ``m_0`` = start - truth and ``P_0 = 0``. Deviations from the mean obey the same linear equation with noise, so that
-point and sum of points over any stretch of time are jointly Gaussian. Time runs in blocks of a few per cent of what has
+point and sum of points over any span of time are jointly Gaussian. Time runs in blocks of a few per cent of what has
 passed; within one the slope is constant and everything is exact in its eigenbasis, however many relaxation times it
 lasts. So 3e8 steps cost as much as a thousand.
 """
@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.protocol.regression.cq import cq
-from sottovoce.protocol.regression.open import open_channel
+from sottovoce.protocol.regression.blocks import open_channel
+from sottovoce.protocol.regression.box import cq
 from sottovoce.server.regression.design.omega import omega
 from sottovoce_papers.simulation.regression.cell import Cell
 from sottovoce_papers.simulation.regression.mean_field import covariate_points, field
@@ -28,7 +28,7 @@ from sottovoce_papers.simulation.regression.walk import EXPONENT, OFFSET
 GROWTH = 0.03  # of time, a block
 
 
-class Stretch(NamedTuple):
+class Span(NamedTuple):
     """From one stop to the next: how a deviation at its start goes on, and what is added on the way.
 
     With ``deviation`` that of the point from its mean, the pair (deviation at the end, sum of the deviations) is
@@ -53,7 +53,7 @@ def noise_of(cell: Cell) -> Floats:
     return omega(channel)
 
 
-def stretches(cell: Cell, stops: Sequence[int]) -> list[Stretch]:
+def spans(cell: Cell, stops: Sequence[int]) -> list[Span]:
     """Follow a cell's recursion from its start through a list of stops.
 
     Parameters
@@ -65,11 +65,11 @@ def stretches(cell: Cell, stops: Sequence[int]) -> list[Stretch]:
 
     Returns
     -------
-    One stretch for every stop, from the stop before it, the first from the start.
+    One span for every stop, from the stop before it, the first from the start.
 
     Examples
     --------
-    >>> first, second = stretches(Cell(0.75, 2, 2.0), [10**6, 3 * 10**8])
+    >>> first, second = spans(Cell(0.75, 2, 2.0), [10**6, 3 * 10**8])
     >>> bool(abs(first.total[1] / first.steps) > 100 * abs(second.total[1] / second.steps))
     True
     """
@@ -96,7 +96,7 @@ def stretches(cell: Cell, stops: Sequence[int]) -> list[Stretch]:
             onward[d:, d:] = np.eye(d)
             carry, noise = onward @ carry, onward @ noise @ onward.T + block.noise
             now += length
-        found.append(Stretch(int(stop - begun), carry, 0.5 * (noise + noise.T), total))
+        found.append(Span(int(stop - begun), carry, 0.5 * (noise + noise.T), total))
     return found
 
 

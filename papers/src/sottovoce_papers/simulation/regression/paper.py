@@ -69,7 +69,7 @@ def replicate(
     looks = tuple(int(n) for n in horizons)
     if not looks or looks[0] < 1 or list(looks) != sorted(set(looks)):
         raise BadInput(f"horizons must be positive and ascend, not {looks}; sort them.")
-    distribution, beta = cell.distribution(), cell.beta
+    given, beta = cell.kernel_input(), cell.beta
     start = np.zeros(cell.p + 1) if cell.start is None else np.array(cell.start, dtype=np.float64)
     advance = single.advance if cell.private and cell.s == 1 else block.advance
     sequences = np.random.SeedSequence(seed).spawn(replications)
@@ -80,7 +80,7 @@ def replicate(
         state, done = walk.begin(beta, start, seeded(sequences[r])), 0
         with np.errstate(over="ignore"):  # words wrap around, which only matters where nothing is compiled
             for at, n in enumerate(looks):
-                advance(state, distribution, done, n, normaliser)
+                advance(state, given, done, n, normaliser)
                 deviations[r, at] = walk.average(state, n)
                 if normaliser:
                     normalisers[r, at] = walk.normaliser(state, n)

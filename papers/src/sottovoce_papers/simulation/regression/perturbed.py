@@ -99,14 +99,14 @@ def error(
     >>> round(error(0.5, 2, 2.0, 3e8).mean, 5), round(error(0.75, 2, 2.0, 3e8).mean, 2)
     (0.00192, 9.83)
     """
-    pace = step_scale(p) if scale is None else scale
+    step_size = step_scale(p) if scale is None else scale
     found = root(tau, p, epsilon, normalised=normalised)
     shift = np.zeros(p + 1)
     shift[0] = found.shift
     if not found.stopped:
         return length(found.variances / n, shift)
     shift[1:] = -alternating(p)[1:]
-    return length(found.variances * pace**2, shift)
+    return length(found.variances * step_size**2, shift)
 
 
 def wander() -> float:

@@ -1,4 +1,4 @@
-"""Draws from the Gaussian law of the paper's three ways of inference, so that 3e8 users cost a second (`moments`).
+"""Gaussian draws for the paper's three ways of inference, so that 3e8 users take a second (`moments`).
 
 What is drawn is not people but what the methods look at: the path of the sums at a few hundred times, a group's
 average, a segment's average with the point at which its children continue.
@@ -9,11 +9,11 @@ from itertools import pairwise
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.inference.regression.tree import Tree
+from sottovoce.inference.regression.higrad import Tree
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.regression import studentised
 from sottovoce_papers.simulation.regression.cell import Cell
-from sottovoce_papers.simulation.regression.moments import Stretch, stretches
+from sottovoce_papers.simulation.regression.moments import Span, spans
 from sottovoce_papers.simulation.regression.studentised import TREES, Covered
 
 Generator = np.random.Generator
@@ -55,7 +55,7 @@ def predict(
     looks = [round(n * k / LOOKS) for k in range(1, LOOKS + 1)]
     ends = {n // count, *(stop for plan in plans for _, stop in plan.spans)}
     stops = sorted({*looks, *ends})
-    course = dict(zip(stops, stretches(cell, stops), strict=True))
+    course = dict(zip(stops, spans(cell, stops), strict=True))
     path = [_joined(course, a, b) for a, b in pairwise([0, *looks])]
     group = _joined(course, 0, n // count)
     levels = [[_joined(course, a, b) for a, b in plan.spans] for plan in plans]
@@ -74,9 +74,9 @@ def predict(
     return {name: Covered(*(np.concatenate(x) for x in zip(*part, strict=True))) for name, part in parts.items()}
 
 
-def _joined(course: dict[int, Stretch], start: int, stop: int) -> Stretch:
-    """Put the stretches from one stop to another together."""
-    pieces = [stretch for end, stretch in course.items() if start < end <= stop]
+def _joined(course: dict[int, Span], start: int, stop: int) -> Span:
+    """Put the spans from one stop to another together."""
+    pieces = [span for end, span in course.items() if start < end <= stop]
     d = len(pieces[0].total)
     carry, noise = np.concatenate([np.eye(d), np.zeros((d, d))]), np.zeros((2 * d, 2 * d))
     for piece in pieces:
@@ -84,43 +84,43 @@ def _joined(course: dict[int, Stretch], start: int, stop: int) -> Stretch:
         onward[:, :d] = piece.carry
         onward[d:, d:] = np.eye(d)
         carry, noise = onward @ carry, onward @ noise @ onward.T + piece.noise
-    return Stretch(stop - start, carry, noise, np.sum([piece.total for piece in pieces], axis=0))
+    return Span(stop - start, carry, noise, np.sum([piece.total for piece in pieces], axis=0))
 
 
-def _drawn(stretch: Stretch, deviation: Floats, generator: Generator) -> tuple[Floats, Floats]:
-    """Draw the deviations at a stretch's end and the sums of its points less the truth, from those at its start."""
+def _drawn(span: Span, deviation: Floats, generator: Generator) -> tuple[Floats, Floats]:
+    """Draw the deviations at a span's end and the sums of its points less the truth, from those at its start."""
     d = deviation.shape[1]
-    scale = np.sqrt(np.maximum(np.diag(stretch.noise), 1e-300))
-    values, vectors = np.linalg.eigh(stretch.noise / np.outer(scale, scale))
+    scale = np.sqrt(np.maximum(np.diag(span.noise), 1e-300))
+    values, vectors = np.linalg.eigh(span.noise / np.outer(scale, scale))
     root = scale[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
-    both = deviation @ stretch.carry.T + generator.standard_normal((len(deviation), 2 * d)) @ root.T
-    return both[:, :d], both[:, d:] + stretch.total
+    both = deviation @ span.carry.T + generator.standard_normal((len(deviation), 2 * d)) @ root.T
+    return both[:, :d], both[:, d:] + span.total
 
 
-def _path(path: list[Stretch], generator: Generator, size: int) -> tuple[Floats, Floats]:
+def _path(path: list[Span], generator: Generator, size: int) -> tuple[Floats, Floats]:
     """Draw averages and self-normalisers: sums S_l at evenly spaced times, which stand for the times between."""
-    n, d = sum(stretch.steps for stretch in path), len(path[0].total)
+    n, d = sum(span.steps for span in path), len(path[0].total)
     deviation, sums = np.zeros((size, d)), np.zeros((len(path), size, d))
-    for k, stretch in enumerate(path):
-        deviation, sums[k] = _drawn(stretch, deviation, generator)
+    for k, span in enumerate(path):
+        deviation, sums[k] = _drawn(span, deviation, generator)
     np.cumsum(sums, axis=0, out=sums)
     average = sums[-1] / n
-    times = np.cumsum([stretch.steps for stretch in path])
+    times = np.cumsum([span.steps for span in path])
     bridge = sums - times[:, None, None] * average
     spread = np.einsum("kri,krj->rij", bridge, bridge, optimize=True) * (n / len(path)) / float(n) ** 2
     return average, spread
 
 
-def _segments(plan: Tree, levels: list[Stretch], generator: Generator, size: int) -> Floats:
+def _segments(plan: Tree, levels: list[Span], generator: Generator, size: int) -> Floats:
     """Draw a tree's segment averages, (replications, nodes, d): children continue where their parent stopped."""
     d = len(levels[0].total)
     averages = np.zeros((size, plan.nodes, d))
     ends = np.zeros((size, plan.nodes, d))
     starts = np.cumsum([0, *plan.node_counts])
-    for level, stretch in enumerate(levels):
+    for level, span in enumerate(levels):
         nodes = np.arange(starts[level], starts[level + 1])
         before = ends[:, plan.parents[nodes], :] if level else np.zeros((size, 1, d))
-        point, total = _drawn(stretch, before.reshape(-1, d), generator)
+        point, total = _drawn(span, before.reshape(-1, d), generator)
         ends[:, nodes, :] = point.reshape(size, -1, d)
-        averages[:, nodes, :] = total.reshape(size, -1, d) / stretch.steps
+        averages[:, nodes, :] = total.reshape(size, -1, d) / span.steps
     return averages

@@ -1,4 +1,4 @@
-"""The paper's recursion with one coordinate a report, CQ_X(q, 1), fused with its dice: about 20 ns an update.
+"""The paper's recursion with one coordinate per report, CQ_X(q, 1), fused with its dice: about 20 ns per update.
 
 Exact shortcuts: randomised response is "the truth with probability kappa, else any letter", and where it is any letter
 no record is drawn; the response lies below the fit if ``u <= sigmoid(logit tau + 2 x'delta)``, which is decided without
@@ -11,22 +11,22 @@ import math
 import numpy as np
 from numba import njit
 
-from sottovoce_papers.simulation.regression.cell import Law
+from sottovoce_papers.simulation.regression.cell import KernelInput
 from sottovoce_papers.simulation.regression.dice import HALF, LOW, halves, roll, unit
 from sottovoce_papers.simulation.regression.walk import OFFSET, Walk, extent, segment
 
 
 @njit(cache=True, nogil=True)
-def advance(walk: Walk, distribution: Law, first: int, last: int, normaliser: bool) -> None:
+def advance(walk: Walk, given: KernelInput, first: int, last: int, normaliser: bool) -> None:
     """Take the steps first + 1 .. last, overwriting the state."""
     point, moved, ramp, cross, bounds, words, _ = walk
     d = point.shape[0]
-    tau, q, _, scale, truth, face_values, _, alone = distribution
+    tau, q, _, scale, truth, face_values, _, alone = given
     state = (words[0], words[1], words[2], words[3])
     outside, inside = np.uint64(truth[0] * 2.0**32), np.uint64(truth[1] * 2.0**32)
     choices, letters, faces = np.uint64(d), np.uint64(q), np.uint64(2)
     logit = math.log(tau / (1.0 - tau))
-    stretch = 0.5 * (q - 1) / max(tau, 1.0 - tau)
+    per_unit = 0.5 * (q - 1) / max(tau, 1.0 - tau)
     x = np.ones(d)
     size = 0.0
     end, anchor, base, slope = -1, 0, 0.0, 0.0
@@ -66,7 +66,7 @@ def advance(walk: Walk, distribution: Law, first: int, last: int, normaliser: bo
                 letter = np.int64(below)
             else:
                 score = (1.0 - tau if below else -tau) * z
-                letter = min(np.int64(stretch * score + 0.5 * (q - 1) + fraction), np.int64(q - 1))
+                letter = min(np.int64(per_unit * score + 0.5 * (q - 1) + fraction), np.int64(q - 1))
         decoded = face_values[letter] if j == 0 else alone[letter]
         old = point[j]
         new = min(max(old - step * decoded, bounds[0, j]), bounds[1, j])

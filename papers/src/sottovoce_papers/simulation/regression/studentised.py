@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from sottovoce.core.arrays import Floats
 from sottovoce.inference.regression.groups import hotelling_value, student_value
-from sottovoce.inference.regression.tree import Tree
+from sottovoce.inference.regression.higrad import Tree
 
 Hits = npt.NDArray[np.bool_]
 
@@ -19,7 +19,7 @@ TREES = ((4, 4), (4, 8), (4, 4, 4))
 
 
 class Covered(NamedTuple):
-    """Whether the truth was held, and how large what held it is: one row a replication."""
+    """Whether the truth was held, and how large what held it is: one row per replication."""
 
     coordinates: Hits  # (replications, d)
     lengths: Floats

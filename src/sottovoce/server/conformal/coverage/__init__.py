@@ -1,1 +1,1 @@
-"""Exact laws of the coverage of a threshold made from many sites, and the rules that choose what to ask of them."""
+"""Exact distributions of the coverage of a threshold from many sites, and the rules that choose what to ask them."""

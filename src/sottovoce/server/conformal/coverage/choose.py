@@ -2,7 +2,8 @@
 
 Each site is asked for the orders whose values lie below the level 1 - alpha with given chances, near one half where a
 vote tells most; its votes are slope over variance of that chance, the best weights of a sum of votes, which without
-privacy are as the square roots of the sizes. Over a few such chances the exact law decides, by the rule asked for:
+privacy are as the square roots of the sizes. Over a few such chances the exact distribution decides, by the rule asked
+for:
 
 * "closest" takes the smallest root mean square distance of the coverage from 1 - alpha, "paper" the smallest mean;
 * "marginal" holds the mean at 1 - alpha or more, "training-conditional" the probability that one calibration covers
@@ -18,9 +19,8 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from sottovoce.core.arrays import Floats
+from sottovoce.core.arrays import Bools, Floats
 from sottovoce.server.conformal.coverage import equal
 from sottovoce.server.conformal.coverage.level_grid import EXPONENTIAL, NORMAL, LevelGrid, level_grid
 from sottovoce.server.conformal.coverage.voters import Kind, below, corners, information, orders_for
@@ -29,12 +29,18 @@ if TYPE_CHECKING:
     from sottovoce.server.conformal.coverage.voting import Voters
 
 
-VOTES = (24, 96, 384, 1536)  # of the site that tells most: the first that is fine enough
+# Votes of the site that tells most: the first that keep `ALMOST` all of what the best weights would tell, since more
+# only make the distribution longer (docs/decisions/0032).
+VOTES = (24, 96, 384, 1536)
 ALMOST = 0.99
+# Chances that a site's value lies below the level 1 - alpha. A vote tells most near one half, so these come first: many
+# kinds of sites try the first few only. The grid was chosen by hand (docs/decisions/0032); the exact distribution
+# decides among them, so a coarse grid costs width and no validity.
 CHANCES = (0.5, 0.55, 0.45, 0.6, 0.4, 0.65, 0.35, 0.7, 0.3, 0.8, 0.2, 0.9, 0.1, 0.97, 0.03)
-SMALL = 50_000  # scores of a site
+SMALL = 50_000  # scores of a site up to which a finer grid of chances is tried
 MANY, FEW = 40, 5  # kinds of sites beyond which only some chances, or one, are tried
-APART = {1: (0.0,), 2: (0.4, 0.6, 0.8), 3: (0.7, 0.85, 1.0), 4: (0.9, 1.05), 5: (1.0, 1.2, 1.4)}  # deviations
+# How many deviations from the middle the outermost of several orders stands, by their number; chosen by hand.
+APART = {1: (0.0,), 2: (0.4, 0.6, 0.8), 3: (0.7, 0.85, 1.0), 4: (0.9, 1.05), 5: (1.0, 1.2, 1.4)}
 
 
 class Aim(NamedTuple):
@@ -45,7 +51,7 @@ class Aim(NamedTuple):
     rule: str = "closest"
     lowest: bool = False  # take the smallest valid rank, so that the one below it is not valid
 
-    def reached(self, means: Floats) -> npt.NDArray[np.bool_]:
+    def reached(self, means: Floats) -> Bools:
         """Tell which mean coverages keep the promise on average."""
         return np.asarray(means >= 1 - self.alpha - min(equal.ROUNDING, 1e-6 * self.alpha))
 
@@ -57,14 +63,14 @@ class Choice(NamedTuple):
     votes: tuple[int, ...]
     rank: int
     mean: float
-    spread: float
+    sd: float
 
 
 def choose(kinds: Sequence[Kind], number: Sequence[int], aim: Aim, statistics: int = 1) -> Choice | None:
     """Return the best choice for sites of several kinds; None if no threshold can keep the promise.
 
     >>> choice = choose([Kind(20), Kind(1000)], [15, 5], Aim(0.1))
-    >>> choice.orders, choice.votes, round(choice.mean, 4), round(choice.spread, 4)
+    >>> choice.orders, choice.votes, round(choice.mean, 4), round(choice.sd, 4)
     (((19,), (901,)), (1, 8), 0.9002, 0.0051)
     """
     plain = all(kind.failure is None for kind in kinds)
@@ -135,16 +141,16 @@ def lower_neighbour(kinds: Sequence[Kind], number: Sequence[int], choice: Choice
     ((((36,),), (1,), 7), 0.90112, 0.88929)
     """
     if choice.rank == 1:
-        return choice._replace(rank=0, mean=0.0, spread=0.0)
-    grid = law_grid(kinds, choice)
+        return choice._replace(rank=0, mean=0.0, sd=0.0)
+    grid = distribution_grid(kinds, choice)
     lower = choice._replace(rank=choice.rank - 1)
     held = survival(kinds, number, lower, grid.levels)
-    return lower._replace(mean=float(grid.mean(held)), spread=float(grid.spread(held)))
+    return lower._replace(mean=float(grid.mean(held)), sd=float(grid.sd(held)))
 
 
-def law_grid(kinds: Sequence[Kind], choice: Choice) -> LevelGrid:
-    """Return levels that hold the law of the coverage of a choice."""
-    return _grid(kinds, choice.orders, choice.votes, choice.mean, choice.spread / (choice.mean * (1 - choice.mean)))
+def distribution_grid(kinds: Sequence[Kind], choice: Choice) -> LevelGrid:
+    """Return levels that hold the distribution of the coverage of a choice."""
+    return _grid(kinds, choice.orders, choice.votes, choice.mean, choice.sd / (choice.mean * (1 - choice.mean)))
 
 
 def _equal(size: int, number: int, aim: Aim) -> Choice | None:
@@ -153,7 +159,7 @@ def _equal(size: int, number: int, aim: Aim) -> Choice | None:
         pair = (equal.argmin if aim.rule == "paper" else equal.closest)(number, size, aim.alpha)
     else:
         pair = (equal.theorem if aim.rule == "paper" else equal.conditional)(number, size, aim.alpha, aim.delta)
-    return None if pair is None else Choice(((pair.order,),), (1,), pair.rank, pair.mean, pair.spread)
+    return None if pair is None else Choice(((pair.order,),), (1,), pair.rank, pair.mean, pair.sd)
 
 
 def _candidates(kinds: Sequence[Kind], aim: Aim, statistics: int) -> Iterator[tuple[tuple[int, ...], ...]]:
@@ -222,16 +228,16 @@ def _rank(
         valid = at >= 1 - aim.delta - min(equal.ROUNDING, 1e-6 * aim.delta)
     if not valid.any():
         return None
-    spreads = grid.spread(held)
-    worth = means if aim.delta is not None or aim.rule == "paper" else (means - level) ** 2 + spreads**2
+    sds = grid.sd(held)
+    worth = means if aim.delta is not None or aim.rule == "paper" else (means - level) ** 2 + sds**2
     i = int(np.argmax(valid) if aim.lowest else np.argmin(np.where(valid, worth, np.inf)))
-    return float(worth[i]), Choice(orders, votes, int(ranks[i]), float(means[i]), float(spreads[i]))
+    return float(worth[i]), Choice(orders, votes, int(ranks[i]), float(means[i]), float(sds[i]))
 
 
 def _voters(
     kinds: Sequence[Kind], number: Sequence[int], orders: Sequence[Sequence[int]], votes: Sequence[int], levels: Floats
 ) -> "Voters":
-    """Return the law of each kind's values below the levels."""
+    """Return the distribution of each kind's values below the levels."""
     from sottovoce.server.conformal.coverage.voting import Voters
 
     tails = np.zeros((len(kinds), len(levels), len(orders[0]) + 2))
@@ -248,6 +254,6 @@ def _stays(kind: Kind, order: int) -> float:
 def _grid(
     kinds: Sequence[Kind], orders: Sequence[Sequence[int]], votes: Sequence[int], level: float, deviation: float
 ) -> LevelGrid:
-    """Return levels that hold a law of coverage: noise for privacy falls off more slowly, and has corners."""
+    """Return levels that hold a distribution of coverage: noise for privacy falls off more slowly, and has corners."""
     reach = NORMAL if all(kind.failure is None for kind in kinds) else EXPONENTIAL
     return level_grid(level, deviation, reach, corners(kinds, orders, votes))

@@ -1,8 +1,8 @@
 """Which order statistic to ask of sites of equal size, and which of their answers to take.
 
 The coverage of the k-th smallest of m sites' l-th smallest scores, given the calibration scores, is a random variable
-with an exact law, whatever the scores: C = B_l^{-1}(V) with V ~ Beta(k, m - k + 1). Its mean is the table M; its
-spread says how far from the mean one calibration may be. So
+with an exact distribution, whatever the scores: C = B_l^{-1}(V) with V ~ Beta(k, m - k + 1). Its mean is the table M;
+its standard deviation says how far from the mean one calibration may be. So
 
     P(C >= t) = P(Bin(m, I_t(l, n - l + 1)) <= k - 1),
 
@@ -13,6 +13,17 @@ the orders:
 * "closest" (default) takes the smallest root mean square distance of C from 1 - alpha;
 * "paper" takes the smallest mean, however far single calibrations lie from it;
 * for one calibration the smallest mean, and the paper's theorem 3.3 for comparison.
+
+*What the paper asks of private sites* (Algorithm 3 of Humbert, Le Bars, Bellet and Arlot 2023, arXiv:2302.06322) is
+kept for comparison. A part gamma of the miscoverage alpha is set aside for noise. The pair (l, k) covers (1 - alpha) /
+(1 - gamma alpha) without privacy; each site is then asked for the order l + c, where by equation (10)
+
+    c = 2 / epsilon log(cells / (1 - (1 - gamma alpha)^(1 / m))),
+
+rounded up, so that all m sites name an edge at or above their l-th smallest score with probability 1 - gamma alpha, at
+the mechanism's level q = (l + c) / n, or 1/2 if that is less. The paper is silent where l + c >= n, so that q >= 1: no
+gamma that asks for so much is feasible, and if none is, the threshold is infinite. Of the feasible ones that of the
+smallest coverage without noise, M[l + c, k], is taken.
 """
 
 import math
@@ -20,23 +31,24 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from sottovoce.core.arrays import Floats, Ints
+from sottovoce.core.arrays import Bools, Floats, Ints
 
 ROUNDING = 1e-12  # 0.9 * 100 is not 90 in floating point: what is this close counts as reached
-FEW = 500
+FEW = 500  # candidates of the theorem whose mean is computed, the best by their medians
 SPACING, NARROW = 0.27, 0.6  # between nodes: in logit units of C and of V, and in standard deviations
-OUTSIDE = 1e-18  # of a law, at each end
+OUTSIDE = 1e-18  # of a distribution, at each end
+
+GAMMAS = tuple(np.geomspace(1e-3, 0.99, 60).tolist())  # small parts are enough where the noise is small
 
 
-class Pair(NamedTuple):
+class RankPair(NamedTuple):
     """The rank among the sites and the order at each, with mean and standard deviation of the coverage."""
 
     order: int
     rank: int
     mean: float
-    spread: float
+    sd: float
 
 
 def moments(sites: int, scores: int, orders: Any, ranks: Any) -> tuple[Floats, Floats]:
@@ -44,8 +56,8 @@ def moments(sites: int, scores: int, orders: Any, ranks: Any) -> tuple[Floats, F
 
     The trapezoid rule in x = logit C on the density, which falls off at both ends.
 
-    >>> mean, spread = moments(10, 100, [95, 92], [1, 4])
-    >>> mean.round(6).tolist(), spread.round(5).tolist()
+    >>> mean, sd = moments(10, 100, [95, 92], [1, 4])
+    >>> mean.round(6).tolist(), sd.round(5).tolist()
     ([0.90018, 0.902278], [0.01924, 0.01197])
     """
     from scipy.special import betainc, betaincinv, betaln, expit
@@ -53,7 +65,9 @@ def moments(sites: int, scores: int, orders: Any, ranks: Any) -> tuple[Floats, F
     order, rank = (np.atleast_1d(np.asarray(given, dtype=np.float64))[:, None] for given in (orders, ranks))
     above, over = scores - order + 1, sites - rank + 1
     middle = np.clip(betaincinv(order, above, rank / (sites + 1)), 1e-300, 1 - 1e-16)
-    slope = np.exp(order * np.log(middle) + above * np.log1p(-middle) - betaln(order, above))  # of the site's law, in x
+    slope = np.exp(
+        order * np.log(middle) + above * np.log1p(-middle) - betaln(order, above)
+    )  # of the site's distribution, in x
     share = rank / (sites + 1)
     deviation = np.sqrt(share * (1 - share) / (sites + 2)) / np.maximum(slope, 1e-300)
     # an extreme of many sites falls off slowly on one side and at once on the other, so both ends are looked up
@@ -87,7 +101,7 @@ def probability(sites: int, scores: int, orders: Any, ranks: Any, level: float) 
     return np.asarray(betainc(sites - rank + 1, rank, betainc(scores - order + 1, order, 1 - level)))
 
 
-def argmin(sites: int, scores: int, alpha: float) -> Pair | None:
+def argmin(sites: int, scores: int, alpha: float) -> RankPair | None:
     """Return the pair with the smallest mean coverage that is at least 1 - alpha (the paper's rule); None if none is.
 
     >>> argmin(5, 10, 0.1)[:2], argmin(10, 100, 0.1)[:2], argmin(1000, 1000, 0.1)[:2], argmin(2, 2, 0.1)
@@ -97,17 +111,17 @@ def argmin(sites: int, scores: int, alpha: float) -> Pair | None:
     return min(found, key=lambda pair: pair.mean, default=None)
 
 
-def closest(sites: int, scores: int, alpha: float) -> Pair | None:
+def closest(sites: int, scores: int, alpha: float) -> RankPair | None:
     """Return the pair whose coverage is closest to 1 - alpha in root mean square, its mean being at least that.
 
     >>> closest(10, 100, 0.1)[:2], closest(1, 99, 0.1)[:2]
     ((92, 4), (90, 1))
     """
     found = _candidates(sites, scores, alpha)
-    return min(found, key=lambda pair: (pair.mean - 1 + alpha) ** 2 + pair.spread**2, default=None)
+    return min(found, key=lambda pair: (pair.mean - 1 + alpha) ** 2 + pair.sd**2, default=None)
 
 
-def conditional(sites: int, scores: int, alpha: float, delta: float) -> Pair | None:
+def conditional(sites: int, scores: int, alpha: float, delta: float) -> RankPair | None:
     """Return the pair of smallest mean that covers 1 - alpha in all but a part delta of the calibrations.
 
     >>> pair = conditional(10, 100, 0.1, 0.1)
@@ -115,14 +129,14 @@ def conditional(sites: int, scores: int, alpha: float, delta: float) -> Pair | N
     ((92, 6), 0.9166)
     """
 
-    def valid(orders: Ints, ranks: Ints) -> npt.NDArray[np.bool_]:
+    def valid(orders: Ints, ranks: Ints) -> Bools:
         return probability(sites, scores, orders, ranks, 1 - alpha) >= 1 - delta - min(ROUNDING, 1e-6 * delta)
 
     orders, ranks = _frontier(sites, scores, valid, alpha)
     return min(_pairs(sites, scores, orders, ranks), key=lambda pair: pair.mean, default=None)
 
 
-def theorem(sites: int, scores: int, alpha: float, delta: float) -> Pair | None:
+def theorem(sites: int, scores: int, alpha: float, delta: float) -> RankPair | None:
     """Return the pair of smallest mean that theorem 3.3 of the paper allows: l k >= (1 - alpha + margin) m n.
 
     >>> pair = theorem(10, 100, 0.1, 0.1)
@@ -143,25 +157,23 @@ def theorem(sites: int, scores: int, alpha: float, delta: float) -> Pair | None:
     return min(_pairs(sites, scores, orders, ranks), key=lambda pair: pair.mean, default=None)
 
 
-def _candidates(sites: int, scores: int, alpha: float) -> list[Pair]:
-    """Return the smallest valid rank of each order, with its law."""
+def _candidates(sites: int, scores: int, alpha: float) -> list[RankPair]:
+    """Return the smallest valid rank of each order, with its distribution."""
 
-    def valid(orders: Ints, ranks: Ints) -> npt.NDArray[np.bool_]:
+    def valid(orders: Ints, ranks: Ints) -> Bools:
         return moments(sites, scores, orders, ranks)[0] >= 1 - alpha - min(ROUNDING, 1e-6 * alpha)
 
     return _pairs(sites, scores, *_frontier(sites, scores, valid, alpha))
 
 
-def _pairs(sites: int, scores: int, orders: Ints, ranks: Ints) -> list[Pair]:
+def _pairs(sites: int, scores: int, orders: Ints, ranks: Ints) -> list[RankPair]:
     if not len(orders):
         return []
     columns = (orders.tolist(), ranks.tolist(), *(part.tolist() for part in moments(sites, scores, orders, ranks)))
-    return [Pair(*row) for row in zip(*columns, strict=True)]
+    return [RankPair(*row) for row in zip(*columns, strict=True)]
 
 
-def _frontier(
-    sites: int, scores: int, valid: Callable[[Ints, Ints], npt.NDArray[np.bool_]], alpha: float
-) -> tuple[Ints, Ints]:
+def _frontier(sites: int, scores: int, valid: Callable[[Ints, Ints], Bools], alpha: float) -> tuple[Ints, Ints]:
     """Return every order that may be best with its smallest valid rank, valid growing with order and rank.
 
     Orders begin where the largest rank is valid, and end where rank 1 is: beyond it the mean only grows.
@@ -194,3 +206,62 @@ def _frontier(
         open_ = open_[valid(orders[open_], ranks[open_] - 1)] if len(open_) else open_
         ranks[open_] -= 1
     return orders, ranks
+
+
+class PrivatePair(NamedTuple):
+    """The order asked of each site and the rank taken, with the part set aside and what it adds to the order."""
+
+    order: int
+    rank: int
+    gamma: float
+    correction: int
+    q: float
+    mean: float
+
+
+def paper_private(sites: int, scores: int, alpha: float, epsilon: float, cells: int) -> PrivatePair | None:
+    """Return what the paper's private algorithm asks; None if no part set aside is feasible.
+
+    Parameters
+    ----------
+    sites
+        The number of sites.
+    scores
+        The number of scores at each.
+    alpha
+        The miscoverage.
+    epsilon
+        The paper's epsilon, which its mechanism does not spend in full.
+    cells
+        The number of cells of the grid, the infinite ones included.
+
+    Examples
+    --------
+    >>> pair = paper_private(5, 200, 0.1, 5.0, 100)
+    >>> pair.order, pair.rank, pair.correction, paper_private(5, 200, 0.1, 0.5, 100)
+    (184, 4, 5, None)
+    """
+    found = (_asked(sites, scores, alpha, epsilon, cells, gamma) for gamma in GAMMAS)
+    return min((pair for pair in found if pair is not None), key=lambda pair: pair.mean, default=None)
+
+
+def correction(sites: int, alpha: float, epsilon: float, cells: int, gamma: float) -> int:
+    """Return by how many ranks noise raises the order, equation (10).
+
+    >>> correction(5, 0.1, 1.0, 100, 0.5)
+    19
+    """
+    short = -math.expm1(math.log1p(-gamma * alpha) / sites)  # of one site, that all m together fall short at most
+    return math.ceil(2 / epsilon * math.log(cells / short))
+
+
+def _asked(sites: int, scores: int, alpha: float, epsilon: float, cells: int, gamma: float) -> PrivatePair | None:
+    added = correction(sites, alpha, epsilon, cells, gamma)
+    if added >= scores - 1:
+        return None
+    pair = argmin(sites, scores, 1 - (1 - alpha) / (1 - gamma * alpha))
+    if pair is None or pair.order + added >= scores:
+        return None
+    order = pair.order + added
+    mean = float(moments(sites, scores, order, pair.rank)[0][0])
+    return PrivatePair(order, pair.rank, gamma, added, max(order / scores, 0.5), mean)

@@ -1,9 +1,10 @@
-"""The coverage to expect, calibration after calibration, where sites do not have one law: the exact law of their votes.
+"""The coverage to expect, calibration after calibration, where sites differ: the exact distribution of their votes.
 
 A score s is covered if at most ``rank - 1`` votes fall below it. Site j, with calibration size n and F_j(s) of its
 scores below s, has its l-th smallest below s with probability P(Bin(n, F_j(s)) >= l); so given s the votes below it are
-a sum over independent sites, and its law is computed exactly. Averaged over the scores of a site, this is what that
-site can expect; with one law for all sites it is the coverage that was promised. Only shares F_j(s) are needed.
+a sum over independent sites, and its distribution is computed exactly. Averaged over the scores of a site, this is what
+that site can expect; with one distribution for all sites it is the coverage that was promised. Only shares F_j(s) are
+needed.
 
 The probability falls as s rises. It is computed at about a hundred of the scores and interpolated in their rank.
 Neighbours stand closer where it falls faster: between two it falls by ``STEP`` at most, and by less the more scores lie

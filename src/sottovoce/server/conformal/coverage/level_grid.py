@@ -2,9 +2,10 @@
 
 The coverage C of a threshold has E C = int P(C >= t) dt and E C^2 = int 2 t P(C >= t) dt. In x = logit t the integrand
 is smooth and falls off at both ends, so that the trapezoid rule is exact to rounding. Noise for privacy has a corner,
-which a site's binomial law rounds off over a width of its own, however wide the noise: then panels of Gauss and
-Legendre, small ones around the corners. Left of the grid P hardly changes: its value at the first level, which is no
-larger, counts for all of them; right of the grid nothing is counted. So the integrals err, if at all, on the safe side.
+which a site's binomial distribution rounds off over a width of its own, however wide the noise: then panels of Gauss
+and Legendre, small ones around the corners. Left of the grid P hardly changes: its value at the first level, which is
+no larger, counts for all of them; right of the grid nothing is counted. So the integrals err, if at all, on the safe
+side.
 """
 
 import math
@@ -17,8 +18,8 @@ from sottovoce.core.arrays import Floats
 
 SPACING, NARROW = 0.25, 0.6  # between nodes: absolute, and in standard deviations of logit C
 FINE = 1e-3  # spacing below which a sum of thousands of nodes is its integral and two corrections
-NORMAL, EXPONENTIAL = 9.5, 27.0  # standard deviations beyond which a law is nothing
-TAIL = 37.0  # exp(-37) is nothing beside 1; the logit of a Beta law falls off like its rate
+NORMAL, EXPONENTIAL = 9.5, 27.0  # standard deviations beyond which a distribution is nothing
+TAIL = 37.0  # exp(-37) is nothing beside 1; the logit of a Beta distribution falls off like its rate
 NODES, WIDE, PANEL = 10, 2.0, 2.0  # of a panel: how many, and the largest width, absolute and in standard deviations
 BODY, BROAD = 8.0, 2.5  # standard deviations beyond which panels are so many times as wide
 CORNER = 6.0  # widths of a corner within which panels have half as many
@@ -43,7 +44,7 @@ class LevelGrid(NamedTuple):
         """Return E C from P(C >= t), levels along the first axis."""
         return np.asarray(self.mean_below * survival[0] + np.tensordot(self.weights, survival, 1))
 
-    def spread(self, survival: Floats) -> Floats:
+    def sd(self, survival: Floats) -> Floats:
         """Return the standard deviation of C."""
         square = self.square_below * survival[0] + np.tensordot(2 * self.levels * self.weights, survival, 1)
         return np.asarray(np.sqrt(np.maximum(square - self.mean(survival) ** 2, 0.0)))
@@ -82,7 +83,7 @@ def _even(centre: float, half: float, spacing: float) -> LevelGrid:
 
 
 def _panels(centre: float, half: float, deviation: float, corners: Sequence[Corner]) -> LevelGrid:
-    """Return the nodes of panels that are small where an integrand may bend, and wide where it falls off."""
+    """Return the nodes of panels that are small where an integrand may have a corner, and wide where it falls off."""
     from scipy.special import expit
 
     places, widths = np.array(corners).T

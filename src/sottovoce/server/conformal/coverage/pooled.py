@@ -1,10 +1,10 @@
-"""Choosing the thresholds of a top-down scan over pooled counts, so that its coverage holds for every law of scores.
+"""Choosing the thresholds of a top-down scan over pooled counts, so that it covers whatever the scores' distribution.
 
 The scan goes through the edges of a public grid from the highest down and stops at the first one above which the noisy
 pooled count of scores exceeds its threshold; the answer is the upper edge of the cell above it. All thresholds are made
 from one number: the chance that a comparison fails at an edge of level ``1 - alpha``. For a training-conditional
 guarantee it is ``delta``: the coverage is below ``1 - alpha`` only if the comparison at the last edge below that level
-failed. For a marginal one it is the largest for which the worst law (`pooled_worst`) is covered.
+failed. For a marginal one it is the largest for which the worst distribution (`pooled_worst`) is covered.
 """
 
 import math
@@ -16,20 +16,23 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, Infeasible
-from sottovoce.protocol.selection.polya import Polya
+from sottovoce.protocol.selection.geometric import Polya
 from sottovoce.server.conformal.coverage.pooled_distribution import PooledCount, binomial_reach, failures, noise_reach
 
 Guarantee = Literal["marginal", "training-conditional"]
 
-NODES, CLOSE, MOST_NODES = 256, 4.0, 1024  # levels at which the law is computed: some, and so many a standard deviation
+# Levels at which the distribution is computed: some, and so many more per standard deviation, up to a limit.
+NODES, CLOSE, MOST_NODES = 256, 4.0, 1024
 SMOOTH = 7  # degree of the spline between them, whose error is below 1e-9
-POINTS = 1 << 14  # levels of the grid on which the worst law is sought
+POINTS = 1 << 14  # levels of the grid on which the worst distribution is sought
 ROUNDING = 1e-8  # added to the miss probability for the errors of the spline and of the sums
 FLAT = 24.0  # minus the logarithm of what a comparison may still fail or succeed at the ends of the window
 TRIES, NEAR = 30, 1e-5  # tries at most, and how near the mean coverage comes to 1 - alpha if thresholds let it
 LEAP, HALVINGS = 8.0, 2  # steps of the search for a sufficient number of records, and how often the last is halved
-MOST_RECORDS = 100_000_000
-OFTEN = 0.5  # of infinite sets although no score lies above the grid: beyond it an answer is refused
+MOST_RECORDS = 100_000_000  # where the search for a sufficient number gives up
+OFTEN = (
+    0.5  # of infinite sets although no score lies above the grid: beyond it, by our judgement, no answer is worth it
+)
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ def promised(
 
 def grown(count: PooledCount, factor: float) -> PooledCount:
     """Return what would be counted with so many times the records."""
-    return count._replace(crowds=tuple(c._replace(number=math.ceil(c.number * factor)) for c in count.crowds))
+    return count._replace(groups=tuple(c._replace(number=math.ceil(c.number * factor)) for c in count.groups))
 
 
 def thresholds_at(count: PooledCount, alpha: float, chance: float) -> tuple[int, ...]:
@@ -156,7 +159,7 @@ def refuse_infinite(promise: Promise, records: int, grown: Callable[[float], Pro
 def _largest(
     count: PooledCount, worst: Callable[[Floats, Floats], float], alpha: float
 ) -> tuple[tuple[int, ...], float]:
-    """Return the highest thresholds whose worst law is missed with alpha at most, and how often it is missed."""
+    """Return the highest thresholds that miss with alpha at most in the worst case, and how often they do."""
     low, high = -20.0, 20.0  # logits of the chance that a comparison fails at level 1 - alpha
     kept, missed = (-noise_reach(count.ratio, max(count.terms)) - 1,) * len(count.terms), 0.0
     above, excess = (count.most,) * len(count.terms), 1 - alpha
@@ -177,7 +180,7 @@ def _largest(
 
 
 def _missed(count: PooledCount, worst: Callable[[Floats, Floats], float], thresholds: tuple[int, ...]) -> float:
-    """Return the largest miss probability over all laws of the scores."""
+    """Return the largest miss probability over all distributions of the scores."""
     levels = np.linspace(*_window(count, thresholds), POINTS)
     return min(1.0, worst(_curves(count, thresholds, levels), levels) + ROUNDING)
 

@@ -1,8 +1,8 @@
-"""The exact law of a pooled count: binomials with integer votes, plus two-sided geometric noise, at most a threshold.
+"""The exact distribution of a pooled count: binomials with integer votes, plus two-sided geometric noise.
 
-The distribution function is a sum over the characteristic function on a window outside of which the law has less than
-1e-16 (Bernstein's inequality for the binomials, Chernoff's for the noise); frequencies at which the product is nothing
-are left out, so a million records cost no more than a thousand.
+The distribution function is a sum over the characteristic function on a window outside of which the distribution has
+less than 1e-16 (Bernstein's inequality for the binomials, Chernoff's for the noise); frequencies at which the product
+is nothing are left out, so a million records cost no more than a thousand.
 """
 
 import math
@@ -30,26 +30,26 @@ class RecordGroup(NamedTuple):
 
 
 class PooledCount(NamedTuple):
-    """All that is counted: crowds, and ``terms[b]`` two-sided geometric variables of a ratio at comparison b."""
+    """All that is counted: groups, and ``terms[b]`` two-sided geometric variables of a ratio at comparison b."""
 
-    crowds: tuple[RecordGroup, ...]
+    groups: tuple[RecordGroup, ...]
     ratio: float
     terms: tuple[int, ...]
 
     def mean(self, tail: npt.ArrayLike) -> Floats:
         """Return the mean of the count at the tail probability of a score."""
         tail = np.asarray(tail, dtype=np.float64)
-        return np.asarray(sum(c.votes * c.number * (c.low + c.rate * tail) for c in self.crowds))
+        return np.asarray(sum(c.votes * c.number * (c.low + c.rate * tail) for c in self.groups))
 
     def variance(self, tail: npt.ArrayLike) -> Floats:
         """Return the variance of the binomials at the tail probability of a score."""
-        chances = [c.low + c.rate * np.asarray(tail, dtype=np.float64) for c in self.crowds]
-        return np.asarray(sum(c.votes**2 * c.number * p * (1 - p) for c, p in zip(self.crowds, chances, strict=True)))
+        chances = [c.low + c.rate * np.asarray(tail, dtype=np.float64) for c in self.groups]
+        return np.asarray(sum(c.votes**2 * c.number * p * (1 - p) for c, p in zip(self.groups, chances, strict=True)))
 
     @property
     def most(self) -> int:
         """Return the largest count without noise."""
-        return sum(c.votes * c.number for c in self.crowds)
+        return sum(c.votes * c.number for c in self.groups)
 
 
 def failures(count: PooledCount, thresholds: Sequence[int], tails: Floats) -> Floats:
@@ -100,7 +100,7 @@ def binomial_reach(count: PooledCount, tails: Floats, outside: float = OUTSIDE) 
     # the variance is concave in the tail: its largest value lies at an end or where a chance passes one half
     ends = np.linspace(np.min(tails), np.max(tails), 33)
     variance = float(np.max(count.variance(ends))) * 1.01 + 1e-9
-    jump = max(c.votes for c in count.crowds) * outside / 3
+    jump = max(c.votes for c in count.groups) * outside / 3
     return jump + math.sqrt(jump**2 + 2 * variance * outside)
 
 
@@ -123,11 +123,11 @@ def _angles(count: PooledCount, tails: Floats, size: int) -> Floats:
     """Return the frequencies, but for zero, at which some characteristic function is not nothing."""
     angles = 2 * math.pi / size * np.arange(1, (size + 1) // 2, dtype=np.float64)
     largest = min(count.terms) * np.log(_noise_factor(count.ratio, angles))
-    for crowd in count.crowds:
-        chances = crowd.low + crowd.rate * np.array([np.min(tails), np.max(tails)])
+    for group in count.groups:
+        chances = group.low + group.rate * np.array([np.min(tails), np.max(tails)])
         least = max(0.0, float(np.min(chances * (1 - chances))))
-        turn = np.sin(crowd.votes * angles / 2) ** 2
-        largest += crowd.number / 2 * np.log1p(-np.minimum(4 * least * turn, 1 - 1e-16))
+        turn = np.sin(group.votes * angles / 2) ** 2
+        largest += group.number / 2 * np.log1p(-np.minimum(4 * least * turn, 1 - 1e-16))
     return angles[largest > NOTHING]
 
 
@@ -135,11 +135,11 @@ def _spectrum(count: PooledCount, tails: Floats, angles: Floats) -> tuple[Floats
     """Return the mean cosine and sine of angle times binomials (angles, tails)."""
     size = np.zeros((len(angles), len(tails)))
     phase = np.zeros_like(size)
-    for crowd in count.crowds:
-        chance = np.clip(crowd.low + crowd.rate * tails, 0.0, 1.0)[None, :]
-        turn = (crowd.votes * angles)[:, None]
+    for group in count.groups:
+        chance = np.clip(group.low + group.rate * tails, 0.0, 1.0)[None, :]
+        turn = (group.votes * angles)[:, None]
         inner = 4 * chance * (1 - chance) * np.sin(turn / 2) ** 2
-        size += crowd.number / 2 * np.log1p(-np.minimum(inner, 1 - 1e-16))
-        phase += crowd.number * np.arctan2(chance * np.sin(turn), 1 - chance + chance * np.cos(turn))
+        size += group.number / 2 * np.log1p(-np.minimum(inner, 1 - 1e-16))
+        phase += group.number * np.arctan2(chance * np.sin(turn), 1 - chance + chance * np.cos(turn))
     height = np.exp(size)
     return height * np.cos(phase), height * np.sin(phase)

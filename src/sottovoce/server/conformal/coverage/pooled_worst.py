@@ -1,12 +1,13 @@
-"""The worst mean coverage of a top-down scan over all laws of the scores (our own, by dynamic programming).
+"""The worst mean coverage of a top-down scan over all distributions of the scores (our own, by dynamic programming).
 
 Write ``q_1 <= ... <= q_B`` for the levels ``F(e_b)`` of the edges, ``q_(B+1) = 1``. A scan that answers cell ``a``
 covers a new score with probability ``q_(a+1)``, ties or not, so it misses with
 
     sum over b of (q_(b+1) - q_b) P(answer < b).
 
-The law of the scores enters by the levels alone, so the worst law is a maximum over them. The answer is below ``b``
-only if every comparison from ``b`` upwards failed. If the comparisons are independent that is a product of failures:
+The distribution of the scores enters by the levels alone, so the worst distribution is a maximum over them. The answer
+is below ``b`` only if every comparison from ``b`` upwards failed. If the comparisons are independent that is a product
+of failures:
 
     miss_b(x) = max over q <= x of failure(q) (x - q + miss_(b-1)(q)),         worst = miss_B(1).
 
@@ -15,8 +16,8 @@ maxima run over straight lines in ``x`` whose slopes grow with ``q``: one pass a
 
 On a grid the maximum is taken over grid levels only. Rounding all levels up to the grid lowers no P(answer < b) and,
 because these probabilities grow with ``b``, takes at most one spacing off the sum (summation by parts); so the grid's
-maximum plus one spacing is a bound for every law. Levels outside the grid cost at most the failure at its lower end
-and, for each cell, the success at its upper end.
+maximum plus one spacing is a bound for every distribution. Levels outside the grid cost at most the failure at its
+lower end and, for each cell, the success at its upper end.
 """
 
 import numpy as np
@@ -26,7 +27,7 @@ from sottovoce.core.arrays import Floats
 
 
 def worst_of_independent(failure: Floats, levels: Floats, cells: int) -> float:
-    """Return the largest miss probability when the comparisons of a scan are independent and of one law.
+    """Return the largest miss probability when the comparisons of a scan are independent and of one distribution.
 
     Parameters
     ----------
@@ -89,6 +90,7 @@ def _envelope(slopes: Floats, offsets: Floats, levels: Floats) -> Floats:
     kept = np.empty(len(levels), dtype=np.int64)
     first = last = 0  # the lines that are or may become the highest stand in kept[first:last]
     for i in range(len(levels)):
+        # drop lines that the new one, the steepest so far, will always beat
         while last > first:
             top = kept[last - 1]
             if slopes[top] == slopes[i]:
@@ -107,6 +109,7 @@ def _envelope(slopes: Floats, offsets: Floats, levels: Floats) -> Floats:
         if last == first or slopes[kept[last - 1]] != slopes[i]:
             kept[last] = i
             last += 1
+        # levels only grow, so a line that has been overtaken never comes back
         while last - first > 1:
             now, later = kept[first], kept[first + 1]
             if slopes[later] * levels[i] + offsets[later] < slopes[now] * levels[i] + offsets[now]:

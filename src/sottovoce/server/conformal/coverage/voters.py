@@ -1,4 +1,4 @@
-"""How sites of every kind vote: the law of their values below a level of the scores.
+"""How sites of every kind vote: the distribution of their values below a level of the scores.
 
 Of a site's n scores, c ~ Bin(n, t) lie below level t. Asked for its l-th smallest, it answers with a value below the
 level if c >= l; a private site does so with probability ``failure(c - l)`` at most. Hence
@@ -21,7 +21,7 @@ Failure = Callable[[Ints], Floats]
 
 MARGIN = 1 << 30  # scores that noise may reach
 PIECE = 1 << 20  # probabilities held at once
-REACH = 9.0  # standard deviations of a binomial law, and as many scores again for small ones
+REACH = 9.0  # standard deviations of a binomial distribution, and as many scores again for small ones
 SLIGHT = 0.01  # of the votes, squared: the corner of such a kind of site is lost among the others
 
 
@@ -116,7 +116,7 @@ def corners(kinds: Sequence[Kind], orders: Sequence[Sequence[int]], votes: Seque
 
 
 def binomial(size: int, levels: Floats) -> tuple[Ints, Floats]:
-    """Return for each level counts that hold all but 1e-17 of its binomial law, and the law."""
+    """Return for each level counts that hold all but 1e-17 of its binomial distribution, and the distribution."""
     from scipy.special import gammaln
 
     reach = math.ceil(REACH * (math.sqrt(size * float(np.max(levels * (1 - levels)))) + 3))
@@ -127,9 +127,9 @@ def binomial(size: int, levels: Floats) -> tuple[Ints, Floats]:
         counts = first[:, None] + np.arange(2 * reach + 1)
     low = int(counts.min())
     every = np.arange(low, int(counts.max()) + 1)
-    ways = (gammaln(size + 1) - gammaln(every + 1) - gammaln(size - every + 1))[counts - low]
+    log_choose = (gammaln(size + 1) - gammaln(every + 1) - gammaln(size - every + 1))[counts - low]
     inside = np.clip(levels, 1e-300, 1 - 2.0**-53)[:, None]
-    mass = np.exp(ways + counts * (np.log(inside) - np.log1p(-inside)) + size * np.log1p(-inside))
+    mass = np.exp(log_choose + counts * (np.log(inside) - np.log1p(-inside)) + size * np.log1p(-inside))
     return counts, mass / mass.sum(axis=1, keepdims=True)
 
 

@@ -1,9 +1,9 @@
-"""The exact law of weighted votes: how many votes fall below a level, when sites vote independently.
+"""The exact distribution of weighted votes: how many votes fall below a level, when sites vote independently.
 
 A site has one or several values, each worth ``votes``; at a level of the scores, ``below[x]`` is the probability that x
 of its values lie below it. The sum over sites is found from its characteristic function on a window that holds all but
-1e-16 of the law, whatever the number of sites and however different they are: the product of the sites' factors is
-left as soon as it is nothing, which at most frequencies a hundred sites bring about.
+1e-16 of the distribution, whatever the number of sites and however different they are: the product of the sites'
+factors is left as soon as it is nothing, which at most frequencies a hundred sites bring about.
 """
 
 import math
@@ -19,7 +19,7 @@ REACH, JUMPS = 9.0, 25.0  # of the window: in standard deviations, and in votes 
 
 
 class Voters(NamedTuple):
-    """Kinds of sites: for each the law of its values below each level (kinds, levels, values + 1), votes and number."""
+    """Kinds of sites: how many of its values lie below each level (kinds, levels, values + 1), votes and number."""
 
     below: Floats
     votes: Ints
@@ -31,7 +31,7 @@ class Voters(NamedTuple):
         return int(np.sum(self.votes * self.number)) * int(self.below.shape[2] - 1)
 
 
-class VoteLaw(NamedTuple):
+class VoteDistribution(NamedTuple):
     """P(votes below = first + i) at each level, modulo the window; ``first`` is where the window begins."""
 
     first: Ints
@@ -55,8 +55,8 @@ def mean_and_variance(voters: Voters) -> tuple[Floats, Floats]:
     return (voters.number * votes) @ mean, (voters.number * votes**2) @ variance
 
 
-def vote_distribution(voters: Voters) -> VoteLaw:
-    """Return the law of the votes below each level.
+def vote_distribution(voters: Voters) -> VoteDistribution:
+    """Return the distribution of the votes below each level.
 
     >>> coins = Voters(np.array([[[0.5, 0.5]]]), np.array([1]), np.array([4]))
     >>> vote_distribution(coins).mass.round(4).tolist()
@@ -84,7 +84,7 @@ def vote_distribution(voters: Voters) -> VoteLaw:
     )
     residues = np.fft.irfft(spectrum, n=window, axis=1)
     places = (first[:, None] + np.arange(window)) % window
-    return VoteLaw(first, np.maximum(np.take_along_axis(residues, places, axis=1), 0.0))
+    return VoteDistribution(first, np.maximum(np.take_along_axis(residues, places, axis=1), 0.0))
 
 
 @njit(cache=True)
@@ -96,6 +96,7 @@ def _spectrum(below, votes, number, cosine, sine, spectrum):  # type: ignore[no-
         for frequency in range(spectrum.shape[1]):
             real, imaginary = 1.0, 0.0
             for kind in range(kinds):
+                # angles are multiples of one turn over the window: sines and cosines come from a table
                 step = (frequency * votes[kind]) % window
                 place = 0
                 a, b = below[level, kind, 0], 0.0
@@ -112,6 +113,7 @@ def _spectrum(below, votes, number, cosine, sine, spectrum):  # type: ignore[no-
                     count >>= 1
                     if count > 0:
                         a, b = a * a - b * b, 2.0 * a * b
+                # a factor never exceeds one in size, so a product that is nothing stays so
                 if real * real + imaginary * imaginary < NOTHING:
                     real, imaginary = 0.0, 0.0
                     break

@@ -19,7 +19,7 @@ from sottovoce.core.arrays import Bools as Present
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.self_normalised import memory as self_normalised
-from sottovoce.protocol.messages import Query
+from sottovoce.protocol.messages import WalkQuery
 from sottovoce.protocol.walk import walk
 from sottovoce.server.quantile.estimate import Estimate
 from sottovoce.server.quantile.recursion.step_size import refresh_due, step_length
@@ -49,7 +49,7 @@ def init(study: WalkStudy) -> WalkState:
     return WalkState(0, 0, points, clock, self_normalised.init(), sums, study.start, study.pace.slope)
 
 
-def query(study: WalkStudy, state: WalkState, present: Present | None = None) -> list[Query]:
+def query(study: WalkStudy, state: WalkState, present: Present | None = None) -> list[WalkQuery]:
     """Return what each site is asked in the next round; a site that is absent or has run out is asked for nothing.
 
     Parameters
@@ -73,13 +73,14 @@ def query(study: WalkStudy, state: WalkState, present: Present | None = None) ->
     """
     plan, lasts = study.plan, int(study.elapsed[state.round])
     step = step_length(study.pace, state.round + 1, lasts, state.slope)
-    queries = []
+    queries, number = [], study.first + state.round + 1
     for k in range(len(study.channels)):
         turns = lasts if present is None or present[k] else 0
         before = reached(state.clock[k], plan.ratios[k], plan.offsets[k], plan.sizes[k])
         after = reached(state.clock[k] + turns, plan.ratios[k], plan.offsets[k], plan.sizes[k])
-        number = study.first + state.round + 1
-        queries.append(Query(number, (float(state.points[k]),), (int(after - before),), float(step / plan.ratios[k])))
+        queries.append(
+            WalkQuery(number, (float(state.points[k]),), (int(after - before),), float(step / plan.ratios[k]))
+        )
     return queries
 
 

@@ -58,7 +58,7 @@ def covariates(
     p
         The number of slopes.
     second_moments
-        E z_j^2 for each slope, one number for all, or the matrix E z z'; None: 1/3, the uniform law's.
+        E z_j^2 for each slope, one number for all, or the matrix E z z'; None: 1/3, that of the uniform distribution.
     means
         E z_j for each slope; None: 0. Without a matrix, different covariates count as independent.
 

@@ -15,9 +15,9 @@ from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.regression.blocks import Block, RegressionChannel
 from sottovoce.protocol.regression.box_channel import BoxChannel
 from sottovoce.server.regression.design.covariates import Covariates
-from sottovoce.server.regression.design.moments import block_moments
+from sottovoce.server.regression.design.omega import block_moments
 
-_ROUNDS = 4000
+_ROUNDS = 4000  # of the multiplicative algorithm at most; it stops when no share moves by 1e-12
 _SELDOM = 1e-4  # a block asked less often than this is left out where the others tell as much
 _LOSS = 1e-4  # as much: the trace grows by no more than this, relatively
 
@@ -29,7 +29,7 @@ class Part(NamedTuple):
     slopes: tuple[int, ...] | None
 
 
-class Pair(NamedTuple):
+class ChannelPair(NamedTuple):
     """Two kinds of channels, how often the first is asked, and the trace that they reach."""
 
     first: int
@@ -38,7 +38,7 @@ class Pair(NamedTuple):
     trace: float
 
 
-def best_pair(face: Floats, slope: Floats, cost_face: float, cost_slope: float) -> Pair:
+def best_pair(side: Floats, slope: Floats, cost_side: float, cost_slope: float) -> ChannelPair:
     """Return the two kinds, of those with these informations, whose mixture has the smallest trace.
 
     Examples
@@ -47,24 +47,24 @@ def best_pair(face: Floats, slope: Floats, cost_face: float, cost_slope: float) 
     >>> round(pair.share, 3), round(pair.trace, 3)
     (0.25, 16.0)
     """
-    front = _front(face, slope)
+    front = _front(side, slope)
     i, j = (index.ravel() for index in np.meshgrid(front, front, indexing="ij"))
-    rise, fall = face[i] - face[j], slope[i] - slope[j]
+    rise, fall = side[i] - side[j], slope[i] - slope[j]
     # the derivative along the edge vanishes where sqrt(cost_0 |rise|) I_1 = sqrt(cost_1 |fall|) I_0
-    left, right = np.sqrt(cost_face * np.abs(rise)), np.sqrt(cost_slope * np.abs(fall))
+    left, right = np.sqrt(cost_side * np.abs(rise)), np.sqrt(cost_slope * np.abs(fall))
     bottom = left * fall - right * rise
-    inner = np.divide(right * face[j] - left * slope[j], bottom, out=np.ones(len(i)), where=np.abs(bottom) > 1e-300)
+    inner = np.divide(right * side[j] - left * slope[j], bottom, out=np.ones(len(i)), where=np.abs(bottom) > 1e-300)
     share = np.clip(inner, 0.0, 1.0)
-    first, second = face[j] + share * rise, slope[j] + share * fall
+    first, second = side[j] + share * rise, slope[j] + share * fall
     with np.errstate(divide="ignore", invalid="ignore"):
-        trace = cost_face / first + (cost_slope / second if cost_slope > 0 else 0.0)
+        trace = cost_side / first + (cost_slope / second if cost_slope > 0 else 0.0)
     best = int(np.nanargmin(trace))
-    return Pair(int(i[best]), int(j[best]), float(share[best]), float(trace[best]))
+    return ChannelPair(int(i[best]), int(j[best]), float(share[best]), float(trace[best]))
 
 
-def _front(face: Floats, slope: Floats) -> npt.NDArray[np.intp]:
+def _front(side: Floats, slope: Floats) -> npt.NDArray[np.intp]:
     """Return the kinds that no other kind beats in both informations."""
-    order = np.lexsort((-slope, -face))
+    order = np.lexsort((-slope, -side))
     best = np.maximum.accumulate(slope[order])
     fresh = np.concatenate([[True], best[1:] > best[:-1] * (1 + 1e-9)])
     front = order[fresh]

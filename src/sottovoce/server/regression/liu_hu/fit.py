@@ -11,9 +11,9 @@ from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression import groups, higrad, vector_normalised
 from sottovoce.inference.regression.region import Ellipsoid, confident, vector
-from sottovoce.server.regression.liu_hu.chains import Chains
-from sottovoce.server.regression.liu_hu.step import State
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy
+from sottovoce.server.regression.liu_hu.chains import RegressionChains
+from sottovoce.server.regression.liu_hu.step import LiuHuState
+from sottovoce.server.regression.liu_hu.study import LiuHuTerms
 from sottovoce.server.regression.liu_hu.warnings import warnings
 
 Found = TypeVar("Found")
@@ -23,9 +23,9 @@ Found = TypeVar("Found")
 class LiuHuFit:
     """Estimate and intervals after some people, in internal units."""
 
-    study: LiuHuStudy
-    chains: Chains
-    state: State
+    study: LiuHuTerms
+    chains: RegressionChains
+    state: LiuHuState
 
     @property
     def people(self) -> int:
@@ -86,7 +86,7 @@ class LiuHuFit:
             )
         return np.asarray(self.centres[:, index])
 
-    def _levels(self) -> list[tuple[vector_normalised.Memory, Floats]]:
+    def _levels(self) -> list[tuple[vector_normalised.VectorMemory, Floats]]:
         return list(zip(self.state.memories, self.study.start, strict=True))
 
 

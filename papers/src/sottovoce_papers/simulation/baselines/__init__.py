@@ -1,1 +1,0 @@
-"""Other people's methods, as Methods: (sample, seed, level) -> Estimate."""

@@ -1,0 +1,131 @@
+"""From what a caller gave to a checked plan and open doors: the only place where records and the plan meet."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from sottovoce.client.door import Door
+from sottovoce.client.quantile.site import Site
+from sottovoce.client.quantile.ties import look_rounded
+from sottovoce.client.reading.table import SiteTable, read_sites
+from sottovoce.core.checks import confidence
+from sottovoce.core.errors import BadInput
+from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.protocol.card import identity
+from sottovoce.server.quantile.feasibility import PAIRS, STAGES, Limits
+from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
+from sottovoce.server.quantile.recursion.method import Recursion, plan_recursion
+from sottovoce.server.quantile.result import QuantileResult
+
+METHODS = ("staged", "regression", "self-normalised")
+Progress = Callable[[int], None]
+TIED = "many records are tied, and ties spoil the interval: give resolution=, the step they are rounded to"
+
+
+def prepare(sites: Any, tau: Any, epsilon: Any, *, missing: str = "refuse", **public: Any) -> "Prepared":
+    """Read the sites and plan a study over them; what only records show becomes a hint to whoever holds them.
+
+    Parameters
+    ----------
+    sites, tau, epsilon, missing
+        As for `federated_quantile`.
+    **public
+        As for `server.quantile.plan.plan_quantile`.
+    """
+    table = sites if isinstance(sites, SiteTable) else read_sites(sites, missing=missing)
+    plan = plan_quantile(table.roster, tau, epsilon, **public)
+    if plan.resolution == 0 and any(look_rounded(records) for records in table.records):
+        plan = replace(plan, hints=(TIED,))
+    return Prepared(plan, table)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A plan, and the records it is about."""
+
+    plan: QuantilePlan
+    table: SiteTable = field(repr=False)
+
+    def open(self, randomness: RandomSource | None) -> list[Site]:
+        """Open a site for each column of records, with dice of its own."""
+        dice = SystemEntropy() if randomness is None else randomness
+        plan, own = self.plan, dice.split(len(self.table.names))
+        return [
+            Site(records, plan.study_of(k), own[k], plan.channels[k]) for k, records in enumerate(self.table.records)
+        ]
+
+
+def doors_of(plan: QuantilePlan, sites: Sequence[Site], method: str = "staged") -> list[Door]:
+    """Return the doors of open sites, for the study that a plan describes."""
+    study = identity(plan.card(method))
+    return [Door(site, study) for site in sites]
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedStudy:
+    """A study whose whole input is checked, and of which nothing is spent yet."""
+
+    prepared: Prepared
+    recursion: Recursion | None
+    level: float
+    method: str
+    robust: bool
+
+    @property
+    def plan(self) -> QuantilePlan:
+        """Return the public plan."""
+        return self.prepared.plan
+
+
+def plan_study(
+    sites: Any,
+    tau: Any,
+    epsilon: Any,
+    *,
+    level: float = 0.95,
+    method: str = "staged",
+    shares: Any = "pooled",
+    schedule: str | Sequence[int] = "every:1",
+    participation: float = 1.0,
+    graph: Any = None,
+    norm: str = "l2",
+    bounds: Any = None,
+    scale: Any = None,
+    resolution: Any = None,
+    robust: bool = False,
+    missing: str = "refuse",
+) -> PlannedStudy:
+    """Check all input of `federated_quantile` without asking any record."""
+    if method not in METHODS:
+        raise BadInput(f"method {method!r} is unknown; choose one of {', '.join(map(repr, METHODS))}.")
+    confidence(level)
+    if not isinstance(robust, bool):
+        raise BadInput(f"robust must be True or False, not {robust!r}; choose one.")
+    walks = method != "staged"
+    plain = isinstance(schedule, str) and schedule == "every:1" and participation == 1 and norm == "l2"
+    if not walks and not (plain and graph is None):
+        raise BadInput(
+            "schedule, participation, graph and norm belong to method 'regression' or 'self-normalised'; choose one."
+        )
+    if walks and robust:
+        raise BadInput("robust=True belongs to method 'staged'; leave it out.")
+    limits: Limits = STAGES if walks or robust else PAIRS
+    known = {"shares": shares, "bounds": bounds, "scale": scale, "resolution": resolution, "limits": limits}
+    prepared = prepare(sites, tau, epsilon, missing=missing, **known)
+    recursion = plan_recursion(prepared.plan, method, schedule, participation, graph, norm) if walks else None
+    return PlannedStudy(prepared, recursion, level, method, robust)
+
+
+_ORIGINS: WeakKeyDictionary[QuantilePlan, SiteTable] = WeakKeyDictionary()
+
+
+def remember(result: QuantileResult, table: SiteTable) -> QuantileResult:
+    """Keep beside a result of this process, and not in it, whose records it is about."""
+    _ORIGINS[result.plan] = table
+    return result
+
+
+def origin(result: QuantileResult) -> SiteTable | None:
+    """Return the records that a result of this process is about; None for one that was stored or copied."""
+    return _ORIGINS.get(result.plan)

@@ -1,0 +1,240 @@
+"""The plan of an integration: who takes part and on what public terms, checked before any record answers.
+
+A site has records, private or open, or gives a summary. A plan is made from public facts alone, and holds no record.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sottovoce.core.checks import label_text, number, per_site
+from sottovoce.core.errors import BadInput, Infeasible
+from sottovoce.core.roster import Roster
+from sottovoce.core.unit import NUMBER, Unit
+from sottovoce.protocol.card import Card
+from sottovoce.protocol.summaries import records_needed
+from sottovoce.server.integration.chains import SHORTEST
+from sottovoce.server.integration.settings import IntegrationSettings, check_numbers, with_bound
+from sottovoce.server.integration.site_summary import SiteSummary
+from sottovoce.server.quantile.feasibility import PAIRS, Limits
+from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
+
+TARGET = "target"
+
+
+class Ungated(Limits):
+    """Limits that nothing exceeds: order statistics need no search, and have no noise but that of the records."""
+
+    def at(self, tau: float) -> Limits:  # noqa: ARG002
+        """Return the same at every level."""
+        return self
+
+
+OPEN = Ungated(math.inf, math.inf, "")
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedSite:
+    """A site before it is measured: ``study`` where it has records, ``summary`` where it gives numbers."""
+
+    name: str
+    study: QuantilePlan | None = None
+    summary: SiteSummary | None = None
+
+    @property
+    def kind(self) -> str:
+        """Return "private", "open" (records without a budget), or "summary"."""
+        if self.study is None:
+            return "summary"
+        return "private" if math.isfinite(self.study.channels[0].epsilon) else "open"
+
+    @property
+    def size(self) -> int | None:
+        """Return the number of records, where it is known."""
+        if self.study is not None:
+            return self.study.roster.sizes[0]
+        return self.summary.n if self.summary is not None else None
+
+
+@dataclass(frozen=True, eq=False)
+class IntegrationPlan:
+    """All sites, the target first, how they are combined, and the unit of their records.
+
+    ``seeded``: the records themselves were drawn with a seed; ``simulated``: so is the sites' noise.
+    """
+
+    settings: IntegrationSettings
+    sites: tuple[PlannedSite, ...]
+    unit: Unit = NUMBER
+    per_person: bool = False
+    seeded: bool = False
+    simulated: bool = False
+
+    @property
+    def target(self) -> PlannedSite:
+        """Return the site whose quantile is wanted."""
+        return self.sites[0]
+
+    @property
+    def sources(self) -> tuple[PlannedSite, ...]:
+        """Return the sites that may help."""
+        return self.sites[1:]
+
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """Return the sources that cannot count whatever they say, and so are not asked."""
+        bound = self.settings.bound or {}
+        none = self.settings.method == "target"
+        return tuple(site.name for site in self.sources if none or math.isinf(bound.get(site.name, 0.0)))
+
+    @property
+    def asked(self) -> tuple[PlannedSite, ...]:
+        """Return the sites that take part."""
+        idle = set(self.idle)
+        return tuple(site for site in self.sites if site.name not in idle)
+
+    @property
+    def step(self) -> float:
+        """Return the public step by which records are dithered, zero if none."""
+        return max((site.study.resolution for site in self.sites if site.study is not None), default=0.0)
+
+    @property
+    def resolution(self) -> float:
+        """Return the public step to which the answer is rounded: that of the target's own dithered records, if any."""
+        return self.target.study.resolution if self.target.study is not None else 0.0
+
+    def card(self, name: str = "", nonce: bytes = b"") -> Card:
+        """Return the study card: the public terms that sites and server agree on."""
+        chains = self.settings.chains
+        studies = [site.study for site in self.asked if site.study is not None]
+        public = studies[0] if studies else None
+        terms = {
+            "method": self.settings.method,
+            "tau": self.settings.tau,
+            "level": self.settings.level,
+            "target": self.target.name,
+            "sites": [
+                [site.name, site.kind, None if site.study is None else site.study.flips[0], site.size]
+                for site in self.asked
+            ],
+            "chains": None if chains is None else [chains.number, chains.constant, chains.power],
+            "unit": self.unit.kind,
+            "resolution": self.step,
+            "bounds": None if public is None or public.bounds is None else list(public.bounds),
+            "scale": None if public is None else public.scale,
+        }
+        return Card("integration", terms, name, nonce)
+
+
+def plan_integration(
+    settings: IntegrationSettings,
+    names: Sequence[str],
+    roster: Roster | None,
+    summaries: Mapping[str, SiteSummary],
+    tau: Any,
+    epsilon: Any,
+    bound: Any = None,
+    *,
+    simulated: bool = False,
+    **known: Any,
+) -> IntegrationPlan:
+    """Check who takes part, and with what.
+
+    Parameters
+    ----------
+    settings
+        How the sites are combined.
+    names
+        All sites, the target first.
+    roster
+        The sites that have records; None if there is none.
+    summaries
+        What the others published.
+    tau, epsilon, bound
+        As for `integrated_quantile`.
+    simulated
+        Whether the sites' noise can be reproduced.
+    **known
+        Public bounds, scale and resolution, the same for all sites.
+    """
+    studies = {} if roster is None else _studies(roster, names[0], tau, epsilon, settings.level, summaries, known)
+    if roster is None:
+        _check_without_records(tau, epsilon, known)
+    sites = tuple(PlannedSite(name, studies.get(name), summaries.get(name)) for name in names)
+    if sites[0].summary is not None and not sites[0].summary.trusted:
+        raise BadInput(f"the target {names[0]!r} has no standard error to be trusted; only a source can do without.")
+    plan = IntegrationPlan(settings, sites, simulated=simulated)
+    if roster is not None:
+        plan = replace(plan, unit=roster.unit, per_person=roster.per_person, seeded=roster.seeded)
+    plan = replace(plan, settings=with_bound(settings, bound, names[1:], plan.unit, plan.step))
+    for site in sites:
+        _check_site(plan.settings, site)
+    return plan
+
+
+def where(name: str, target: str) -> str:
+    """Say in an error whose fault it is."""
+    if name != target:
+        return f"source {name!r}"
+    return "the target" if name == TARGET else f"the target {name!r}"
+
+
+def _studies(
+    roster: Roster,
+    target: str,
+    tau: Any,
+    epsilon: Any,
+    level: float,
+    summaries: Mapping[str, SiteSummary],
+    known: Mapping[str, Any],
+) -> dict[str, QuantilePlan]:
+    """Plan one study for each site that has records, or say which site cannot be asked."""
+    if isinstance(epsilon, Mapping):  # a budget for a site without records is nothing to complain of
+        epsilon = {name: value for name, value in epsilon.items() if label_text(name) not in summaries}
+    if isinstance(tau, Mapping):
+        raise BadInput("tau must be one level: the sources help with the target's own quantile; give one number.")
+    budgets = dict(zip(roster.names, per_site(epsilon, roster.names, "epsilon"), strict=True))
+    found = {}
+    for name, size in zip(roster.names, roster.sizes, strict=True):
+        budget = number(*budgets[name])
+        alone = replace(roster, names=(name,), sizes=(size,), dropped={name: roster.dropped.get(name, 0)})
+        # exact with any number of records that it needs, an open site is not gated: the gate is for noise
+        limits: Limits = OPEN if math.isinf(budget) else PAIRS
+        try:
+            study = plan_quantile(alone, tau, {name: budget}, limits=limits, **known)
+        except Infeasible as error:
+            raise Infeasible(f"{where(name, target)} has too few records: {error}") from None
+        if math.isinf(study.channels[0].epsilon):
+            needed = max(records_needed(study.tau, level), records_needed(study.tau))
+            if size < needed:
+                raise BadInput(
+                    f"{where(name, target)} has {size:,} records, and an interval for its {study.tau:g} quantile "
+                    f"needs {needed:,}; add records, or ask a level nearer 0.5."
+                )
+        found[name] = study
+    return found
+
+
+def _check_without_records(tau: Any, epsilon: Any, known: Mapping[str, Any]) -> None:
+    """Check what is left to check where every site gives a summary."""
+    if not 0 < number(tau, "tau") < 1:
+        raise BadInput(f"tau must lie strictly between 0 and 1, not {tau!r}; give 0.9 for nine out of ten.")
+    given = [name for name, value in known.items() if value is not None]
+    if given:
+        raise BadInput(f"{given[0]} belongs to records, and every site gives a summary; leave it out.")
+    for budget in epsilon.values() if isinstance(epsilon, Mapping) else [] if epsilon is None else [epsilon]:
+        if not number(budget, "epsilon") > 0:
+            raise BadInput(f"epsilon must be positive, not {budget!r}; leave it out where every site gives a summary.")
+
+
+def _check_site(settings: IntegrationSettings, site: PlannedSite) -> None:
+    """Refuse a site that lacks what the method needs."""
+    check_numbers(settings, site.name, site.summary is None or site.summary.trusted, site.size)
+    if settings.chains is not None and site.kind == "private":
+        needed = settings.chains.number * SHORTEST
+        if (site.size or 0) < needed:
+            raise BadInput(
+                f"site {site.name!r} has {site.size:,} records, and {settings.chains.number} chains need "
+                f"{needed:,}; add records, or run fewer chains."
+            )

@@ -1,0 +1,158 @@
+"""A conversation as a method: the state is the log of questions and answers, and replaying it is the fold.
+
+A procedure that adapts its queries is easiest to read as a conversation (a generator that yields `Ask` and is sent the
+ones); a store wants a state. Because a procedure depends on nothing but the answers, the log *is* its state, and it
+survives any restart. One generator is kept alive beside the newest log, so that a step costs a step and not a replay. A
+log whose questions this procedure would not have asked is refused: it is of another study, or of another version.
+"""
+
+from collections.abc import Callable, Generator
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from sottovoce.core.arrays import Ints
+from sottovoce.core.errors import BadInput
+from sottovoce.protocol.messages import Message, Query, Tally
+from sottovoce.server.method import Queries, Replies
+from sottovoce.server.quantile.asking import Ask
+
+Outcome = TypeVar("Outcome")
+Procedure = Generator[Ask, Ints, Outcome]
+
+
+class Log(NamedTuple):
+    """What was asked and answered so far, and what has come in of the round that is still open, site by site."""
+
+    asked: tuple[Ask, ...] = ()
+    answered: tuple[Ints, ...] = ()
+    open: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def rounds(self) -> int:
+        """Return how many rounds are closed."""
+        return len(self.answered)
+
+    @property
+    def reports(self) -> int:
+        """Return how many records have answered in them."""
+        return int(sum(int(ask.counts.sum()) for ask in self.asked[: self.rounds]))
+
+    @property
+    def spent(self) -> Ints:
+        """Return how many records of each site have answered in them."""
+        return np.asarray(np.sum([ask.counts.sum(axis=1) for ask in self.asked[: self.rounds]], axis=0), dtype=np.int64)
+
+
+class Conversation(Generic[Outcome]):
+    """A procedure as ``init, query, step, outcome``; ``start`` begins it anew."""
+
+    replies: tuple[type[Message], ...] = (Tally,)
+    state = Log
+
+    def __init__(self, start: Callable[[], Procedure[Outcome]]) -> None:
+        self._start = start
+        self._live: tuple[Log, Procedure[Outcome], Ask | None, Any] | None = None
+
+    def init(self) -> Log:
+        """Return the state before anything was asked."""
+        return Log()
+
+    def query(self, log: Log) -> Queries | None:
+        """Return what is asked next: every site that has records to ask and has not answered yet; None at the end."""
+        ask, _ = self._at(log)
+        if ask is None:
+            return None
+        points, round = tuple(ask.points.tolist()), log.rounds + 1
+        waiting = log.open or ((),) * len(ask.counts)
+        messages = [
+            None if said or not any(counts) else Query(round, points, tuple(counts))
+            for said, counts in zip(waiting, ask.counts.tolist(), strict=True)
+        ]
+        records = sum(sum(message.counts) for message in messages if message is not None)
+        return Queries(round, messages, records)
+
+    def step(self, log: Log, replies: Replies) -> Log:
+        """Return the log with these tallies in it; the round closes when all who were asked have answered."""
+        ask, _ = self._at(log)
+        if ask is None:
+            raise BadInput("the conversation is over; nothing was asked.")
+        if len(replies) != len(ask.counts):
+            raise BadInput(f"round {log.rounds + 1} asked {len(ask.counts)} sites; give one reply for each of them.")
+        said = list(log.open or ((),) * len(ask.counts))
+        for k, (reply, counts) in enumerate(zip(replies, ask.counts.tolist(), strict=True)):
+            if reply is not None:
+                said[k] = _checked(reply, log.rounds + 1, k, counts, said[k])
+        if any(any(counts) and not ones for ones, counts in zip(said, ask.counts.tolist(), strict=True)):
+            return log._replace(open=tuple(said))
+        zeros = (0,) * ask.counts.shape[1]
+        ones = np.array([row or zeros for row in said], dtype=np.int64).reshape(ask.counts.shape)
+        return self._forward(log, ask, ones)
+
+    def outcome(self, log: Log) -> Outcome:
+        """Return what the conversation came to."""
+        ask, outcome = self._at(log)
+        if ask is not None:
+            raise BadInput("the conversation goes on; answer what it asks first.")
+        return outcome  # type: ignore[no-any-return]
+
+    def _forward(self, log: Log, ask: Ask, ones: Ints) -> Log:
+        """Close a round; the living generator goes along with the new log."""
+        after = Log((*log.asked[: log.rounds], ask), (*log.answered, ones))
+        if self._live is not None:
+            _, procedure, _, _ = self._live
+            self._live = None
+            self._live = (after, procedure, *_sent(procedure, ones))
+        return after
+
+    def _at(self, log: Log) -> tuple[Ask | None, Any]:
+        """Return what is asked after a log, or the outcome; replay it where the living generator is elsewhere."""
+        if self._live is None or not _same(self._live[0], log):
+            procedure = self._start()
+            ask: Ask | None = next(procedure)
+            outcome = None
+            for logged, ones in zip(log.asked, log.answered, strict=False):
+                if ask is None or not _equal(ask, logged):
+                    raise BadInput("the log holds questions that this study does not ask; use the log of this study.")
+                ask, outcome = _sent(procedure, ones)
+            self._live = (log, procedure, ask, outcome)
+        return self._live[2], self._live[3]
+
+
+def _sent(procedure: Procedure[Any], ones: Ints) -> tuple[Ask | None, Any]:
+    """Send an answer to a procedure; return its next question, or its outcome."""
+    try:
+        return procedure.send(ones), None
+    except StopIteration as end:
+        return None, end.value
+
+
+def _same(one: Log, two: Log) -> bool:
+    """Tell whether two logs stand at the same place: they share their answers, whatever has come in of a round."""
+    return one.answered is two.answered or (
+        len(one.answered) == len(two.answered)
+        and all(a is b or np.array_equal(a, b) for a, b in zip(one.answered, two.answered, strict=True))
+        and all(a is b or _equal(a, b) for a, b in zip(one.asked, two.asked, strict=False))
+    )
+
+
+def _equal(one: Ask, two: Ask) -> bool:
+    """Tell whether two questions are one, bit for bit."""
+    return one.points.tobytes() == two.points.tobytes() and np.array_equal(one.counts, two.counts)
+
+
+def _checked(reply: Message, round: int, site: int, counts: list[int], before: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a tally's ones, or refuse what cannot be the sum of the letters that were asked for."""
+    if not isinstance(reply, Tally) or reply.round != round:
+        raise BadInput(f"site {site} sent no tally of round {round}; send the sums of this round's letters.")
+    if not any(counts):
+        raise BadInput(f"site {site} was not asked in round {round}; it has nothing to send.")
+    fits = len(reply.ones) == len(counts) and all(0 <= ones <= n for ones, n in zip(reply.ones, counts, strict=True))
+    if not fits:
+        raise BadInput(
+            f"round {round} asked site {site} at {len(counts)} points; answer with one count of ones for each, "
+            "none above what was asked."
+        )
+    if before and before != reply.ones:
+        raise BadInput(f"site {site} has answered round {round} before, and otherwise; a retry sends the same again.")
+    return reply.ones

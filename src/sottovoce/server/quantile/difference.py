@@ -1,0 +1,152 @@
+"""The difference of two independent quantiles: interval by the method of variance estimates recovery, and a test.
+
+Zou and Donner (2008): with estimates ``q`` and interval ends ``l, u`` of two independent groups, the lower end for
+``q1 - q2`` is ``d - sqrt((q1 - l1)^2 + (u2 - q2)^2)``, and likewise above. The p-value is where the interval first
+touches the supposed difference, so test and interval always agree.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+from sottovoce.core import codec
+from sottovoce.core.checks import confidence
+from sottovoce.core.errors import BadInput
+from sottovoce.core.unit import Unit
+from sottovoce.inference.common import normal
+from sottovoce.server.description import Description, finite
+from sottovoce.server.quantile.result import ALTERNATIVES, Kept, QuantileResult, Test
+from sottovoce.server.quantile.solutions import Interval
+from sottovoce.server.stored import StoredResult
+
+FARTHEST = 8.0  # standard normal quantile beyond which a p-value is reported as its bound, about 1e-15
+
+
+class KeptDifference(NamedTuple):
+    """A difference as plain values."""
+
+    first: Kept
+    second: Kept
+    level: float
+
+
+@dataclass(frozen=True, eq=False)
+class Difference(StoredResult):
+    """The first quantile minus the second."""
+
+    kind = "difference"
+
+    first: QuantileResult
+    second: QuantileResult
+    level: float
+
+    @property
+    def estimate(self) -> float:
+        """Return the difference of the estimates."""
+        return self.first.estimate - self.second.estimate
+
+    @property
+    def interval(self) -> Interval:
+        """Return the interval at the level asked for."""
+        return self.interval_at(self.level)
+
+    def interval_at(self, level: float) -> Interval:
+        """Return the interval at any confidence level."""
+        return self._recovered(confidence(level))
+
+    def test(self, value: float = 0.0, alternative: str = "two-sided") -> Test:
+        """Test whether the difference equals a value."""
+        if alternative not in ALTERNATIVES:
+            raise BadInput(
+                f"alternative {alternative!r} is unknown; choose one of {', '.join(map(repr, ALTERNATIVES))}."
+            )
+        z = self._touching(value)
+        return Test(value, alternative, normal.p_value(z, alternative))
+
+    @property
+    def pvalue(self) -> float:
+        """Return the two-sided p-value of no difference."""
+        return self.test().pvalue
+
+    @property
+    def private(self) -> bool:
+        """Tell whether both runs protect their records."""
+        return self.first.private and self.second.private
+
+    def format(self, value: float) -> str:
+        """Return a difference in words: dates differ by days, moments by durations."""
+        unit = self.first.plan.roster.unit
+        if not math.isfinite(value):
+            return "-inf" if value < 0 else "inf"
+        if unit.kind == "date":
+            return f"{value:.6g} days"
+        return Unit("duration").format(value) if unit.kind == "datetime" else unit.format(value)
+
+    def summary(self) -> str:
+        """Return the two quantiles and their difference."""
+        return "\n".join(self.describe().table)
+
+    def describe(self) -> Description:
+        """Return the two quantiles and their difference."""
+        low, high = self.interval
+        title = "Difference of two private quantiles"
+        lines = [f"{title}, {self.level:.4g} interval"]
+        for which, result in (("first", self.first), ("second", self.second)):
+            ends = result.interval_at(self.level)
+            lines.append(
+                f"  {which:<10} {result.format(result.estimate):>16}   "
+                f"[{result.format(ends.low)}, {result.format(ends.high)}]   {', '.join(result.plan.names)}"
+            )
+        lines.append(
+            f"  {'difference':<10} {self.format(self.estimate):>16}   [{self.format(low)}, {self.format(high)}]"
+        )
+        lines.append(f"  no difference: p = {self.pvalue:.3g} (two-sided)")
+        values = {
+            "estimate": self.estimate,
+            "interval": {"low": finite(low), "high": finite(high), "level": self.level},
+            "pvalue": self.pvalue,
+            "private": self.private,
+            "first": dict(self.first.describe().values),
+            "second": dict(self.second.describe().values),
+        }
+        return Description(title, [], lines, values=values)
+
+    def to_state(self) -> KeptDifference:
+        """Return the plain state the difference is made from."""
+        return KeptDifference(self.first.to_state(), self.second.to_state(), self.level)
+
+    @classmethod
+    def from_state(cls, plain: Any) -> Self:
+        """Make the difference again."""
+        first, second, level = codec.from_plain(plain, KeptDifference)
+        return cls(QuantileResult.from_kept(first), QuantileResult.from_kept(second), level)
+
+    def _recovered(self, level: float) -> Interval:
+        """Recover the variances from the two intervals; a rounded quantile may be off by half a step."""
+        one, two = self.first.solution, self.second.solution
+        (low1, high1), (low2, high2) = one.interval(level), two.interval(level)
+        q1, q2 = one.point, two.point
+        slack = (self.first.plan.resolution + self.second.plan.resolution) / 2
+        return Interval(
+            q1 - q2 - math.hypot(q1 - low1, high2 - q2) - slack,
+            q1 - q2 + math.hypot(high1 - q1, q2 - low2) + slack,
+        )
+
+    def _touching(self, value: float) -> float:
+        """Return the signed normal quantile at which the interval first touches a value."""
+        centre = self.first.solution.point - self.second.solution.point
+        above = centre >= value
+
+        def reaches(z: float) -> bool:
+            low, high = self._recovered(1 - 2 * normal.below(-z))
+            return low <= value if above else high >= value
+
+        low, high = 0.0, FARTHEST
+        if reaches(1e-6):
+            return 0.0
+        if not reaches(high):
+            return high if above else -high
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (low, middle) if reaches(middle) else (middle, high)
+        return high if above else -high

@@ -1,0 +1,196 @@
+"""The plan of a quantile: sites, budgets, levels, shares and public knowledge, checked before any record answers.
+
+A plan is made from public facts alone, and holds no record.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sottovoce.core.arrays import Floats
+from sottovoce.core.checks import number, per_site
+from sottovoce.core.errors import BadInput
+from sottovoce.core.roster import Roster
+from sottovoce.core.unit import Unit
+from sottovoce.protocol.card import Card
+from sottovoce.protocol.channel import Channel
+from sottovoce.protocol.messages import Study
+from sottovoce.protocol.randomised_response import binary, flips_of, rate_of, with_flips
+from sottovoce.server.quantile.asking import SiteProfile
+from sottovoce.server.quantile.feasibility import STAGES, Limits, NoiseToTail, check
+
+
+@dataclass(frozen=True, eq=False)
+class QuantilePlan:
+    """A checked study over sites."""
+
+    roster: Roster
+    tau: float
+    taus: Floats
+    flips: tuple[int, ...]
+    crowd: SiteProfile
+    support: NoiseToTail
+    shares_name: str
+    resolution: float
+    bounds: tuple[float, float] | None
+    scale: float | None
+    warnings: tuple[str, ...]
+    hints: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the sites."""
+        return self.roster.names
+
+    @cached_property
+    def channels(self) -> tuple[Channel, ...]:
+        """Return the channel of every site."""
+        return tuple(map(with_flips, self.flips))
+
+    @property
+    def epsilons(self) -> dict[str, float]:
+        """Return the realised epsilon of every site, computed from its channel."""
+        return {name: channel.epsilon for name, channel in zip(self.names, self.channels, strict=True)}
+
+    def card(self, method: str = "staged", name: str = "", nonce: bytes = b"") -> Card:
+        """Return the study card: the public terms that sites and server agree on."""
+        terms = {
+            "method": method,
+            "sites": list(self.names),
+            "taus": self.taus.tolist(),
+            "flips": list(self.flips),
+            "shares": self.crowd.shares.tolist(),
+            "sizes": list(self.roster.sizes),
+            "unit": self.roster.unit.kind,
+            "resolution": self.resolution,
+            "bounds": None if self.bounds is None else list(self.bounds),
+            "scale": self.scale,
+        }
+        return Card("quantile", terms, name, nonce)
+
+    def study_of(self, site: int) -> Study:
+        """Return what one site takes part in."""
+        return Study(float(self.taus[site]), self.channels[site].epsilon, self.resolution)
+
+
+def plan_quantile(
+    roster: Roster,
+    tau: Any,
+    epsilon: Any,
+    *,
+    shares: Any = "pooled",
+    bounds: Any = None,
+    scale: Any = None,
+    resolution: Any = None,
+    thinned: float = 1.0,
+    limits: Limits = STAGES,
+) -> QuantilePlan:
+    """Check all input; ``thinned`` is the part of the records that answers for this level, ``limits`` its design's."""
+    names = roster.names
+    taus = np.array([_level(value, where) for value, where in per_site(tau, names, "tau")])
+    channels = tuple(_channel(value, where) for value, where in per_site(epsilon, names, "epsilon"))
+    weights, shares_name = _shares(shares, roster)
+    sizes = np.array(roster.sizes, dtype=np.int64)
+    crowd = SiteProfile(weights, np.array([rate_of(channel) for channel in channels]), sizes)
+    step = _step(resolution, roster.unit)
+    within = _bounds(bounds, roster.unit)
+    width = _scale(scale, roster.unit)
+    level = float(np.sum(weights * taus))
+    effective = SiteProfile(weights, crowd.rates, np.maximum((sizes * thinned).astype(np.int64), 1))
+    measured = check(effective, level, names, limits)
+    warnings = []
+    if measured.ratio > (ample := limits.at(level).warn):
+        needed = measured.records_for(int(effective.sizes.sum()), ample)
+        warnings.append(
+            f"the {level:g} quantile is barely supported: the interval may be {limits.longer} as with ample data; "
+            f"{needed:,} records would leave this zone"
+        )
+    flips = tuple(map(flips_of, channels))
+    return QuantilePlan(roster, level, taus, flips, crowd, measured, shares_name, step, within, width, tuple(warnings))
+
+
+def _level(value: Any, where: str) -> float:
+    result = number(value, where)
+    if not 0 < result < 1:
+        raise BadInput(f"{where} must lie strictly between 0 and 1, not {value!r}; give 0.9 for nine out of ten.")
+    return result
+
+
+def _channel(value: Any, where: str) -> Channel:
+    budget = number(value, where)
+    try:
+        return binary(budget)
+    except BadInput as error:
+        raise BadInput(str(error).replace("epsilon", where, 1)) from None
+
+
+def _shares(shares: Any, roster: Roster) -> tuple[Floats, str]:
+    """Return the weights of the sites in the estimand, and what they are called."""
+    sizes = np.array(roster.sizes, dtype=np.float64)
+    if isinstance(shares, str):
+        if shares == "pooled":
+            return sizes / sizes.sum(), "pooled"
+        if shares == "equal":
+            return np.full(len(sizes), 1 / len(sizes)), "equal"
+        raise BadInput(f"shares must be 'pooled', 'equal' or a mapping from site to share, not {shares!r}; choose one.")
+    if not isinstance(shares, Mapping):
+        raise BadInput(
+            f"shares must be 'pooled', 'equal' or a mapping from site to share, not a {type(shares).__name__}; "
+            "choose one."
+        )
+    weights = np.array([number(value, where) for value, where in per_site(shares, roster.names, "shares")])
+    if not np.all((weights > 0) & np.isfinite(weights)):
+        worst = roster.names[int(np.argmin(np.where(np.isfinite(weights), weights, -np.inf)))]
+        raise BadInput(
+            f"the share of site {worst!r} must be positive and finite; leave the site out if it is not to count."
+        )
+    if abs(float(weights.sum()) - 1) > 1e-9:
+        raise BadInput(f"the shares sum to {float(weights.sum()):.12g}, not to 1; divide each by their sum.")
+    return weights / weights.sum(), "custom"
+
+
+def _step(resolution: Any, unit: Unit) -> float:
+    """Return the public resolution in the unit of the records, zero if none."""
+    if resolution is None:
+        return float(unit.resolution_in_unit or 0.0) if unit.kind == "date" else 0.0
+    if isinstance(resolution, str) and unit.kind == "duration":
+        step = unit.parse(resolution, where="resolution")
+    elif unit.kind in ("date", "datetime") and isinstance(resolution, str):
+        step = type(unit)("duration").parse(resolution, where="resolution")
+        step = step / 86400 if unit.kind == "date" else step
+    else:
+        step = number(resolution, "resolution")
+    if not (step > 0 and math.isfinite(step)):
+        raise BadInput(f"resolution must be positive, not {resolution!r}; give the step the records are rounded to.")
+    return step
+
+
+def _bounds(bounds: Any, unit: Unit) -> tuple[float, float] | None:
+    if bounds is None:
+        return None
+    try:
+        low, high = [bounds] if isinstance(bounds, str | bytes) else bounds
+    except (TypeError, ValueError):
+        raise BadInput(f"bounds must be a pair (low, high), not {bounds!r}; give two numbers.") from None
+    low, high = unit.parse(low, where="the lower bound"), unit.parse(high, where="the upper bound")
+    if not (low < high and math.isfinite(high - low)):
+        raise BadInput(f"bounds must be finite with low < high, not {bounds!r}; give public limits of the quantile.")
+    return float(low), float(high)
+
+
+def _scale(scale: Any, unit: Unit) -> float | None:
+    if scale is None:
+        return None
+    if isinstance(scale, str) and unit.kind != "number":
+        width = type(unit)("duration").parse(scale, where="scale") / (86400 if unit.kind == "date" else 1)
+    else:
+        width = number(scale, "scale")
+    if not 1e-200 < width < 1e200:
+        raise BadInput(
+            f"scale must be positive and moderate, not {scale!r}; give a rough public spread of the records."
+        )
+    return width

@@ -1,0 +1,1 @@
+"""One file a method: how the universal checks run it."""

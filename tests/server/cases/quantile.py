@@ -1,0 +1,120 @@
+"""The methods of federated quantiles."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from sottovoce.core.roster import Roster
+from sottovoce.core.unit import Unit
+from sottovoce.protocol.messages import Message, Query, Reports, Tally, WalkQuery
+from sottovoce.protocol.randomised_response import binary, epsilon_of_rate
+from sottovoce.server.method import Queries, Replies
+from sottovoce.server.quantile.conversation import Conversation
+from sottovoce.server.quantile.feasibility import PAIRS
+from sottovoce.server.quantile.levels import StagedQuantiles
+from sottovoce.server.quantile.method import StagedQuantile
+from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
+from sottovoce.server.quantile.recursion.initialisation import find_initialisation
+from sottovoce.server.quantile.recursion.method import RecursionMethod, WalkMethod, plan_recursion
+from sottovoce.server.quantile.recursion.schedule import elapsed
+from sottovoce.server.quantile.recursion.step_size import decay
+from sottovoce.server.quantile.recursion.study import WalkStudy
+from sottovoce.sim.randomness import dice
+
+from .subject import Case, Subject
+
+SHARES, RATES, PLACES = (0.2, 0.3, 0.5), (0.3, 0.5, 0.9), (0.0, 0.4, -0.2)
+NAMES = ("north", "south", "west")
+
+
+def plan_of(order: Sequence[int], tau: float, records: int) -> QuantilePlan:
+    names = tuple(NAMES[k] for k in order)
+    budgets = {NAMES[k]: epsilon_of_rate(RATES[k]) for k in order}
+    shares = {NAMES[k]: SHARES[k] for k in order}
+    roster = Roster(names, (records,) * 3, Unit("number"))
+    return plan_quantile(roster, tau, budgets, shares=shares, bounds=(-20.0, 20.0), limits=PAIRS)
+
+
+def answer(order: Sequence[int], queries: Queries) -> Replies:
+    """Answer as normal records would: sums half of what chance allows off, letters by seeded coins."""
+    replies: list[Message | None] = []
+    for k, message in zip(order, queries.messages, strict=True):
+        if message is None:
+            replies.append(None)
+            continue
+        assert isinstance(message, Query)
+        counts, rate = np.array(message.counts), RATES[k]
+        above = special.ndtr(PLACES[k] - np.array(message.points))
+        if isinstance(message, WalkQuery):
+            words = dice(queries.round).split(3)[k].words(int(counts[0]))
+            chance = rate * float(above[0]) + (1 - rate) / 2
+            replies.append(Reports(message.round, bytes((words < np.uint64(chance * 2**64)).astype(np.uint8))))
+        else:
+            noise = 0.25 * np.sqrt(counts) * math.sin(queries.round - 1)
+            ones = np.rint(counts * ((1 - rate) / 2 + rate * above) + noise).astype(np.int64)
+            replies.append(Tally(message.round, tuple(np.clip(ones, 0, counts).tolist())))
+    return replies
+
+
+def replying(order: Sequence[int]) -> Any:
+    return lambda state, queries: answer(order, queries)
+
+
+def staged(order: Sequence[int]) -> Subject:
+    plan = plan_of(order, 0.7, 20_000)
+    # sites round the same fraction each its own way, so a turn moves single records between points
+    return Subject(lambda: StagedQuantile(plan), replying(order), lambda result: result.estimate, 0.01)
+
+
+def scarce(order: Sequence[int]) -> Subject:
+    plan = plan_of(order, 0.7, 1_000)
+    return Subject(lambda: StagedQuantile(plan), replying(order), lambda result: result.estimate, 0.02)
+
+
+def levels(order: Sequence[int]) -> Subject:
+    plans = [plan_of(order, tau, 40_000) for tau in (0.3, 0.6)]
+    return Subject(
+        lambda: StagedQuantiles(plans, [0.5, 0.5]), replying(order), lambda result: result.estimates[1], 0.02
+    )
+
+
+def search(order: Sequence[int]) -> Subject:
+    plan = plan_of(order, 0.7, 20_000)
+    return Subject(
+        lambda: Conversation(lambda: find_initialisation(plan.crowd, plan.tau, plan.bounds)),
+        replying(order),
+        lambda found: found.point,
+        0.01,
+    )
+
+
+def walking(order: Sequence[int]) -> Subject:
+    channels = tuple(binary(epsilon_of_rate(RATES[k])) for k in order)
+    shares, sizes = np.array([SHARES[k] for k in order]), np.full(3, 80)
+    study = WalkStudy(np.full(3, 0.3), shares, channels, sizes, elapsed("every:4", 80), 0.2, decay(RATES))
+    return Subject(lambda: WalkMethod(study), replying(order), lambda state: float(state.points[0]))
+
+
+def recursion(method: str, norm: str = "l2") -> Case:
+    def made(order: Sequence[int]) -> Subject:
+        plan = plan_of(order, 0.7, 4_000)
+        how = plan_recursion(plan, method, "every:80", 1.0, None, norm)
+        return Subject(
+            lambda: RecursionMethod(plan, how, method), replying(order), lambda result: result.estimate, 0.05, 9
+        )
+
+    return made
+
+
+CASES: dict[str, Case] = {
+    "StagedQuantile": staged,
+    "StagedQuantile-pairs": scarce,
+    "StagedQuantiles": levels,
+    "Conversation": search,
+    "WalkMethod": walking,
+    "RecursionMethod-regression": recursion("regression"),
+    "RecursionMethod-sup": recursion("self-normalised", "sup"),
+}

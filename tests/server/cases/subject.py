@@ -1,0 +1,22 @@
+"""What the universal checks need to know of a method."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from sottovoce.server.method import Method, Queries, Replies
+
+AS_LISTED, TURNED = (0, 1, 2), (2, 0, 1)
+
+
+class Subject(NamedTuple):
+    """A method on one study, who would answer what, and what its outcome says in one number."""
+
+    make: Callable[[], Method[Any, Any]]  # afresh, so that nothing is remembered
+    reply: Callable[[Any, Queries], Replies]  # a pure function of state and queries
+    point: Callable[[Any], float]
+    tolerance: float = 1e-9  # when the sites change places
+    stride: int = 3  # check every so manieth state
+
+
+Case = Callable[[Sequence[int]], Subject]
+"""A subject whose sites stand in an order; methods without sites ignore it."""
