@@ -4,7 +4,7 @@ import pytest
 
 from sottovoce.core.errors import BadInput
 from sottovoce.server.conformal.coverage.pooled import PooledChoice
-from sottovoce.server.conformal.tail_rule import cell_of_sum, cell_of_tallies, first_above
+from sottovoce.server.conformal.pooled import cell_of_sum, cell_of_tallies, first_above
 
 LOCAL = PooledChoice(3, (10, 10, 10), 0.9, 0.5, 0.0, 0.1, (1.0, 2.0), (1, 3), asked=(8, 5))
 SUM = PooledChoice(3, (12, 10, 8), 0.9, 0.5, 0.0, 0.1, (1.0,), (1,))

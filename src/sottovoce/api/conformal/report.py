@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.client.conformal.covered import CoverageSite
-from sottovoce.client.conformal.pooled import PooledScores
+from sottovoce.client.conformal.covered import CoverageSite, PooledScores
 from sottovoce.client.door import Door, Limits
 from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
 from sottovoce.core.checks import check_callers, confidence, number, per_site

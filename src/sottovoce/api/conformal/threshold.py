@@ -143,22 +143,17 @@ def _pooled(
     who: Participants, settings: ConformalSettings, line: tuple[float, ...], card: Card
 ) -> tuple[Method[Any, Threshold], Opens]:
     """Return the round in which the answers of all sites are summed, and how a site is opened."""
-    from sottovoce.client.conformal.shares import SharingSite, agreed_sites
-    from sottovoce.client.quantile.site import Site
-    from sottovoce.protocol.messages import Study
+    from sottovoce.client.conformal.shares import SharingSite, agreed_sites, questioned_site
     from sottovoce.server.conformal.pooled import SumMethod, TallyMethod, plan_pooled
 
     choice = plan_pooled(who.facts, settings, len(line))
     sites = agreed_sites(card, who.names[0], most=len(who.names))  # all sites are here, and have agreed
 
-    def asked(records: Records, budget: float, own: RandomSource, *, limits: Limits) -> Site:
-        return Site(records, Study(0.5, budget), own, limits=limits)  # of tau nothing depends here
-
     def shared(records: Records, budget: float, own: RandomSource, *, limits: Limits) -> SharingSite:
         return SharingSite(records, sites, budget, own, limits=limits)
 
     if settings.mechanism == "local":
-        return TallyMethod(choice, settings, who, line), asked
+        return TallyMethod(choice, settings, who, line), questioned_site
     return SumMethod(choice, settings, who, line), shared
 
 

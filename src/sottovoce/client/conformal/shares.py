@@ -1,4 +1,4 @@
-"""A site's part of a secure sum: the counts of its scores in the cells of a public grid, plus its share of the noise.
+"""A site's part of a sum over all sites: the counts of its scores on a public grid, plus its share of the noise.
 
 A single message is **not** private by the stated epsilon: its noise is one share of many. The messages are integers
 modulo 2^32 so that a secure aggregation can mask them (`masked`); the epsilon holds for the sum over all sites alone.
@@ -15,6 +15,7 @@ from sottovoce.client.conformal.draw import cell_counts, geometric
 from sottovoce.client.conformal.site import LIMITS, OneMessageSite, check_words
 from sottovoce.client.door import Limits
 from sottovoce.client.ledger import Storage
+from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import BadInput
@@ -22,13 +23,26 @@ from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.calibration import SumQuery, SumShare
 from sottovoce.protocol.card import Card
 from sottovoce.protocol.exact import within
-from sottovoce.protocol.messages import Message
+from sottovoce.protocol.messages import Message, Study
 from sottovoce.protocol.selection.geometric import SMALLEST, WORD, Polya, polya
 from sottovoce.protocol.selection.geometric import ratio as ratio_of
 
 MOST_SITES = 10_000  # of a sum: a share of less noise than that hides nothing by itself, should the masks fail
 _MOST_NOISE = polya(SMALLEST, 1).numerator  # more would leave the 32-bit integers of a message
 Vector = npt.NDArray[np.uint32]
+
+
+def questioned_site(
+    scores: Records, budget: float, dice: RandomSource | None = None, *, limits: Limits = LIMITS
+) -> Site:
+    """Return a site each of whose records answers one question through its own budget: mechanism "local".
+
+    Examples
+    --------
+    >>> questioned_site(Records(np.arange(100.0)), 1.0)
+    Site(100 records, 0 answered)
+    """
+    return Site(scores, Study(0.5, budget), dice, limits=limits)  # nothing here depends on tau
 
 
 def agreed_sites(card: Card, name: str, most: int = MOST_SITES) -> int:

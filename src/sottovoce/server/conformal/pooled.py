@@ -1,9 +1,15 @@
-"""A threshold from the summed answers of all sites: one question a record, or a secure sum of noisy counts."""
+"""A threshold from the summed answers of all sites: one question a record, or a secure sum of noisy counts.
+
+A scan goes from the highest edge of the public grid down and stops at the first count that exceeds its threshold; the
+cell above that edge is the answer, and the lowest cell if none does. A cell stands for its upper edge; the highest has
+none.
+"""
 
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from sottovoce.core import codec
@@ -16,7 +22,6 @@ from sottovoce.server.conformal.coverage.pooled_modes import choose_aggregate, c
 from sottovoce.server.conformal.one_round import OneRound
 from sottovoce.server.conformal.plan import Participants, SiteFacts
 from sottovoce.server.conformal.settings import ConformalSettings
-from sottovoce.server.conformal.tail_rule import cell_of_sum, cell_of_tallies
 from sottovoce.server.description import WIDTH, Description, labelled
 from sottovoce.server.privacy_statement import promise
 
@@ -279,3 +284,67 @@ class SumMethod(PooledMethod[Total]):
     def cell(self, state: Total) -> int:
         """Return the cell that the sum points at."""
         return cell_of_sum(state.counts, self._choice)
+
+
+def cell_of_tallies(ones: Sequence[Sequence[int]], choice: PooledChoice) -> int:
+    """Return the cell that all sites' answers to the questions point at.
+
+    Parameters
+    ----------
+    ones
+        For each site, how many records said yes at each edge, the lowest first.
+    choice
+        What the sites were asked (`choose_local`).
+
+    Examples
+    --------
+    >>> choice = choose_local([4_000, 4_000], [2.0, 2.0], bins=4)
+    >>> choice.asked, choice.thresholds[0]
+    ((1000, 1000), 403)
+    >>> cell_of_tallies([[400, 250, 190, 110], [420, 240, 180, 130]], choice)
+    2
+    """
+    if len(ones) != len(choice.asked):
+        raise BadInput(f"{len(choice.asked)} sites were asked but {len(ones)} answered; one tally a site is needed.")
+    for place, (tally, asked) in enumerate(zip(ones, choice.asked, strict=True)):
+        if len(tally) != choice.cells or not all(0 <= count <= asked for count in tally):
+            raise BadInput(
+                f"the tally of site number {place + 1} is not {choice.cells} counts from 0 to {asked}; ask it again."
+            )
+    counts = [sum(vote * tally[b] for vote, tally in zip(choice.votes, ones, strict=True)) for b in range(choice.cells)]
+    return first_above(counts, choice.thresholds)
+
+
+def cell_of_sum(total: Sequence[int], choice: PooledChoice) -> int:
+    """Return the cell that the secure sum of all sites' noisy histograms points at.
+
+    Parameters
+    ----------
+    total
+        The sum modulo 2^32, one integer a cell but for the lowest cell.
+    choice
+        What the sites were asked (`choose_aggregate`).
+
+    Examples
+    --------
+    >>> import math
+    >>> choice = choose_aggregate(1_000, 5, math.inf, bins=4)
+    >>> cell_of_sum([50, 60, 70, 2**32 - 1], choice)
+    2
+    """
+    if len(total) != choice.cells:
+        raise BadInput(f"a sum over {choice.cells} cells has as many integers, not {len(total)}; send one a cell.")
+    signed = ((count + (1 << 31)) % (1 << 32) - (1 << 31) for count in reversed(total))  # noise may be negative
+    return first_above([*accumulate(signed)][::-1], choice.thresholds)
+
+
+def first_above(counts: Sequence[int], thresholds: Sequence[int]) -> int:
+    """Return the highest cell whose count of scores above its lower edge exceeds the threshold; 0 if none does.
+
+    >>> first_above([9, 5, 2], [4, 4, 4])
+    2
+    """
+    for cell in range(len(counts), 0, -1):
+        if counts[cell - 1] > thresholds[cell - 1]:
+            return cell
+    return 0
