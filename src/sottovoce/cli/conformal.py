@@ -11,7 +11,7 @@ from sottovoce.core.errors import BadInput
 if TYPE_CHECKING:
     from sottovoce.api.tables import SiteTable
     from sottovoce.server.conformal.base import Threshold
-    from sottovoce.server.conformal.settings import Settings
+    from sottovoce.server.conformal.settings import ConformalSettings
 
 _PRIVATE = "with --epsilon"
 _TEST = "--test"
@@ -114,7 +114,7 @@ def conformal(
     _show(found, table, fresh, judged if report else None, json, plot)
 
 
-def _settings(asked: dict[str, Any]) -> "Settings":
+def _settings(asked: dict[str, Any]) -> "ConformalSettings":
     """Check what the study would refuse, before a file is opened, and a part of failures that nobody promises."""
     from sottovoce.server.conformal.settings import check_settings
 
@@ -133,7 +133,7 @@ def _refuse_idle(**given: Any) -> None:
             raise BadInput(f"{option} is about the report by site; add --report, or leave {option} out.")
 
 
-def _refuse_no_distribution(settings: "Settings", report: bool) -> None:
+def _refuse_no_distribution(settings: "ConformalSettings", report: bool) -> None:
     """Refuse a plot of what a mechanism does not know."""
     if settings.pooled and not report:
         raise BadInput(
@@ -157,7 +157,7 @@ def _show(
     plot: str | None,
 ) -> None:
     """Report, draw and print; the message is spent, so nothing that fails from here on may cost the answer."""
-    payload = {**found.to_dict(), **_left_out(table)}
+    payload = {**found.describe().values, **_left_out(table)}
     lines = [in_options(found.summary()), *_in_words(table)]
     with printed(payload, lines, json):
         drawn: Any = found
@@ -165,7 +165,7 @@ def _show(
             drawn = found.report(table if fresh is None else fresh, **judged)
             together = None if fresh is not None else _together(found.epsilon, drawn.epsilon)
             payload["report"] = {
-                **drawn.to_dict(),
+                **drawn.describe().values,
                 **_left_out(table if fresh is None else fresh),
                 "judged_by": "calibration" if fresh is None else "test",
                 "epsilon_of_both_rounds": together,

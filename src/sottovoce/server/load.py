@@ -73,6 +73,24 @@ def _sensitivity() -> type[StoredResult]:
     return Sensitivity
 
 
+def _threshold() -> type[StoredResult]:
+    from sottovoce.server.conformal.result import ConformalThreshold
+
+    return ConformalThreshold
+
+
+def _pooled() -> type[StoredResult]:
+    from sottovoce.server.conformal.pooled import PooledThreshold
+
+    return PooledThreshold
+
+
+def _report() -> type[StoredResult]:
+    from sottovoce.server.conformal.report import CoverageReport
+
+    return CoverageReport
+
+
 KINDS: dict[str, Callable[[], type[StoredResult]]] = {
     "quantile": _quantile,
     "quantiles": _quantiles,
@@ -80,4 +98,7 @@ KINDS: dict[str, Callable[[], type[StoredResult]]] = {
     "regression": _regression,
     "integrated": _integrated,
     "sensitivity": _sensitivity,
+    "threshold": _threshold,
+    "pooled-threshold": _pooled,
+    "coverage-report": _report,
 }
