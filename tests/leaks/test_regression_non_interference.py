@@ -98,7 +98,8 @@ def conversation(channel: RegressionChannel, rows: Rows, quiet: bool, batches: B
     """All queries and reports of a run, message by message."""
     own = dice(32)
     persons = Persons(rows, channel, Quiet(own, channel, 1 + max(channel.widest, 1)) if quiet else own)
-    door, method, log = Door(persons, STUDY), DitheredMethod(study(channel), N, KEY, batches), []
+    door, method = Door(persons, STUDY), DitheredMethod(study(channel), N, KEY, batches)
+    log: list[bytes] = []
 
     def gather(queries: Queries) -> Replies:
         (message,) = queries.messages

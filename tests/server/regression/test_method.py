@@ -116,7 +116,8 @@ def test_a_pilot_with_too_few_people_fails_and_says_so() -> None:
 
 def test_batches_grow_with_the_people_and_end_at_a_look() -> None:
     method, doors, _ = open_doors(plan_of(**GUESSES, epsilon=8.0), rows_of(5000), dice(3))
-    state, sizes, rounds = method.init(), [], 0
+    state, rounds = method.init(), 0
+    sizes: list[int] = []
     while (queries := method.query(state)) is not None:
         (message,) = queries.messages
         assert isinstance(message, PeopleQuery)

@@ -12,7 +12,7 @@ from sottovoce.protocol.regression.questions import FAR, NEAR, TIGHT
 from sottovoce.server.regression.dithered.knowledge import (
     DROPPED,
     PRIOR_PEOPLE,
-    Segment,
+    LookSegment,
     coefficients_size,
     learn_all,
     total,
@@ -32,7 +32,7 @@ def study(channel: RegressionChannel | None = None, known: bool = False) -> Dith
     return DitheredStudy(channel, omega, np.full(levels, 0.4), 1.0, np.zeros((levels, d)), MOMENTS, known)
 
 
-def segment(first: int, last: int, seed: int, levels: int = 1, size: float = 0.3) -> Segment:
+def segment(first: int, last: int, seed: int, levels: int = 1, size: float = 0.3) -> LookSegment:
     """Sums that some people could have left; ``last - first`` of them, a tenth near and a tenth far."""
     generator, d = dice(seed).generator(), 3
     sums, n = no_sums(levels, d), last - first
@@ -44,7 +44,7 @@ def segment(first: int, last: int, seed: int, levels: int = 1, size: float = 0.3
     sums.moments[0] = np.triu(np.full((d, d), 0.02 * n))
     sums.moments[1] = sums.moments[0] * 0.6
     ways = np.array([np.linalg.inv(np.linalg.cholesky(MOMENTS)).T / math.sqrt(d)] * levels)
-    return Segment(first, last, sums, ways, np.full((2, levels), size) * np.array([[0.5], [1.0]]))
+    return LookSegment(first, last, sums, ways, np.full((2, levels), size) * np.array([[0.5], [1.0]]))
 
 
 ALL = math.ceil(1000 / DROPPED)  # people, of whom the first thousand are left out
@@ -154,7 +154,7 @@ def test_levels_are_learnt_apart() -> None:
     assert not np.allclose(found.omegas[0], found.omegas[1])
 
 
-def settled(off: Floats, n: int = 10**8) -> Segment:
+def settled(off: Floats, n: int = 10**8) -> LookSegment:
     """People so many that noise is nothing, about a point that lies ``off`` the start, with a mean gradient of zero."""
     one = segment(0, n, 1)
     one.sums.vectors[:] = 0

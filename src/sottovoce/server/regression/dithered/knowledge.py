@@ -21,7 +21,7 @@ TRUST = 0.4  # noiseless coefficients that the guessed size weighs (decision 002
 PRIOR_PEOPLE = 20  # people a coefficient that the predicted noise of a gradient weighs
 
 
-class Segment(NamedTuple):
+class LookSegment(NamedTuple):
     """The people between two looks: how many came before and up to them, their sums, and how they were dithered."""
 
     first: int
@@ -86,7 +86,7 @@ def _carried(slope: Floats, omega: Floats, root: Floats, variances: Floats, cont
     return np.asarray(entries / np.einsum("ja,jk,ka->a", u, omega, u) ** 2)
 
 
-def total(segments: Sequence[Segment], levels: int, d: int, since: float = -1.0) -> Sums:
+def total(segments: Sequence[LookSegment], levels: int, d: int, since: float = -1.0) -> Sums:
     """Add the sums of all segments that end after ``since``."""
     sums = no_sums(levels, d)
     for segment in segments:
@@ -96,7 +96,7 @@ def total(segments: Sequence[Segment], levels: int, d: int, since: float = -1.0)
     return sums
 
 
-def learn_all(study: DitheredStudy, segments: Sequence[Segment]) -> Knowledge:
+def learn_all(study: DitheredStudy, segments: Sequence[LookSegment]) -> Knowledge:
     """Return what the segments tell."""
     levels, d = study.levels, study.d
     people = segments[-1].last if segments else 0
@@ -137,7 +137,7 @@ def coefficients_size(study: DitheredTerms, knowledge: Knowledge, level: int) ->
     return float(np.sqrt(d * spread_about(point - inverse @ gradient, variances, prior, trust=TRUST)))
 
 
-def _dithers(segments: Sequence[Segment], level: int, d: int) -> Dithers:
+def _dithers(segments: Sequence[LookSegment], level: int, d: int) -> Dithers:
     people, cross, gram, square, fourth = (
         np.zeros(2),
         np.zeros((2, d, d)),

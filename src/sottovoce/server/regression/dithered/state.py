@@ -12,7 +12,7 @@ from sottovoce.core.arrays import Floats, Ints, Words
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.regression.questions import QueryDesign
 from sottovoce.server.regression.dithered.gain import gain, pace, reach, shares
-from sottovoce.server.regression.dithered.knowledge import Knowledge, Segment, coefficients_size, learn_all
+from sottovoce.server.regression.dithered.knowledge import Knowledge, LookSegment, coefficients_size, learn_all
 from sottovoce.server.regression.dithered.moments import whitener
 from sottovoce.server.regression.dithered.step import ASKED, InformationGain, take_letters
 from sottovoce.server.regression.dithered.study import DitheredStudy
@@ -31,10 +31,10 @@ class DitheredState(NamedTuple):
     sums: Sums
     begun: int  # people before the segment under way
     until: int  # people at the next look
-    behind: tuple[Segment, ...]
+    behind: tuple[LookSegment, ...]
 
 
-class Asked(NamedTuple):
+class AskedUnder(NamedTuple):
     """Under what people were asked: the point, and the design by which some are asked beside it."""
 
     point: Floats  # (levels, d)
@@ -48,7 +48,7 @@ def init(study: DitheredStudy) -> DitheredState:
     return DitheredState(0, points, design, first, no_sums(study.levels, study.d), 0, FIRST, ())
 
 
-def take(study: DitheredStudy, state: DitheredState, asked: Asked, words: Words, letters: Ints) -> DitheredState:
+def take(study: DitheredStudy, state: DitheredState, asked: AskedUnder, words: Words, letters: Ints) -> DitheredState:
     """Return the state after some people's checked letters, booked under what they were asked.
 
     Between two looks only: the last of them comes at ``state.until`` or before, and then there is a look.
@@ -73,9 +73,9 @@ def look(study: DitheredStudy, state: DitheredState) -> DitheredState:
     return DitheredState(state.people, state.points, design, onwards, empty, state.people, later, behind)
 
 
-def under_way(state: DitheredState) -> Segment:
+def under_way(state: DitheredState) -> LookSegment:
     """Return the segment under way as if it were closed."""
-    return Segment(state.begun, state.people, state.sums, state.design.directions, state.design.sizes)
+    return LookSegment(state.begun, state.people, state.sums, state.design.directions, state.design.sizes)
 
 
 def know(study: DitheredStudy, state: DitheredState) -> Knowledge:
@@ -108,7 +108,7 @@ def design_after(study: DitheredStudy, people: int, knowledge: Knowledge) -> tup
     return QueryDesign(directions, sizes, upto), InformationGain(gains, needs, study.limit)
 
 
-def _check_shapes(study: DitheredStudy, state: DitheredState, asked: Asked) -> None:
+def _check_shapes(study: DitheredStudy, state: DitheredState, asked: AskedUnder) -> None:
     """Refuse a state of another study, before compiled code looks into its arrays."""
     levels, d = study.levels, study.d
     parts = [state.points, asked.point, *asked.design, *state.gain[:2], *state.sums]
