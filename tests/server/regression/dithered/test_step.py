@@ -10,8 +10,8 @@ import pytest
 from scipy import special
 
 from sottovoce.protocol.regression.questions import FAR, MOMENT, NEAR, SIGNS, TIGHT, aim, public, which_product
-from sottovoce.server.regression.dithered.step import ASKED, learn
-from sottovoce.server.regression.dithered.sums import (
+from sottovoce.server.regression.dithered.step import (
+    ASKED,
     GRADIENT,
     LOOKED,
     POINT,
@@ -19,6 +19,7 @@ from sottovoce.server.regression.dithered.sums import (
     SELDOM,
     SPREAD,
     Sums,
+    learn,
     no_sums,
 )
 from sottovoce.sim.randomness import dice

@@ -14,9 +14,8 @@ from sottovoce.protocol.regression.questions import QueryDesign
 from sottovoce.server.regression.dithered.gain import gain, pace, reach, shares
 from sottovoce.server.regression.dithered.knowledge import Knowledge, LookSegment, coefficients_size, learn_all
 from sottovoce.server.regression.dithered.moments import whitener
-from sottovoce.server.regression.dithered.step import ASKED, InformationGain, take_letters
+from sottovoce.server.regression.dithered.step import ASKED, InformationGain, Sums, no_sums, take_letters
 from sottovoce.server.regression.dithered.study import DitheredStudy
-from sottovoce.server.regression.dithered.sums import Sums, no_sums
 
 FIRST, RATIO = 64, 1.3  # people before the first look, and the growth from one look to the next (decision 0016)
 
