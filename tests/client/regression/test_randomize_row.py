@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from scipy import special
 
-from sottovoce.client.regression.randomize_row import face_of, randomize_row, rounded, show
+from sottovoce.client.regression.randomize_row import randomize_row, rounded, show, side_of
 from sottovoce.protocol.channel import OUTCOMES, Channel
 from sottovoce.protocol.regression.blocks import INSIDE, Block, RegressionChannel, Tables, tables_of
 from sottovoce.protocol.regression.box import box, cq
@@ -204,7 +204,7 @@ def test_every_face_of_a_matrix_is_dealt_out() -> None:
 
 def test_a_response_on_the_fit_lies_at_or_below_it() -> None:
     features, points = np.array([[0.5]]), np.array([[[1.0, 2.0], [3.0, 0.0]]])
-    faces = [face_of(features, 0, y, points, 0) for y in (2.0, np.nextafter(2.0, 9), 3.0, np.nextafter(3.0, 9))]
+    faces = [side_of(features, 0, y, points, 0) for y in (2.0, np.nextafter(2.0, 9), 3.0, np.nextafter(3.0, 9))]
     assert faces == [2, 1, 1, 0]
 
 

@@ -1,18 +1,32 @@
 """From scaled to raw units: against a fit whose law is known."""
 
+import copy
+import importlib
+import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.server.regression.plans import WAYS, plan_of, rows_of
 
+from sottovoce.api.regression.regressor import PrivateQuantileRegressor
+from sottovoce.client.regression.rows import Rows
 from sottovoce.core.bounds import read_bounds
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.region import Ellipsoid, normal_ellipsoid
+from sottovoce.local.regression.doors import open_doors
+from sottovoce.local.runner import run
 from sottovoce.server.regression.result import SMALLEST, RegressionResult
 from sottovoce.server.regression.summary import RegressionFacts
+from sottovoce.server.load import load
+from sottovoce.sim.randomness import dice
+
+pickle: Any = importlib.import_module("pickle")
 
 BOUNDS = read_bounds([(0, 10), (1e8, 1e8 + 4)], ("a", "b"))
 POINT = np.array([[3.0, 2.0, -1.0], [4.0, 2.5, -1.0]])
@@ -120,3 +134,121 @@ def test_a_level_is_found_by_its_number() -> None:
     for wrong in (None, 0.5, "half"):
         with pytest.raises(BadInput, match=r"give tau as one of 0\.25, 0\.75"):
             answers().level_of(wrong)
+
+
+def finished(way: str) -> RegressionResult:
+    method, doors, _ = open_doors(plan_of(**WAYS[way]), rows_of(1200), dice(3))
+    return run(method, doors)
+
+
+def read_back(result: RegressionResult) -> RegressionResult:
+    return RegressionResult.from_dict(json.loads(json.dumps(result.to_dict(), allow_nan=False)))
+
+
+def said(result: RegressionResult) -> list[Any]:
+    """All that a result says, intervals, ellipsoids and tests included."""
+    found: list[Any] = [result.summary(), result.summary(0.5), result.scaled.tolist(), result.raw.tolist()]
+    found += [result.predict(np.array([[0.3, -0.2], [9.0, 1.0]])).tolist(), result.warnings, result.describe().values]
+    for tau in result.taus:
+        for ask in (
+            lambda tau: result.ellipsoid(tau, 0.9).shape.tolist(),
+            lambda tau: result.p_value(tau, [0.0, 1.0, 0.0], 0.25),
+            lambda tau: result.interval(result.level_of(tau), [1.0, 0.5, -0.5], 0.8),
+        ):
+            try:
+                found.append(ask(tau))
+            except Infeasible as refusal:
+                found.append(str(refusal))
+    return found
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_result_is_stored_copied_and_pickled_without_loss(way: str, tmp_path: Path) -> None:
+    result = finished(way)
+    everything = said(result)
+    for other in (read_back(result), read_back(read_back(result)), copy.deepcopy(result), copy.copy(result)):
+        assert said(other) == everything
+        assert other.to_dict() == result.to_dict()
+    assert said(pickle.loads(pickle.dumps(result))) == everything
+    back = load(result.save(tmp_path / "result.json"))
+    assert isinstance(back, RegressionResult)
+    assert said(back) == everything
+
+
+def test_an_unfinished_search_and_a_rich_fit_are_stored_too() -> None:
+    source = dice(1).generator()
+    features = source.uniform(-1, 1, (12_000, 2))
+    response = features[:, 0] + source.logistic(0.0, 0.5, 12_000)
+    model = PrivateQuantileRegressor(epsilon=8.0, tau=[0.25, 0.75], randomness=dice(2))
+    waiting = model.partial_fit(features[:50], response[:50]).result_
+    assert said(read_back(waiting))[0] == said(waiting)[0]
+    assert "not over" in waiting.summary()
+    rich = model.partial_fit(features[50:], response[50:]).result_
+    assert "No interval" not in rich.summary()
+    assert said(read_back(rich)) == said(rich)
+    for inference in ("self-normalised", "groups", "higrad"):
+        guesses: dict[str, Any] = {"density": 0.5, "size": 1.0}
+        one = PrivateQuantileRegressor(epsilon=8.0, inference=inference, randomness=dice(2), **guesses)
+        result = one.fit(features, response).result_
+        assert said(read_back(result)) == said(result)
+
+
+def test_what_the_holder_of_rows_knows_is_not_stored() -> None:
+    features = np.linspace(-2, 2, 800).reshape(400, 2)
+    model = PrivateQuantileRegressor(epsilon=8.0, clip=True, density=0.5, size=1.0, randomness=dice(1))
+    model.fit(features, np.cos(np.arange(400.0)))
+    assert model.clipped_ > 0
+    assert f"{model.clipped_} rows were moved" in model.summary()
+    assert model.result_.describe().values["clipped"] == model.clipped_
+    assert "clipped" not in model.to_dict()
+    assert "rows were moved" not in read_back(model.result_).summary()
+
+
+def test_a_result_holds_no_record() -> None:
+    features = np.linspace(-0.9, 0.9, 1000).reshape(500, 2)
+    response = np.cos(np.arange(500.0))
+    features[17, 0], response[17] = 0.7123456789, 0.61987654321
+    model = PrivateQuantileRegressor(epsilon=8.0, density=0.5, size=1.0, randomness=dice(1), shuffle=False)
+    result = model.fit(features, response).result_
+    sent, text = pickle.dumps(result), json.dumps(result.to_dict())
+    for secret in (features[17, 0], response[17]):
+        assert np.float64(secret).tobytes() not in sent
+        assert repr(float(secret))[:9] not in text
+    for value in walk(result):
+        assert not isinstance(value, Rows)
+        assert not (isinstance(value, np.ndarray) and value.size >= 500)
+
+
+def walk(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
+    """Yield everything that hangs on a value."""
+    seen = set() if seen is None else seen
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    yield value
+    parts: list[Any] = list(vars(value).values()) if hasattr(value, "__dict__") else []
+    if isinstance(value, dict):
+        parts += [*value.keys(), *value.values()]
+    elif isinstance(value, list | tuple | set | frozenset):
+        parts += list(value)
+    for part in parts:
+        yield from walk(part, seen)
+
+
+BROKEN: dict[str, Any] = {
+    "another kind": lambda d: d["stored"].update(kind="quantile-regression"),
+    "another format": lambda d: d["stored"].update(format=99),
+    "no state": lambda d: d["stored"].update(state=None),
+    "a level too many": lambda d: d["stored"]["state"][0].__setitem__(0, [0.25, 0.5]),
+    "fits of another": lambda d: d["stored"]["state"].__setitem__(2, []),
+    "a field too few": lambda d: d["stored"]["state"].pop(),
+    "a number as text": lambda d: d["stored"]["state"][0].__setitem__(3, "one"),
+}
+
+
+@pytest.mark.parametrize("spoil", BROKEN.values(), ids=BROKEN)
+def test_a_spoilt_result_is_refused(spoil: Any) -> None:
+    values = json.loads(json.dumps(finished("dithered").to_dict()))
+    spoil(values)
+    with pytest.raises(BadInput):
+        RegressionResult.from_dict(values)

@@ -16,7 +16,7 @@ from sottovoce.local.regression.dithered import CHUNK, DitheredRun, Order, order
 from sottovoce.local.regression.liu_hu import LiuHuRun
 from sottovoce.local.regression.pilot import Pilot
 from sottovoce.server.regression.dithered.study import DitheredStudy
-from sottovoce.server.regression.plan import RegressionPlan, Study
+from sottovoce.server.regression.plan import RegressionPlan, RegressionStudy
 from sottovoce.server.regression.result import RegressionResult
 
 WORD = 2.0**-53
@@ -82,7 +82,7 @@ class RegressionRuns:
         return [taken(rows, np.flatnonzero(draws.astype(np.int64) == channel)) for channel in range(channels)]
 
 
-def _run(study: Study, people: int) -> DitheredRun | LiuHuRun:
+def _run(study: RegressionStudy, people: int) -> DitheredRun | LiuHuRun:
     """Return the run of a study; ``people`` is how many it will ask first."""
     if isinstance(study, DitheredStudy):
         return DitheredRun(study)

@@ -29,21 +29,21 @@ WORD = 2.0**-53
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def face_of(features: Floats, who: int, response: float, points: Floats, at: int) -> int:
+def side_of(features: Floats, who: int, response: float, points: Floats, at: int) -> int:
     """Return how many of the fitted quantiles lie at or above the response, the highest of them being meant.
 
-    Where fitted quantiles cross, the face with the fewest wrong sides is told: a mere count would drive them apart.
+    Where fitted quantiles cross, the place with the fewest contradictions is told: a mere count would drive them apart.
     """
     levels = points.shape[1]
-    wrong = least = face = 0
+    wrong = least = side = 0
     for level in range(levels - 1, -1, -1):
         fit = points[at, level, 0]
         for j in range(features.shape[1]):
             fit += points[at, level, 1 + j] * features[who, j]
         wrong += -1 if response <= fit else 1
         if wrong < least:
-            least, face = wrong, levels - level
-    return face
+            least, side = wrong, levels - level
+    return side
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
@@ -68,31 +68,35 @@ def randomize_row(
     ``chosen`` are the slopes that the block speaks of, from 1, and ``points[at]`` where the person is asked. Row ``i``
     of ``words`` holds the person's throws: the public one, one for the rounding of each slope, and the die last.
     """
-    die = words[i, words.shape[1] - 1] >> uint64(2)
+    die = words[i, words.shape[1] - 1] >> uint64(2)  # 2^62 faces
     positions = plan[block, POSITIONS]
     if plan[block, FORM] == BOX:
+        # the first faces are every letter's alike, ``low`` each; then those of the letters in the record's box; then
+        # the few that do not divide, which are letter 0's
         if die < faces[block, COMMON]:
             return int(np.int64(die // faces[block, LOW]))
         rest = die - faces[block, COMMON]
         if rest >= faces[block, INSIDE]:
             return 0
         offset = np.int64(rest // faces[block, EXTRA])
-        face = face_of(features, who, response[who], points, at)
+        side = side_of(features, who, response[who], points, at)
         slopes, cells, width = plan[block, SLOPES], plan[block, CELLS], plan[block, WIDTH]
-        scale = 1.0 if plan[block, KINDS] > 1 else score[0, face] / radius
+        scale = 1.0 if plan[block, KINDS] > 1 else score[0, side] / radius
         letter, radix = np.int64(0), np.int64(1)
+        # the letter is the side and a cell for each slope, in mixed radix: the box's corner, moved by a uniform step
         for k in range(slopes):
             place = 0.5 * (scale * features[who, chosen[k] - 1] + 1.0) * (positions - 1)
             letter += radix * (rounded(place, positions, words[i, 1 + k]) + offset % width)
             offset //= width
             radix *= cells
-        return int(letter + radix * face if plan[block, KINDS] > 1 else letter)
+        return int(letter + radix * side if plan[block, KINDS] > 1 else letter)
+    # a matrix: row 0 has the faces that all symbols share, the others what each has beyond; find the letter by halves
     low, high, row = np.int64(0), np.int64(steps.shape[2] - 1), 0
     if die >= steps[block, 0, high]:
         die -= steps[block, 0, high]
-        face = face_of(features, who, response[who], points, at)
+        side = side_of(features, who, response[who], points, at)
         place = 0.5 * (features[who, chosen[0] - 1] + 1.0) * (positions - 1)
-        row = 1 + face * positions + rounded(place, positions, words[i, 1])
+        row = 1 + side * positions + rounded(place, positions, words[i, 1])
     while low < high:
         middle = (low + high) // 2
         if die < steps[block, row, middle]:

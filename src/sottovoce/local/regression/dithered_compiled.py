@@ -10,8 +10,7 @@ from sottovoce.local.regression.lent import Room, lent
 from sottovoce.protocol.regression.blocks import FORM, OPEN, Tables
 from sottovoce.protocol.regression.questions import MOMENT, QueryDesign, aim, choose, which_product
 from sottovoce.server.regression.decode import decode
-from sottovoce.server.regression.dithered.step import InformationGain, learn
-from sottovoce.server.regression.dithered.sums import Sums
+from sottovoce.server.regression.dithered.step import InformationGain, Sums, learn
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -51,6 +51,7 @@ def segment(
                 plan, faces, cuts, score, radius, block, chosen, features, response, who, points, at, words, i
             )
             found = decode(plan, score, read, matrix, radius, block, chosen, letter, index, values)
+        # the step is the chain's, and so is the point: chains share nothing but the study
         move(points, at, steps[i], found, index, values, low, high)
         if keep:
             for level in range(levels):

@@ -62,7 +62,7 @@ def decode(
 ) -> int:
     """Decode a letter: fill which coordinates it speaks of and their gradient at each level; return how many."""
     levels, found, tail = values.shape[0], 0, score.shape[1] + 1
-    if plan[block, FORM] == MATRIX:
+    if plan[block, FORM] == MATRIX:  # a table of what each letter tells of the side and of the slope
         j = chosen[0]
         index[0], index[1] = 0, j
         for level in range(levels):
@@ -74,19 +74,20 @@ def decode(
     rest, step = np.int64(letter), np.int64(1)
     for _ in range(slopes):
         step *= cells
-    face = rest // step
+    side = rest // step
     if speaks:
         index[0] = 0
         found = 1
         for level in range(levels):
-            values[level, 0] = read[block, level, face]
+            values[level, 0] = read[block, level, side]
+    # a cell's middle, times the score at that side, less its mean under noise, over the chance that the record is told
     for k in range(slopes):
         j = chosen[k]
         value = (2 * (rest % cells) + 1 - cells) / cells
         rest //= cells
         index[found] = j
         for level in range(levels):
-            raw = (score[level, face] if speaks else radius) * value
+            raw = (score[level, side] if speaks else radius) * value
             values[level, found] = (raw - read[block, level, tail - 1]) * read[block, level, tail + j]
         found += 1
     return found

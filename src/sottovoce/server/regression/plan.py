@@ -24,7 +24,7 @@ from sottovoce.server.regression.result import RegressionResult
 from sottovoce.server.regression.settings import RegressionSettings
 from sottovoce.server.regression.summary import RegressionFacts
 
-Study = DitheredStudy | LiuHuStudy
+RegressionStudy = DitheredStudy | LiuHuStudy
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +63,9 @@ class RegressionPlan:
         start = np.zeros((len(settings.taus), self.p + 1)) if found is None else found.start
         return Guess(density, size, start if self.starts is None else self.starts)
 
-    def studies(self, guess: Guess) -> list[Study]:
+    def studies(self, guess: Guess) -> list[RegressionStudy]:
         """Return what each channel's people take part in."""
-        found: list[Study] = []
+        found: list[RegressionStudy] = []
         first = 0
         for channel in self.design.channels:
             own = slice(first, first + len(channel.taus))
@@ -73,7 +73,7 @@ class RegressionPlan:
             found.append(self._study(channel, Guess(guess.density[own], guess.size, guess.start[own])))
         return found
 
-    def _study(self, channel: RegressionChannel, guess: Guess) -> Study:
+    def _study(self, channel: RegressionChannel, guess: Guess) -> RegressionStudy:
         settings, known = self.settings, self.design.known
         noise = np.array([omega_at(channel, known, level) for level in range(len(channel.taus))])
         moments = known.information

@@ -17,8 +17,8 @@ from sottovoce.server.regression.dithered.knowledge import (
     learn_all,
     total,
 )
+from sottovoce.server.regression.dithered.step import GRADIENT, POINT, PRODUCT, no_sums
 from sottovoce.server.regression.dithered.study import DitheredStudy
-from sottovoce.server.regression.dithered.sums import GRADIENT, POINT, PRODUCT, no_sums
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]

@@ -10,8 +10,8 @@ import pytest
 from scipy import special
 
 from sottovoce.protocol.regression.questions import FAR, MOMENT, NEAR, SIGNS, TIGHT, aim, public, which_product
-from sottovoce.server.regression.dithered.step import learn
-from sottovoce.server.regression.dithered.sums import (
+from sottovoce.server.regression.dithered.step import (
+    ASKED,
     GRADIENT,
     LOOKED,
     POINT,
@@ -19,6 +19,7 @@ from sottovoce.server.regression.dithered.sums import (
     SELDOM,
     SPREAD,
     Sums,
+    learn,
     no_sums,
 )
 from sottovoce.sim.randomness import dice
@@ -145,6 +146,30 @@ def test_a_dithered_person_does_not_move_the_point(kind: int) -> None:
     assert not sums.squares[PRODUCT].any()
     assert not sums.vectors[TIGHT].any()
     assert sums.counts.sum() == sums.counts[kind] == 1
+
+
+@pytest.mark.parametrize("kind", [TIGHT, NEAR])
+def test_a_person_of_a_batch_is_booked_under_the_point_they_were_asked_about(kind: int) -> None:
+    gains, needs = np.arange(36.0).reshape(2, 2, 3, 3) / 10, np.full((2, 4), 0.5)
+    index, values, word = np.array([2, 0, 0]), np.array([[0.5, -1.0, 99.0], [2.0, 3.0, 99.0]]), np.uint64(9)
+    here, there = np.arange(6.0).reshape(2, 3), np.full((2, 3), 7.0)
+    found = {}
+    for name, asked, points in (
+        ("apart", ASKED, np.stack([here, here, there])),
+        ("here", 0, np.stack([here, here])),
+        ("there", 0, np.stack([there, there])),
+    ):
+        sums = no_sums(2, 3)
+        learn(
+            gains, needs, math.inf, sums.counts, sums.vectors, sums.squares, kind, word, SELDOM, 2, index, values,
+            np.ones((2, 3)), points, asked, np.zeros(3),
+        )  # fmt: skip
+        found[name] = (sums, points)
+    for ours, theirs in zip(found["apart"][0], found["there"][0], strict=True):
+        assert np.array_equal(ours, theirs)
+    assert np.array_equal(found["apart"][1][0], found["here"][1][0])
+    assert np.array_equal(found["apart"][1][ASKED], there)
+    assert np.array_equal(found["apart"][1][0], here) == (kind != TIGHT)
 
 
 def test_no_coordinate_goes_beyond_the_limit() -> None:

@@ -22,8 +22,8 @@ from sottovoce.server.regression.dithered.gain import gain
 from sottovoce.server.regression.dithered.knowledge import Knowledge, coefficients_size
 from sottovoce.server.regression.dithered.root import FAR_OFF, Root, find_root, square_about
 from sottovoce.server.regression.dithered.state import DitheredState, know
+from sottovoce.server.regression.dithered.step import GRADIENT, POINT
 from sottovoce.server.regression.dithered.study import DitheredStudy, DitheredTerms
-from sottovoce.server.regression.dithered.sums import GRADIENT, POINT
 
 LEAST_ROOM = 0.1  # of 1 - z^2 v: an interval three times as long as with a known slope (decision 0021)
 PLENTY = 20  # times the people who are worth the guess: from then on the first ones may be left out (decision 0017)

@@ -8,11 +8,17 @@ import numpy as np
 from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.questions import FAR, TIGHT
 from sottovoce.server.regression.dithered.gain import curvature_prior
-from sottovoce.server.regression.dithered.moments import Moments, certain, learn_moments, whitened, whitener
+from sottovoce.server.regression.dithered.moments import (
+    Moments,
+    certain,
+    learn_moments,
+    spread_about,
+    whitened,
+    whitener,
+)
 from sottovoce.server.regression.dithered.slope import Dithers, Slope, learn_slope
+from sottovoce.server.regression.dithered.step import PRODUCT, Sums, no_sums
 from sottovoce.server.regression.dithered.study import DitheredStudy, DitheredTerms
-from sottovoce.server.regression.dithered.sums import PRODUCT, Sums, no_sums
-from sottovoce.server.regression.shrinkage import spread_about
 
 DROPPED = 0.03  # of the people: the first, whose points were far off, are left out of the root (decision 0016)
 CAUTION = 2.4  # times: the guessed square of the size over the one believed in; a square 4 times too large cost up to

@@ -19,7 +19,7 @@ from sottovoce.protocol.regression.questions import MOMENT, aim, choose, public_
 from sottovoce.server.method import Queries, Replies
 from sottovoce.server.regression.decode import checked_letters
 from sottovoce.server.regression.dithered.fit import DitheredFit
-from sottovoce.server.regression.dithered.state import AskedBatch, DitheredState, init, take
+from sottovoce.server.regression.dithered.state import AskedUnder, DitheredState, init, take
 from sottovoce.server.regression.dithered.step import which_blocks
 from sottovoce.server.regression.dithered.study import DitheredStudy
 
@@ -100,7 +100,7 @@ class DitheredMethod:
             letters = reply.letters
         words = public_words(self.key, first, count)
         checked = checked_letters(letters, self._sizes(run, words), round)
-        asked = AskedBatch(run.points[0], run.design)
+        asked = AskedUnder(run.points[0], run.design)
         return DitheredRounds(state.round + 1, take(self.study, run, asked, words, checked))
 
     def outcome(self, state: DitheredRounds) -> DitheredFit:

@@ -2,7 +2,8 @@
 
 The slope of the mean gradient is close to density x E x x', and a bit about a product of two covariates tells far more
 of that matrix than a dithered answer does. The means, the squares and the cross products are shrunk as three groups,
-twice: towards a confident guess for the point estimate, and with an open mind for its variance.
+twice: towards a confident guess for the point estimate, and with an open mind for its variance; by as much as the
+entries themselves suggest (empirical Bayes, Morris 1983, doi:10.1080/01621459.1983.10477920).
 """
 
 from typing import NamedTuple
@@ -10,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.server.regression.shrinkage import pull, spread_about
 
 # set on the tuning designs of the papers' catalogue, judged on the held-out ones (decision 0020)
 SQUARES, CROSSES = (0.03, 0.1), (0.05, 0.2)  # how far moments lie from the guess: believed, and thought possible
 SMALLEST_SQUARE, SMALLEST_ROOT = 0.005, 0.01  # of a square moment, and of an eigenvalue of the correlations
 LARGEST_ROOT = 0.5  # what noise may lift that eigenvalue to
+LEAST = 0.01  # of the prior variance: no group of entries is believed to agree with its guess better
 
 
 class Moments(NamedTuple):
@@ -109,3 +110,27 @@ def whitener(matrix: Floats) -> Floats:
 def whitened(variances: Floats, root: Floats) -> Floats:
     """Return about how the variances of a matrix's entries look after whitening it."""
     return np.asarray(root**2 @ variances @ (root**2).T)
+
+
+def spread_about(
+    deviations: Floats, variances: Floats, prior: float, extra: Floats | float = 0.0, trust: float = 1.0
+) -> float:
+    """Return the variance of a group of entries about their guess, beyond their noise and ``extra`` variance.
+
+    ``prior`` is the standard deviation believed in without evidence; it weighs as much as ``trust`` noiseless entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round(spread_about(np.array([0.5, -0.5]), np.array([1e9, 1e9]), 0.1), 6)
+    0.01
+    """
+    weights = prior**4 / (variances + extra + prior**2) ** 2
+    beyond = float(np.sum(weights * (deviations**2 - variances - extra)))
+    found = (trust * prior**2 + beyond) / (trust + float(np.sum(weights)))
+    return max(found, LEAST * prior**2)
+
+
+def pull(between: Floats | float, variances: Floats) -> Floats:
+    """Return the weight of the data: entries vary by ``between`` about the guess, by ``variances`` about the truth."""
+    return np.asarray(between / (between + variances))

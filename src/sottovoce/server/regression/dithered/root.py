@@ -12,8 +12,8 @@ import numpy as np
 from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.questions import TIGHT
 from sottovoce.server.regression.dithered.knowledge import Knowledge
+from sottovoce.server.regression.dithered.step import GRADIENT, LOOKED, POINT, SPREAD, Sums
 from sottovoce.server.regression.dithered.study import DitheredTerms
-from sottovoce.server.regression.dithered.sums import GRADIENT, LOOKED, POINT, SPREAD, Sums
 
 # of the dithers' square: the points' own, up to which the curvature they see is the dithers' (decision 0021)
 FAR_OFF = 0.3

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.server.regression.dithered.moments import Moments, whitened, whitener
-from sottovoce.server.regression.shrinkage import pull, spread_about
+from sottovoce.server.regression.dithered.moments import Moments, pull, spread_about, whitened, whitener
 
 FEW = 5  # people of one size of dither without whom it says nothing
 # spread of the whitened entries, believed and thought possible: set on the catalogue's tuning designs (decision 0020)

@@ -14,9 +14,8 @@ from sottovoce.protocol.regression.questions import QueryDesign
 from sottovoce.server.regression.dithered.gain import gain, pace, reach, shares
 from sottovoce.server.regression.dithered.knowledge import Knowledge, LookSegment, coefficients_size, learn_all
 from sottovoce.server.regression.dithered.moments import whitener
-from sottovoce.server.regression.dithered.step import ASKED, InformationGain, take_letters
+from sottovoce.server.regression.dithered.step import ASKED, InformationGain, Sums, no_sums, take_letters
 from sottovoce.server.regression.dithered.study import DitheredStudy
-from sottovoce.server.regression.dithered.sums import Sums, no_sums
 
 FIRST, RATIO = 64, 1.3  # people before the first look, and the growth from one look to the next (decision 0016)
 
@@ -34,7 +33,7 @@ class DitheredState(NamedTuple):
     behind: tuple[LookSegment, ...]
 
 
-class AskedBatch(NamedTuple):
+class AskedUnder(NamedTuple):
     """Under what people were asked: the point, and the design by which some are asked beside it."""
 
     point: Floats  # (levels, d)
@@ -48,7 +47,7 @@ def init(study: DitheredStudy) -> DitheredState:
     return DitheredState(0, points, design, first, no_sums(study.levels, study.d), 0, FIRST, ())
 
 
-def take(study: DitheredStudy, state: DitheredState, asked: AskedBatch, words: Words, letters: Ints) -> DitheredState:
+def take(study: DitheredStudy, state: DitheredState, asked: AskedUnder, words: Words, letters: Ints) -> DitheredState:
     """Return the state after some people's checked letters, booked under what they were asked.
 
     Between two looks only: the last of them comes at ``state.until`` or before, and then there is a look.
@@ -108,7 +107,7 @@ def design_after(study: DitheredStudy, people: int, knowledge: Knowledge) -> tup
     return QueryDesign(directions, sizes, upto), InformationGain(gains, needs, study.limit)
 
 
-def _check_shapes(study: DitheredStudy, state: DitheredState, asked: AskedBatch) -> None:
+def _check_shapes(study: DitheredStudy, state: DitheredState, asked: AskedUnder) -> None:
     """Refuse a state of another study, before compiled code looks into its arrays."""
     levels, d = study.levels, study.d
     parts = [state.points, asked.point, *asked.design, *state.gain[:2], *state.sums]

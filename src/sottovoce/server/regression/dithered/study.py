@@ -3,53 +3,13 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.protocol.regression.blocks import Open, RegressionChannel, Tables, tables_of
 from sottovoce.server.regression.decode import alphabets, check_sendable
-
-
-class DitheredTerms(Protocol):
-    """What a fit has to know of its study, whether it was just run or is read back."""
-
-    @property
-    def taus(self) -> tuple[float, ...]:
-        """Return the quantile levels."""
-
-    @property
-    def omega(self) -> Floats:
-        """Return the predicted covariance of a decoded gradient, (levels, d, d)."""
-
-    @property
-    def density(self) -> Floats:
-        """Return the guessed density of the response about its quantile, (levels,)."""
-
-    @property
-    def size(self) -> float:
-        """Return the guessed length of the coefficients about the start."""
-
-    @property
-    def start(self) -> Floats:
-        """Return the start, (levels, d)."""
-
-    @property
-    def moments(self) -> Floats:
-        """Return the guessed moments E x x', (d, d)."""
-
-    @property
-    def levels(self) -> int:
-        """Return how many quantile levels are fitted."""
-
-    @property
-    def d(self) -> int:
-        """Return the number of coefficients, the intercept among them."""
-
-    @property
-    def tails(self) -> Floats:
-        """Return the smaller of tau and 1 - tau at each level."""
 
 
 class StoredDithered(NamedTuple):
@@ -142,3 +102,6 @@ class DitheredStudy:
     def alphabets(self) -> Ints:
         """Return how many letters each block has, and last a bit."""
         return alphabets(self.channel)
+
+
+DitheredTerms = DitheredStudy | StoredDithered  # what a fit has to know: just run, or read back

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,62 +15,6 @@ from sottovoce.protocol.regression.blocks import RegressionChannel, Tables, tabl
 from sottovoce.protocol.regression.box_channel import BoxChannel
 
 METHODS = ("self-normalised", "groups", "higrad")
-
-
-class LiuHuTerms(Protocol):
-    """What a fit has to know of its study, whether it was just run or is read back; see `LiuHuStudy`."""
-
-    @property
-    def taus(self) -> tuple[float, ...]:
-        """Return the quantile levels."""
-
-    @property
-    def omega(self) -> Floats:
-        """Return the covariance of a decoded gradient at the truth, (levels, d, d)."""
-
-    @property
-    def start(self) -> Floats:
-        """Return the start, (levels, d)."""
-
-    @property
-    def scale(self) -> float:
-        """Return the constant of the step."""
-
-    @property
-    def power(self) -> float:
-        """Return the exponent of the step."""
-
-    @property
-    def offset(self) -> float:
-        """Return the offset of the step."""
-
-    @property
-    def inference(self) -> str:
-        """Return the name of the inference."""
-
-    @property
-    def chains(self) -> int:
-        """Return the number of groups."""
-
-    @property
-    def tree(self) -> tuple[int, ...]:
-        """Return the branches of each level of a tree."""
-
-    @property
-    def noise(self) -> float:
-        """Return the guessed scale of logistic errors."""
-
-    @property
-    def moments(self) -> Floats | None:
-        """Return the moments E x x', (d, d), if they are known."""
-
-    @property
-    def levels(self) -> int:
-        """Return how many quantile levels are fitted."""
-
-    @property
-    def d(self) -> int:
-        """Return the number of coefficients, the intercept among them."""
 
 
 class StoredLiuHu(NamedTuple):
@@ -185,6 +129,9 @@ class LiuHuStudy:
     def steps(self, times: npt.NDArray[np.int64]) -> Floats:
         """Return the steps at some times, the first person's being 1."""
         return np.asarray(self.scale / (times.astype(np.float64) ** self.power + self.offset))
+
+
+LiuHuTerms = LiuHuStudy | StoredLiuHu  # what a fit has to know: just run, or read back
 
 
 def paper_scale(

@@ -141,7 +141,7 @@ def inflation(study: LiuHuTerms, tree: Tree, slope: float) -> float:
     Examples
     --------
     >>> from sottovoce.protocol.regression.blocks import open_channel
-    >>> from sottovoce.server.regression.liu_hu.study import LiuHuTerms
+    >>> from sottovoce.server.regression.liu_hu.study import LiuHuStudy
     >>> study = LiuHuStudy(open_channel(0.5, 0), np.ones((1, 1, 1)), np.zeros((1, 1)), 2.5)
     >>> [round(inflation(study, Tree((4, 4), n), 0.2), 1) for n in (10**5, 10**6, 10**8)]
     [2.0, 1.2, 1.0]
