@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from sottovoce.core.errors import BadInput, SearchFailed
 from sottovoce.inference.common.measured import SiteEstimate
-from sottovoce.inference.regression import groups
 from sottovoce.inference.self_normalised.memory import average
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.messages import Message, Reports, Tally
@@ -116,8 +115,13 @@ def measure(averages: npt.ArrayLike) -> SiteEstimate:
     SiteEstimate(estimate=3.0, std_error=1.0801234497346435, df=3)
     """
     rows = np.asarray(averages, dtype=np.float64)[:, None]
-    variance = float(groups.covariance(rows)[0, 0]) / len(rows)
-    return SiteEstimate(float(groups.mean(rows)[0]), math.sqrt(variance), len(rows) - 1)
+    if len(rows) < 2 or not np.isfinite(rows).all():
+        raise BadInput("an error needs the averages of two chains or more, all finite; make more, or start near.")
+    apart = rows - rows[0]  # from the first: a variance keeps its digits wherever the averages lie
+    centre = apart.mean(0)
+    apart = apart - centre
+    variance = float((apart.T @ apart / (len(rows) - 1))[0, 0]) / len(rows)
+    return SiteEstimate(float((rows[0] + centre)[0]), math.sqrt(variance), len(rows) - 1)
 
 
 class Chained(NamedTuple):
@@ -195,20 +199,20 @@ class ChainMethod:
 
     def step(self, state: ChainState, replies: Replies) -> ChainState:
         """Return the state after a reply, or as it was if there was none."""
-        asked = self.query(state)
-        if asked is None:
+        if state.start is None:
+            log = self._search.step(state.search, replies)
+            return self._searched(state._replace(search=log)) if log.rounds > state.search.rounds else state
+        if state.walk is None:
             raise BadInput("the chains are at their end; nothing was asked.")
         if len(replies) != 1:
-            raise BadInput(f"round {asked.round} asked one site; give one reply.")
-        if replies[0] is None and asked.messages[0] is not None:
+            raise BadInput("the chains belong to one site; give one reply.")
+        [reply], one = replies, self.one(state)
+        if reply is None:
             return state
-        if state.start is None:
-            return self._searched(state._replace(search=self._search.step(state.search, replies)))
-        reply = replies[0]
-        if not isinstance(reply, Reports) or reply.round != asked.round:
-            raise BadInput(f"the site sent no letters of round {asked.round}; send the reports of this round.")
-        assert state.walk is not None
-        moved = walk.step(self.one(state), state.walk, [reply.letters])
+        round = one.first + state.walk.round + 1
+        if not isinstance(reply, Reports) or reply.round != round:
+            raise BadInput(f"the site sent no letters of round {round}; send the reports of this round.")
+        moved = walk.step(one, state.walk, [reply.letters])
         if moved.round < state.start.length:
             return state._replace(walk=moved)
         return self.with_averages(state, (*state.averages, average(moved.memory)))
@@ -237,9 +241,10 @@ class ChainMethod:
 
     def _searched(self, state: ChainState) -> ChainState:
         """Start the first chain if the search is over and has found a start."""
-        if self._search.query(state.search) is not None:
+        try:
+            found = self._search.outcome(state.search)
+        except BadInput:  # it goes on
             return state
-        found = self._search.outcome(state.search)
         point = found.point if self.study.start is None else self.study.start
         unit = found.unit if self.study.unit is None else self.study.unit
         if not (math.isfinite(point) and 0 < unit < math.inf):

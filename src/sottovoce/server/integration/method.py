@@ -115,7 +115,7 @@ class OpenSummary:
         return state.report
 
 
-class Part(NamedTuple):
+class SitePart(NamedTuple):
     """A site's own method, and how what it came to is written down."""
 
     site: PlannedSite
@@ -237,17 +237,17 @@ def _search(state: Any) -> Any:
     return getattr(state, "search", state)
 
 
-def _part(plan: IntegrationPlan, site: PlannedSite) -> Part:
+def _part(plan: IntegrationPlan, site: PlannedSite) -> SitePart:
     """Return how one site is asked, and how its answer is written down."""
     name, level, chains = site.name, plan.settings.level, plan.settings.chains
     if site.summary is not None:
-        return Part(site, PublishedSummary(site.summary), lambda summary: _published(name, summary, level))
+        return SitePart(site, PublishedSummary(site.summary), lambda summary: _published(name, summary, level))
     assert site.study is not None
     study, size, is_target = site.study, site.study.roster.sizes[0], site is plan.target
     if site.kind == "open":
         who = "the target" if is_target else f"source {name!r}"
         method = OpenSummary(study.tau, level, size, who)
-        return Part(site, method, lambda report: _opened(name, report, study.warnings, is_target))
+        return SitePart(site, method, lambda report: _opened(name, report, study.warnings, is_target))
     private = not (plan.seeded or plan.simulated)
     if chains is not None:
         channel = study.channels[0]
@@ -259,7 +259,7 @@ def _part(plan: IntegrationPlan, site: PlannedSite) -> Part:
                 name, "private", found.measured, *ends, channel.epsilon, size, found.reports, found.rounds, private
             )
 
-        return Part(site, ChainMethod(walks, size, study.bounds, study.scale), chained)
+        return SitePart(site, ChainMethod(walks, size, study.bounds, study.scale), chained)
 
     def staged(result: QuantileResult) -> KnownSite:
         ends = result.solution.interval(level)
@@ -276,7 +276,7 @@ def _part(plan: IntegrationPlan, site: PlannedSite) -> Part:
             warnings=result.warnings,
         )
 
-    return Part(site, StagedQuantile(study, level), staged)
+    return SitePart(site, StagedQuantile(study, level), staged)
 
 
 def _published(name: str, summary: SiteSummary, level: float) -> KnownSite:
