@@ -17,9 +17,9 @@ _HOMES = {
     "FederatedConformalRegressor": "sottovoce.api.conformal.regressor",
     "FederatedConformalClassifier": "sottovoce.api.conformal.classifier",
     "PrivateQuantileRegressor": "sottovoce.api.regression.regressor",
-    "read_frame": "sottovoce.api.quantile.tables",
-    "read_files": "sottovoce.api.quantile.tables",
-    "load": "sottovoce.server.stored",
+    "read_frame": "sottovoce.api.tables",
+    "read_files": "sottovoce.api.tables",
+    "load": "sottovoce.server.load",
     "asymptotic_variance": "sottovoce.inference.quantile.asymptotic",
     "BadInput": "sottovoce.core.errors",
     "Infeasible": "sottovoce.core.errors",
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from sottovoce.api.quantile.difference import quantile_difference as quantile_difference
     from sottovoce.api.quantile.federated import federated_quantile as federated_quantile
     from sottovoce.api.quantile.levels import federated_quantiles as federated_quantiles
-    from sottovoce.api.quantile.tables import read_files as read_files
-    from sottovoce.api.quantile.tables import read_frame as read_frame
     from sottovoce.api.regression.regressor import PrivateQuantileRegressor as PrivateQuantileRegressor
+    from sottovoce.api.tables import read_files as read_files
+    from sottovoce.api.tables import read_frame as read_frame
     from sottovoce.core.errors import BadInput as BadInput
     from sottovoce.core.errors import Infeasible as Infeasible
     from sottovoce.core.errors import Lost as Lost
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from sottovoce.inference.quantile.asymptotic import asymptotic_variance as asymptotic_variance
     from sottovoce.server.conformal.coverage.table import conformal_coverage as conformal_coverage
     from sottovoce.server.integration.site_summary import SiteSummary as SiteSummary
-    from sottovoce.server.stored import load as load
+    from sottovoce.server.load import load as load
 
 __all__ = [*_HOMES, "__version__"]
 

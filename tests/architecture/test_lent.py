@@ -7,7 +7,7 @@ import pytest
 
 from sottovoce import local
 
-LOOPS = [path for path in sorted(Path(local.__path__[0]).rglob("*.py")) if "import lent" in path.read_text()]
+LOOPS = [path for path in sorted(Path(local.__path__[0]).rglob("*.py")) if "import Room, lent" in path.read_text()]
 
 
 def borrowed(source: str) -> list[tuple[str, str, bool]]:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from sottovoce.api.conformal import report as conformal_report
 from sottovoce.cli import app
+from sottovoce.client.conformal.covered import CoverageSite
 from sottovoce.client.conformal.shares import SharingSite
 from sottovoce.client.conformal.site import CalibrationSite
 from sottovoce.core.random_source import SystemEntropy
@@ -34,9 +34,9 @@ def no_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     def spend(*_: object) -> None:
         raise AssertionError("a site answered before all input was checked")
 
-    for home, door in ((CalibrationSite, "answer"), (SharingSite, "answer"), (SystemEntropy, "words")):
-        monkeypatch.setattr(home, door, spend)
-    monkeypatch.setattr(conformal_report, "count_covered", spend)
+    for home in (CalibrationSite, SharingSite, CoverageSite):
+        monkeypatch.setattr(home, "answer", spend)
+    monkeypatch.setattr(SystemEntropy, "words", spend)
 
 
 @pytest.mark.parametrize("words", [(), *((*PRIVATE, "--bins", "4", "--mechanism", name) for name in MECHANISMS)])
@@ -112,7 +112,7 @@ BAD_OPTIONS = {
     ("--report", "--level", "high"): "--level is 'high'",
     ("--plot", "absent-folder/law.png"): "there is no folder absent-folder",
     ("--plot", "law.jpeg"): "law.jpeg",
-    (*PRIVATE, "--mechanism", "local", "--plot", "law.png"): "no law to draw; add --report",
+    (*PRIVATE, "--mechanism", "local", "--plot", "law.png"): "no distribution to draw; add --report",
 }
 
 

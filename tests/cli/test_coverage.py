@@ -105,7 +105,7 @@ def test_an_open_report_on_a_private_threshold_says_so(conformal: Conformal, sco
 @pytest.mark.parametrize(
     ("words", "artist"),
     [
-        ((), "plot_law"),
+        ((), "plot_distribution"),
         (("--report",), "plot"),
         ((*PRIVATE, "--bins", "4", "--mechanism", "aggregate", "--report"), "plot"),
     ],

@@ -1,6 +1,7 @@
 """The demonstration runs on real flights, says the answer beside the one without privacy, and draws it."""
 
 import json
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def test_small_carriers_give_more_budget() -> None:
 
 
 def test_without_the_flights_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sottovoce.cli.flights.find_spec", lambda name: None)
+    monkeypatch.setattr(sys.modules["sottovoce.cli.demo"], "find_spec", lambda name: None)
     done = CliRunner().invoke(app, ["demo"])
     assert done.exit_code == 2
     assert done.stderr == "sottovoce: the demonstration needs real flights: pip install 'sottovoce[demo]'\n"

@@ -142,7 +142,7 @@ def test_the_numbers_are_those_of_the_estimator(trips: Path, restart: Restart, w
     kept = [word for at in range(0, 6, 2) if GUESSES[at] not in options for word in GUESSES[at : at + 2]]
     found = as_json(regress(trips, *kept, *options, "--json", "--level", "0.9"))
     assert found.pop("response") == "minutes"
-    assert found == json.loads(json.dumps(model.to_dict(0.9)))
+    assert found == json.loads(json.dumps(model.result_.describe(0.9).values))
 
 
 def test_levels_ascend_and_rows_that_were_clipped_are_counted(trips: Path) -> None:

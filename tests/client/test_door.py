@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from sottovoce.client.door import Door, Limits
+from sottovoce.client.door import Door, SiteLimits
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
@@ -20,7 +20,7 @@ QUERY = Query(1, (50.0,), (40,))
 
 def opened(**limits: int) -> tuple[Site, Door]:
     site = Site(Records(np.arange(100.0)), Study(0.5, 1.0), dice(1))
-    return site, Door(site, STUDY, Limits(**limits))
+    return site, Door(site, STUDY, SiteLimits(**limits))
 
 
 def test_a_retry_gets_the_same_bytes() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sottovoce.client.ledger import Entry, Ledger, Memory, PersonLedger
+from sottovoce.client.ledger import Entry, Ledger, MemoryStorage, PersonLedger
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.messages import PersonQuery, PersonReport, Query, Reports, Tally
 
@@ -72,7 +72,7 @@ def test_what_was_not_kept_was_not_spent(failure: type[BaseException]) -> None:
 
 
 def test_nothing_leaves_that_cannot_be_kept() -> None:
-    class Full(Memory):
+    class Full(MemoryStorage):
         def keep(self, entry: Entry) -> None:
             raise OSError("no space left")
 
@@ -89,7 +89,7 @@ def test_nothing_leaves_that_cannot_be_kept() -> None:
 
 
 def test_a_storage_may_remember_all_rounds() -> None:
-    ledger = Ledger(10, Memory(every=True))
+    ledger = Ledger(10, MemoryStorage(every=True))
     sent = ledger.transaction(1, FIRST, 7, Tally, said(1))
     ledger.transaction(2, SECOND, 2, Tally, said())
     assert ledger.transaction(1, FIRST, 7, Tally, refuse) == sent

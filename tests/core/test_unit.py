@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sottovoce.core.calendar_text import text_of_zone, zone_of
 from sottovoce.core.errors import BadInput
+from sottovoce.core.time_text import text_of_zone, zone_of
 from sottovoce.core.unit import NUMBER, Unit, common_unit
 
 DURATION, DATE, MOMENT = Unit("duration", "s"), Unit("date", "D"), Unit("datetime", "s")

@@ -13,10 +13,9 @@ import pytest
 import sottovoce as sv
 from sottovoce.core.arrays import Words
 from sottovoce.core.random_source import SystemEntropy
-from sottovoce.server.conformal.base import SiteFacts
 from sottovoce.server.conformal.coverage import equal
 from sottovoce.server.conformal.coverage.choose import infinite
-from sottovoce.server.conformal.plan import Plan, plan
+from sottovoce.server.conformal.plan import ConformalPlan, SiteFacts, plan
 from sottovoce.server.conformal.settings import check_settings
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +40,7 @@ def shape(cell: str) -> tuple[int, int]:
     return int(sites), int(scores)
 
 
-def planned(sizes: list[int], epsilon: float = math.inf, statistics: int = 1, rule: str = "closest") -> Plan:
+def planned(sizes: list[int], epsilon: float = math.inf, statistics: int = 1, rule: str = "closest") -> ConformalPlan:
     """Return what sites would be asked for a coverage of .9, on 100 steps where they are private."""
     private = math.isfinite(epsilon)
     settings = check_settings(0.1, "marginal", 0.1, rule, statistics, False, "sparse-vector", private)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sottovoce.client.door import Door, Limits
+from sottovoce.client.door import Door, SiteLimits
 from sottovoce.client.integration.site import OpenSite
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
@@ -40,7 +40,7 @@ def attack_door(n: int, seed: int) -> int:
     good = [seal(STUDY, 1, SummaryQuery(1, 0.5, 0.95)), seal(STUDY, 2, SummaryQuery(2, 0.5, 0.9))]
     answered, records = 0, Records(np.linspace(0.0, 1.0, 300))
     for mutant in mutants(good, n, seed, KINDS):
-        site = OpenSite(records, Study(0.5, math.inf), limits=Limits(rounds=100))
+        site = OpenSite(records, Study(0.5, math.inf), limits=SiteLimits(rounds=100))
         try:
             reply = Door(site, STUDY).answer(mutant.data)
         except BadInput:

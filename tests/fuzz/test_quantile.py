@@ -142,7 +142,7 @@ def test_a_method_survives_long(make: Any) -> None:
 
 
 def test_a_study_that_a_site_does_not_want() -> None:
-    from sottovoce.client.door import Limits
+    from sottovoce.client.door import SiteLimits
     from sottovoce.protocol.randomised_response import binary
 
     records = Records(np.arange(100.0))
@@ -152,10 +152,10 @@ def test_a_study_that_a_site_does_not_want() -> None:
             Site(records, study)
     for epsilon in (nan, -1.0, 2.1):
         with pytest.raises(BadInput, match="more than this site allows"):
-            Site(records, Study(0.5, epsilon), limits=Limits(epsilon=2.0))
+            Site(records, Study(0.5, epsilon), limits=SiteLimits(epsilon=2.0))
     with pytest.raises(BadInput, match="more than the study says"):
         Site(records, Study(0.5, 0.001), channel=binary(20.0))
-    site = Site(records, Study(0.5, 1.0), limits=Limits(points=3, rounds=5))
+    site = Site(records, Study(0.5, 1.0), limits=SiteLimits(points=3, rounds=5))
     for query in (Query(1, (), ()), Query(1, (0.0,) * 4, (0,) * 4), Query(2**60, (0.0,), (1,)), Query(6, (0.0,), (1,))):
         with pytest.raises(BadInput, match="this site answers"):
             site.tally(query)

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from sottovoce import inference
-from sottovoce.inference.common import measured
+from sottovoce.inference.common import groups, measured
 from sottovoce.inference.quantile import fieller, inversion, logit_curve
 from sottovoce.inference.quantile.inversion import Stage
-from sottovoce.inference.regression import groups, higrad, vector_normalised
+from sottovoce.inference.regression import higrad, vector_normalised
 from sottovoce.inference.regression.higrad import Tree
 from sottovoce.inference.self_normalised import memory as self_normalised
 from sottovoce.inference.self_normalised import memory as self_normalised_memory

@@ -9,15 +9,26 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sottovoce.client.conformal.questions import answer_above, questioned_site
 from sottovoce.client.conformal.shares import SharingSite
+from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
+from sottovoce.core.random_source import RandomSource
+from sottovoce.protocol.calibration import SumQuery
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.exact import logarithm, within
+from sottovoce.protocol.messages import Query, Study, Tally
 from sottovoce.protocol.selection.geometric import Polya, polya
 from sottovoce.server.conformal.coverage.pooled_modes import choose_local
-from sottovoce.server.conformal.tail_rule import add_messages
 from sottovoce.sim.randomness import dice
+
+
+def questioned_site(scores: Records, epsilon: float, dice: RandomSource | None = None) -> Site:
+    return Site(scores, Study(0.5, epsilon), dice)
+
+
+def answer_above(site: Site, edges: Sequence[float]) -> Tally:
+    """Ask as the server does: every edge at equally many records."""
+    return site.tally(Query(1, tuple(edges), (site.size // len(edges),) * len(edges)))
 
 
 def tally_law(scores: Sequence[float], edges: Sequence[float], channel: Channel) -> Counter[tuple[int, ...]]:
@@ -119,11 +130,11 @@ def test_the_sum_of_messages_has_the_audited_law() -> None:
     # the frequency of a zero and of +-1 among 9,000 summed cells, five standard deviations each
     noise, sites, cells = polya(2.0, 3), 3, 9_000
     edges = np.arange(cells) + 1.0
-    messages = [
-        SharingSite(Records(np.zeros(4)), noise, 99.0, dice(seed)).answer(edges.tolist()) for seed in range(sites)
-    ]
-    total = add_messages(messages).view(np.int32)
+    query = SumQuery(tuple(edges.tolist()), noise.numerator, sites)
+    messages = [SharingSite(Records(np.zeros(4)), sites, 99.0, dice(seed)).answer(query) for seed in range(sites)]
+    total = np.sum([np.array(message.counts, dtype=np.uint32) for message in messages], axis=0, dtype=np.uint32)
+    signed = total.view(np.int32)
     p = float(noise.ratio)
     for distance, chance in ((0, (1 - p) / (1 + p)), (1, 2 * p * (1 - p) / (1 + p))):
-        found = int(np.count_nonzero(np.abs(total) == distance))
+        found = int(np.count_nonzero(np.abs(signed) == distance))
         assert abs(found - cells * chance) < 5 * math.sqrt(cells * chance * (1 - chance))

@@ -6,22 +6,25 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from sottovoce.client.door import Door
 from sottovoce.client.regression.persons import Persons
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Words
 from sottovoce.local.regression.dithered import DitheredRun
-from sottovoce.local.regression.dithered_messages import converse
 from sottovoce.local.regression.pilot import Pilot
-from sottovoce.protocol.messages import PersonQuery, PersonReport, to_bytes
 from sottovoce.protocol.regression.blocks import COMMON, RegressionChannel, tables_of
 from sottovoce.protocol.regression.box import cq
+from sottovoce.protocol.wire import seal
+from sottovoce.server.method import Queries, Replies, converse, opened
 from sottovoce.server.regression.design import omega, parse
-from sottovoce.server.regression.dithered.state import State, init
+from sottovoce.server.regression.dithered.method import BY_SHARE, ONE_BY_ONE, BatchRule, DitheredMethod
+from sottovoce.server.regression.dithered.state import DitheredState
 from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.sim.randomness import SeededSource, dice
 
 Floats = npt.NDArray[np.float64]
 N, P = 400, 2
+STUDY, KEY = b"the study's name", b"the public key.."
 
 
 def population(features: Floats, response: Floats) -> Rows:
@@ -72,9 +75,15 @@ def study(channel: RegressionChannel) -> DitheredStudy:
     return DitheredStudy(channel, noise, np.full(levels, 0.4), 1.0, np.zeros((levels, d)), moments)
 
 
-def bytes_of(state: State) -> bytes:
+def bytes_of(state: DitheredState) -> bytes:
     """All that the reports of a run have left, down to the bits."""
-    parts = [state.points[0], *state.sums, *(part for one in state.behind for part in one.sums), *state.orders[:5]]
+    parts = [
+        state.points[0],
+        *state.sums,
+        *(part for one in state.behind for part in one.sums),
+        *state.design,
+        *state.gain[:2],
+    ]
     return b"".join(np.asarray(part).tobytes() for part in parts)
 
 
@@ -85,26 +94,23 @@ def run(channel: RegressionChannel, rows: Rows, quiet: bool) -> bytes:
     return bytes_of(one.state)
 
 
-class Door(Persons):
-    """A door that writes down what goes through it."""
-
-    log: list[bytes]
-
-    def answer(self, query: PersonQuery) -> PersonReport:
-        reply = super().answer(query)
-        self.log.extend((to_bytes(query), to_bytes(reply)))
-        return reply
-
-
-def conversation(channel: RegressionChannel, rows: Rows, quiet: bool) -> bytes:
+def conversation(channel: RegressionChannel, rows: Rows, quiet: bool, batches: BatchRule = ONE_BY_ONE) -> bytes:
     """All queries and reports of a run, message by message."""
     own = dice(32)
-    door = Door(rows, channel, Quiet(own, channel, 1 + max(channel.widest, 1)) if quiet else own)
-    door.log = []
-    with np.errstate(over="ignore"):  # not compiled, public words wrap round aloud
-        converse(study(channel), init(study(channel)), door, dice(33))
-    assert len(door.log) == 2 * N
-    return b"".join(door.log)
+    persons = Persons(rows, channel, Quiet(own, channel, 1 + max(channel.widest, 1)) if quiet else own)
+    door, method = Door(persons, STUDY), DitheredMethod(study(channel), N, KEY, batches)
+    log: list[bytes] = []
+
+    def gather(queries: Queries) -> Replies:
+        (message,) = queries.messages
+        assert message is not None
+        query = seal(STUDY, queries.round, message)
+        log.extend((query, door.answer(query)))
+        return opened(method, STUDY, queries, log[-1:])
+
+    assert method.outcome(converse(method, gather)).people == N
+    assert len(log) == 2 * N if batches == ONE_BY_ONE else 20 < len(log) < N
+    return b"".join(log)
 
 
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
@@ -114,10 +120,11 @@ def test_a_run_says_nothing_where_no_record_speaks(name: str, other: Rows) -> No
     assert run(channel, LOW, quiet=True) == run(channel, other, quiet=True)
 
 
+@pytest.mark.parametrize("batches", [ONE_BY_ONE, BY_SHARE], ids=["one by one", "batches"])
 @pytest.mark.parametrize("name", CHANNELS)
-def test_messages_say_nothing_where_no_record_speaks(name: str) -> None:
+def test_messages_say_nothing_where_no_record_speaks(name: str, batches: BatchRule) -> None:
     channel = CHANNELS[name](1.0)
-    transcripts = {conversation(channel, rows, quiet=True) for rows in (LOW, *OTHERS.values())}
+    transcripts = {conversation(channel, rows, quiet=True, batches=batches) for rows in (LOW, *OTHERS.values())}
     assert len(transcripts) == 1
 
 
@@ -127,7 +134,9 @@ def test_the_same_comparison_sees_epsilon_one(name: str) -> None:
     assert run(channel, LOW, quiet=False) == run(channel, LOW, quiet=False)
     runs = {run(channel, rows, quiet=False) for rows in (LOW, *OTHERS.values())}
     assert len(runs) == 1 + len(OTHERS)
-    assert conversation(channel, LOW, quiet=False) != conversation(channel, OTHERS["all others"], quiet=False)
+    for batches in (ONE_BY_ONE, BY_SHARE):
+        one, other = (conversation(channel, rows, False, batches) for rows in (LOW, OTHERS["all others"]))
+        assert one != other
 
 
 @pytest.mark.parametrize("name", ["cq", "box"])

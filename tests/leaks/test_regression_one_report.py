@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from sottovoce.client.regression import compare, persons
+from sottovoce.client.regression import persons, randomize_row
 from sottovoce.client.regression.rows import Rows
-from sottovoce.local.regression import dithered as online_module
-from sottovoce.local.regression import dithered_compiled as online_fused
+from sottovoce.local.regression import dithered as loop_module
+from sottovoce.local.regression import dithered_compiled
 from sottovoce.local.regression import pilot as pilot_module
 from sottovoce.local.regression.dithered import CHUNK, DitheredRun, order_for, walk
 from sottovoce.local.regression.pilot import Pilot
@@ -37,15 +37,17 @@ def rows_of(n: int) -> Rows:
 def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
     """Count which rows are handed to the compiled loop, which asks each of them once."""
     seen: Counter[int] = Counter()
-    loop = online_fused.stretch
+    loop = dithered_compiled.segment
 
-    def counted(tables: Any, orders: Any, sums: Any, features: Any, response: Any, where: Any, *rest: Any) -> None:
+    def counted(
+        tables: Any, design: Any, gain: Any, sums: Any, features: Any, response: Any, where: Any, *rest: Any
+    ) -> None:
         before = float(sums.counts[:4].sum())
-        loop(tables, orders, sums, features, response, where, *rest)
+        loop(tables, design, gain, sums, features, response, where, *rest)
         assert sums.counts[:4].sum() - before == len(where)
         seen.update(where.tolist())
 
-    monkeypatch.setattr(online_module, "stretch", counted)
+    monkeypatch.setattr(loop_module, "segment", counted)
     return seen
 
 
@@ -86,7 +88,7 @@ def test_an_order_gone_on_with_asks_the_rest(asked: Counter[int], monkeypatch: p
     n, rows, die = 3000, rows_of(3000), dice(1)
     pilot, run = Pilot((0.5,), 1, 2.0), DitheredRun(study())
     first: list[int] = []
-    count = compare.count_above
+    count = randomize_row.count_above
 
     def counted(response: Any, where: npt.NDArray[np.uint64], *rest: Any) -> int:
         first.extend(where.tolist())

@@ -16,7 +16,7 @@ import pytest
 
 from sottovoce.client.reading.design_matrix import read, read_features
 from sottovoce.client.reading.matrix import open_matrix
-from sottovoce.client.reading.number_column import open_numbers
+from sottovoce.client.reading.reader import open_column
 from sottovoce.client.reading.regression_files import read_regression_file
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.errors import BadInput
@@ -48,7 +48,7 @@ HOLDERS: dict[str, Callable[[], Any]] = {
     "read rows": lambda: read(table(), np.full(6, SECRET), BOUNDS),
     "matrix": lambda: open_matrix(table()),
     "columns": lambda: open_matrix({"a": [SECRET], "b": [SECRET]}),
-    "column": lambda: open_numbers([SECRET], "y"),
+    "column": lambda: open_column([SECRET], "y"),
 }
 
 

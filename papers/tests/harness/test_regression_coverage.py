@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sottovoce.inference.regression import groups, higrad
+from sottovoce.inference.common import groups
+from sottovoce.inference.regression import higrad
 from sottovoce.inference.regression.higrad import Tree
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.harness import catalogue

@@ -3,18 +3,19 @@
 Nothing heavier than typer is imported here, so that `--help` is instant; a command imports what it needs when it runs.
 """
 
-from importlib.metadata import entry_points
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
 from sottovoce import __version__
-from sottovoce.cli.conformal import conformal
+from sottovoce.cli.conformal import SeveralTests, conformal
 from sottovoce.cli.demo import demo
 from sottovoce.cli.integrate import integrate
+from sottovoce.cli.output import Command
 from sottovoce.cli.quantile import quantile
 from sottovoce.cli.regress import regress
-from sottovoce.cli.several import SeveralTests
 
 app = typer.Typer(
     name="sottovoce",
@@ -24,13 +25,13 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.command()(quantile)
-app.command()(integrate)
-app.command()(regress)
+app.command(cls=Command)(quantile)
+app.command(cls=Command)(integrate)
+app.command(cls=Command)(regress)
 app.command(cls=SeveralTests)(conformal)
-app.command()(demo)
-for command in entry_points(group="sottovoce.commands"):  # of other distributions: `reproduce` of sottovoce-papers
-    app.command(name=command.name)(command.load())
+app.command(cls=Command)(demo)
+if find_spec("sottovoce_papers") is not None:  # asking for entry points would take a quarter of --help
+    app.command(cls=Command)(import_module("sottovoce_papers.command").reproduce)
 
 
 def _show_version(asked: bool) -> None:

@@ -1,158 +1,121 @@
 """`sottovoce conformal`: a threshold for the scores of a model, from many sites in one round, and whom it fails."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from sottovoce.cli import options
-from sottovoce.cli.coverage import show
-from sottovoce.cli.edges import edges
-from sottovoce.cli.output import plain_errors
-from sottovoce.cli.per_site import as_number, per_site
+from sottovoce.cli.options import BUDGET, DropMissing, Files, Json, flag, option
+from sottovoce.cli.output import Command, draw, in_options, printed
 from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
-    from sottovoce.server.conformal.settings import Settings
+    from sottovoce.api.tables import SiteTable
+    from sottovoce.server.conformal.base import Threshold
+    from sottovoce.server.conformal.settings import ConformalSettings
 
 _PRIVATE = "with --epsilon"
+_TEST = "--test"
 
 
 def conformal(
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILES", help="Parquet, CSV or Arrow: one file a site, or any with --site; globs too."),
-    ],
-    score: Annotated[
-        str, typer.Option(metavar="COLUMN", help="Column of the scores: the larger, the worse the prediction was.")
-    ],
-    site: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that says where a score is held.")] = None,
-    alpha: Annotated[str, typer.Option(metavar="PART", help="Part of new scores that may lie above.")] = "0.1",
-    epsilon: Annotated[
-        str | None,
-        typer.Option(
-            metavar="BUDGET",
-            help="1; or a site: north=0.5,south=inf; or @sites.csv (.json, .toml). Without it sites send scores.",
-        ),
-    ] = None,
+    files: Files,
+    score: Annotated[str, option("COLUMN", "Column of the scores: the larger, the worse the prediction was.")],
+    site: Annotated[str | None, option("COLUMN", "Column that says where a score is held.")] = None,
+    alpha: Annotated[str, option("PART", "Part of new scores that may lie above.")] = "0.1",
+    epsilon: Annotated[str | None, option("BUDGET", f"{BUDGET} Without it sites send scores.")] = None,
     maximum: Annotated[
-        str | None,
-        typer.Option(metavar="SCORE", help=f"Public end of the scores, chosen without a look at them ({_PRIVATE})."),
+        str | None, option("SCORE", f"Public end of the scores, chosen without a look at them ({_PRIVATE}).")
     ] = None,
-    minimum: Annotated[
-        str | None, typer.Option(metavar="SCORE", help=f"Public start of the scores; 0 by default ({_PRIVATE}).")
-    ] = None,
+    minimum: Annotated[str | None, option("SCORE", f"Public start of the scores; 0 by default ({_PRIVATE}).")] = None,
     bins: Annotated[
-        str | None,
-        typer.Option(metavar="N", help=f"Steps of the public grid; 100, local 16, aggregate 32 ({_PRIVATE})."),
+        str | None, option("N", f"Steps of the public grid; 100, local 16, aggregate 32 ({_PRIVATE}).")
     ] = None,
     grid: Annotated[
-        str | None,
-        typer.Option(metavar="EDGES", help=f"The grid itself: 0.1,0.2,0.5 or @edges.csv (.json, .txt) ({_PRIVATE})."),
+        str | None, option("EDGES", f"The grid itself: 0.1,0.2,0.5 or @edges.csv (.json, .txt) ({_PRIVATE}).")
     ] = None,
     mechanism: Annotated[
-        str,
-        typer.Option(metavar="NAME", help=f"sparse-vector, exponential, paper, local, aggregate ({_PRIVATE})."),
+        str, option("NAME", f"sparse-vector, exponential, paper, local, aggregate ({_PRIVATE}).")
     ] = "sparse-vector",
-    guarantee: Annotated[
-        str, typer.Option(metavar="NAME", help="marginal, or for one calibration: training-conditional.")
-    ] = "marginal",
-    delta: Annotated[
-        str, typer.Option(metavar="PART", help="Part of calibrations that may fail (training-conditional).")
-    ] = "0.1",
-    rule: Annotated[
-        str, typer.Option(metavar="RULE", help="closest (to 1 - alpha, in mean square), or paper.")
-    ] = "closest",
-    statistics: Annotated[
-        str, typer.Option(metavar="N", help="Order statistics that a site sends, 1 to 5; without --epsilon.")
-    ] = "1",
+    guarantee: Annotated[str, option("NAME", "marginal, or for one calibration: training-conditional.")] = "marginal",
+    delta: Annotated[str, option("PART", "Part of calibrations that may fail (training-conditional).")] = "0.1",
+    rule: Annotated[str, option("RULE", "closest (to 1 - alpha, in mean square), or paper.")] = "closest",
+    statistics: Annotated[str, option("N", "Order statistics that a site sends, 1 to 5; without --epsilon.")] = "1",
     exact: Annotated[
-        bool, typer.Option("--exact", help="Draw one of two ranks: coverage 1 - alpha exactly; without --epsilon.")
+        bool, flag("--exact", "Draw one of two ranks: coverage 1 - alpha exactly; without --epsilon.")
     ] = False,
     person: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Make the person the unit of privacy: one score each is drawn."),
+        str | None, option("COLUMN", "Make the person the unit of privacy: one score each is drawn.")
     ] = None,
-    drop_missing: Annotated[
-        bool, typer.Option("--drop-missing", help="Leave missing values out and count them.")
-    ] = False,
-    report: Annotated[
-        bool, typer.Option("--report", help="Report the coverage site by site, worst first; a second round.")
-    ] = False,
+    drop_missing: DropMissing = False,
+    report: Annotated[bool, flag("--report", "Report the coverage site by site, worst first; a second round.")] = False,
     test: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="FILES",
-            help="Judge by fresh scores: all words up to the next option, with the same columns (--report).",
-        ),
+        option("FILES", "Judge by fresh scores: all words up to the next option, with the same columns (--report)."),
     ] = None,
     report_epsilon: Annotated[
-        str | None,
-        typer.Option(metavar="BUDGET", help="As --epsilon, for a noisy count a site; else not private (--report)."),
+        str | None, option("BUDGET", "As --epsilon, for a noisy count a site; else not private (--report).")
     ] = None,
     weights: Annotated[
-        str,
-        typer.Option(metavar="WEIGHTS", help="Of the mixture: sites, records, north=.3,south=.7, or @FILE (--report)."),
+        str, option("WEIGHTS", "Of the mixture: sites, records, north=.3,south=.7, or @FILE (--report).")
     ] = "sites",
-    level: Annotated[str, typer.Option(metavar="LEVEL", help="Confidence level of the intervals (--report).")] = "0.95",
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
+    level: Annotated[str, option("LEVEL", "Confidence level of the intervals (--report).")] = "0.95",
+    json: Json = False,
     plot: Annotated[
-        str | None,
-        typer.Option(metavar="PATH", help="Draw coverage by site (--report), or its law: .png, .svg or .pdf."),
+        str | None, option("PATH", "Draw coverage by site (--report), or its distribution: .png, .svg or .pdf.")
     ] = None,
 ) -> None:
     """Find the score that new ones exceed with probability alpha at most, each site sending one message.
 
     All scores up to it make a prediction set. All input is checked before any record answers.
     """
-    with plain_errors():
-        asked: dict[str, Any] = {
-            "alpha": as_number(alpha, "--alpha", "give 0.1 for a coverage of 0.9"),
-            "epsilon": None if epsilon is None else per_site(epsilon, "epsilon"),
-            "maximum": None if maximum is None else as_number(maximum, "--maximum"),
-            "minimum": None if minimum is None else as_number(minimum, "--minimum"),
-            "bins": options.whole(bins, "--bins"),
-            "grid": edges(grid),
-            "mechanism": mechanism,
-            "guarantee": guarantee,
-            "delta": as_number(delta, "--delta"),
-            "rule": rule,
-            "statistics": options.whole(statistics, "--statistics"),
-            "exact": exact,
-        }
-        judged: dict[str, Any] = {
-            "weights": options.shares(weights, "weights"),
-            "level": as_number(level, "--level"),
-            "epsilon": None if report_epsilon is None else per_site(report_epsilon, "report-epsilon"),
-        }
-        if not report:
-            _refuse_idle(
-                test=test, report_epsilon=report_epsilon, weights=weights != "sites", level=judged["level"] != 0.95
-            )
+    asked: dict[str, Any] = {
+        "alpha": options.number(alpha, "--alpha", "give 0.1 for a coverage of 0.9"),
+        "epsilon": None if epsilon is None else options.per_site(epsilon, "epsilon"),
+        "maximum": options.number(maximum, "--maximum"),
+        "minimum": options.number(minimum, "--minimum"),
+        "bins": options.whole(bins, "--bins"),
+        "grid": options.edges(grid),
+        "mechanism": mechanism,
+        "guarantee": guarantee,
+        "delta": options.number(delta, "--delta"),
+        "rule": rule,
+        "statistics": options.whole(statistics, "--statistics"),
+        "exact": exact,
+    }
+    judged: dict[str, Any] = {
+        "weights": options.shares(weights, "weights"),
+        "level": options.number(level, "--level"),
+        "epsilon": None if report_epsilon is None else options.per_site(report_epsilon, "report-epsilon"),
+    }
+    if not report:
+        _refuse_idle(
+            test=test, report_epsilon=report_epsilon, weights=weights != "sites", level=judged["level"] != 0.95
+        )
 
-        from sottovoce.api.conformal.reading import read_scores
-        from sottovoce.api.conformal.report import check_report
-        from sottovoce.api.conformal.threshold import conformal_threshold
-        from sottovoce.server import picture as drawing
+    from sottovoce.api.conformal.reading import read_scores
+    from sottovoce.api.conformal.report import check_report
+    from sottovoce.api.conformal.threshold import conformal_threshold
+    from sottovoce.server import picture as drawing
 
-        settings = _settings(asked)
-        if plot is not None:
-            _refuse_no_law(settings, report)
-            drawing.check_path(plot)
-        columns: dict[str, Any] = {"score": score, "site": site, "person": person}
-        columns["missing"] = "drop" if drop_missing else "refuse"
-        table = read_scores(files, **columns)
-        fresh = None
-        if test:
-            _refuse_nothing(test)
-            fresh = read_scores(test, **columns, apart_from=files)
-        if report:
-            check_report(table if fresh is None else fresh, **judged, called="--report-epsilon")
-        found = conformal_threshold(table, **asked)
-        show(found, table, fresh, judged if report else None, json, plot)
+    settings = _settings(asked)
+    if plot is not None:
+        _refuse_no_distribution(settings, report)
+        drawing.check_path(plot)
+    columns: dict[str, Any] = {"score": score, "site": site, "person": person}
+    columns["missing"] = "drop" if drop_missing else "refuse"
+    table = read_scores(files, **columns)
+    fresh = None
+    if test:
+        _refuse_nothing(test)
+        fresh = read_scores(test, **columns, apart_from=files)
+    if report:
+        check_report(table if fresh is None else fresh, **judged, called="--report-epsilon")
+    found = conformal_threshold(table, **asked)
+    _show(found, table, fresh, judged if report else None, json, plot)
 
 
-def _settings(asked: dict[str, Any]) -> "Settings":
-    """Check what the facade would refuse, before a file is opened, and a part of failures that nobody promises."""
+def _settings(asked: dict[str, Any]) -> "ConformalSettings":
+    """Check what the study would refuse, before a file is opened, and a part of failures that nobody promises."""
     from sottovoce.server.conformal.settings import check_settings
 
     names = ("alpha", "guarantee", "delta", "rule", "statistics", "exact", "mechanism")
@@ -170,14 +133,108 @@ def _refuse_idle(**given: Any) -> None:
             raise BadInput(f"{option} is about the report by site; add --report, or leave {option} out.")
 
 
-def _refuse_no_law(settings: "Settings", report: bool) -> None:
+def _refuse_no_distribution(settings: "ConformalSettings", report: bool) -> None:
+    """Refuse a plot of what a mechanism does not know."""
     if settings.pooled and not report:
         raise BadInput(
-            f"mechanism {settings.mechanism!r} knows bounds of its coverage, and no law to draw; add --report to draw "
-            "coverage by site, or leave --plot out."
+            f"mechanism {settings.mechanism!r} knows bounds of its coverage, and no distribution to draw; add --report "
+            "to draw coverage by site, or leave --plot out."
         )
 
 
 def _refuse_nothing(test: list[str]) -> None:
+    """Refuse an option without its files."""
     if "" in test:
         raise BadInput("--test names no file; give files of fresh scores, or leave --test out.")
+
+
+def _show(
+    found: "Threshold",
+    table: "SiteTable",
+    fresh: "SiteTable | None",
+    judged: dict[str, Any] | None,
+    json: bool,
+    plot: str | None,
+) -> None:
+    """Report, draw and print; the message is spent, so nothing that fails from here on may cost the answer."""
+    payload = {**found.describe().values, **_left_out(table)}
+    lines = [in_options(found.summary()), *_in_words(table)]
+    with printed(payload, lines, json):
+        drawn: Any = found
+        if judged is not None:
+            drawn = found.report(table if fresh is None else fresh, **judged)
+            together = None if fresh is not None else _together(found.epsilon, drawn.epsilon)
+            payload["report"] = {
+                **drawn.describe().values,
+                **_left_out(table if fresh is None else fresh),
+                "judged_by": "calibration" if fresh is None else "test",
+                "epsilon_of_both_rounds": together,
+            }
+            lines += ["", _judged(table, fresh, together), drawn.summary()]
+            lines += [] if fresh is None else _in_words(fresh)
+        draw(drawn, payload, lines, plot)
+
+
+def _left_out(table: "SiteTable") -> dict[str, int]:
+    """Count the rows of files that are no scores."""
+    return {"dropped": sum(table.dropped.values()), "unplaced": table.unplaced, "further_rows": table.left_out}
+
+
+def _in_words(table: "SiteTable") -> list[str]:
+    """Say which rows were left out beside missing values, which the table tells."""
+    lines = []
+    if table.unplaced:
+        lines.append(f"Left out:      {table.unplaced:,} rows without a site")
+    if table.per_person:
+        lines.append(f"Person:        one score each, drawn at random; {table.left_out:,} further rows left out")
+    return lines
+
+
+def _together(first: Mapping[str, float] | None, second: Mapping[str, float] | None) -> dict[str, float] | None:
+    """Return what both rounds cost a score of each site, where both were private."""
+    if first is None or second is None:
+        return None
+    return {name: first[name] + second[name] for name in first}
+
+
+def _judged(table: "SiteTable", fresh: "SiteTable | None", together: Mapping[str, float] | None) -> str:
+    """Say by which scores the threshold is judged, and what that adds to their cost."""
+    if fresh is not None:
+        return f"Judged by {sum(records.size for records in fresh.records):,} fresh scores:"
+    text = f"Judged by the {sum(records.size for records in table.records):,} scores that made it"
+    if together is None:
+        return f"{text}:"
+    return f"{text}; both rounds cost a score up to epsilon {max(together.values()):.4g}:"
+
+
+class SeveralTests(Command):
+    """A command whose --test takes all words up to the next option, since a shell writes a glob out into many words."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Repeat the option before each of its words."""
+        return super().parse_args(ctx, repeated(args))
+
+
+def repeated(words: list[str]) -> list[str]:
+    """Write the option before each of its words; without a word it has an empty one.
+
+    Examples
+    --------
+    >>> repeated(["old.csv", "--test", "a.csv", "b.csv", "--json", "new.csv"])
+    ['old.csv', '--test', 'a.csv', '--test', 'b.csv', '--json', 'new.csv']
+    >>> repeated(["--test", "--json"])
+    ['--test', '', '--json']
+    """
+    written: list[str] = []
+    inside = bare = False
+    for place, word in enumerate(words):
+        if inside and not word.startswith("-"):
+            written += [_TEST, word]
+            bare = False
+            continue
+        written += [_TEST, ""] if bare else []
+        inside = bare = word == _TEST
+        if word == "--":
+            return written + words[place:]
+        written += [] if inside else [word]
+    return written + ([_TEST, ""] if bare else [])

@@ -1,190 +1,158 @@
 """`sottovoce integrate`: one site's quantile, helped by other sites that may or may not be alike."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sottovoce.cli import options
-from sottovoce.cli.helping import check_curve, chosen_sites, in_words, joined, rows_left_out, without
-from sottovoce.cli.output import in_options, plain_errors, print_json, progress_bar
-from sottovoce.cli.per_site import as_number, per_site
-from sottovoce.cli.summaries import in_unit, read_told
+from sottovoce.cli.options import (
+    BUDGET,
+    FILES,
+    VALUE,
+    DropMissing,
+    Json,
+    Level,
+    NoProgress,
+    Person,
+    Resolution,
+    Scale,
+    Site,
+    flag,
+    option,
+)
+from sottovoce.cli.output import in_options, progress_bar, show
 from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
+    from sottovoce.api.tables import SiteTable
+    from sottovoce.core.unit import Unit
     from sottovoce.server.integration.result import IntegratedResult
+    from sottovoce.server.integration.site_summary import SiteSummary
 
+EXAMPLE = '{"north": {"estimate": 17.2, "se": 0.3}}'
 _PAPER = "adaptive, decay, conservative-paper, ivw, target"
 
 
 def integrate(
-    target: Annotated[str, typer.Option(metavar="NAME", help="The site whose quantile is wanted.")],
-    tau: Annotated[str, typer.Option(metavar="LEVEL", help="Level of the quantile: 0.5.")],
+    target: Annotated[str, option("NAME", "The site whose quantile is wanted.")],
+    tau: Annotated[str, option("LEVEL", "Level of the quantile: 0.5.")],
     files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILES",
-            help="Parquet, CSV or Arrow: one file a site, or any with --site; globs too. None where all is in "
-            "--summaries.",
-        ),
+        list[str] | None, typer.Argument(metavar="FILES", help=f"{FILES} None where all is in --summaries.")
     ] = None,
-    value: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of the records: numbers, durations, dates.")
-    ] = None,
-    epsilon: Annotated[
-        str | None,
-        typer.Option(metavar="BUDGET", help="1; or a site: north=0.5,south=inf; or @sites.csv (.json, .toml)."),
-    ] = None,
-    site: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that says where a record is held.")] = None,
-    sources: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Sites that may help: north,south. All others by default.")
-    ] = None,
+    value: Annotated[str | None, option("COLUMN", VALUE)] = None,
+    epsilon: Annotated[str | None, option("BUDGET", BUDGET)] = None,
+    site: Site = None,
+    sources: Annotated[str | None, option("NAMES", "Sites that may help: north,south. All others by default.")] = None,
     summaries: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help='JSON of sites that give numbers only: {"north": {"estimate": 17.2, "se": 0.3}}; also interval, '
-            "interval_level, n, df, trusted.",
+        option(
+            "FILE",
+            f"JSON of sites that give numbers only: {EXAMPLE}; also interval, interval_level, n, df, trusted.",
         ),
     ] = None,
     method: Annotated[
         str,
-        typer.Option(
-            metavar="METHOD",
-            help=f"valid, conservative, known-bound; the paper's, not valid wherever sources differ: {_PAPER}.",
+        option(
+            "METHOD", f"valid, conservative, known-bound; the paper's, not valid wherever sources differ: {_PAPER}."
         ),
     ] = "valid",
-    level: Annotated[float, typer.Option(metavar="LEVEL", help="Confidence level.")] = 0.95,
+    level: Level = 0.95,
     bound: Annotated[
         str | None,
-        typer.Option(
-            metavar="BOUND",
-            help="Largest difference between a source and the target, chosen before any data were seen: 500; or a "
+        option(
+            "BOUND",
+            "Largest difference between a source and the target, chosen before any data were seen: 500; or a "
             "source: north=500,south=900; or @FILE (known-bound).",
         ),
     ] = None,
-    variance: Annotated[
-        str, typer.Option(metavar="KIND", help="printed or theorem (the paper's methods).")
-    ] = "printed",
-    quantile: Annotated[str, typer.Option(metavar="LAW", help="z or t (the paper's methods).")] = "z",
-    caution: Annotated[
-        float, typer.Option(metavar="ERRORS", help="The paper's constant C (conservative-paper).")
-    ] = 1.96,
-    sites: Annotated[
-        str | None,
-        typer.Option(metavar="HOW", help="How private sites are asked: staged, or the paper's chains."),
-    ] = None,
-    chains: Annotated[int, typer.Option(metavar="N", help="Chains that a site runs (chains).")] = 10,
-    bounds: Annotated[
-        str | None, typer.Option(metavar="LOW,HIGH", help="Public limits of all quantiles; shorten the search.")
-    ] = None,
-    scale: Annotated[
-        str | None, typer.Option(metavar="WIDTH", help="Rough public spread of the records; shortens the search.")
-    ] = None,
-    resolution: Annotated[
-        str | None, typer.Option(metavar="STEP", help="Public step the records are rounded to.")
-    ] = None,
-    person: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Make the person the unit of privacy: one record each is drawn."),
-    ] = None,
-    drop_missing: Annotated[
-        bool, typer.Option("--drop-missing", help="Leave missing values out and count them.")
-    ] = False,
+    variance: Annotated[str, option("KIND", "printed or theorem (the paper's methods).")] = "printed",
+    quantile: Annotated[str, option("NAME", "z or t (the paper's methods).")] = "z",
+    caution: Annotated[float, option("ERRORS", "The paper's constant C (conservative-paper).")] = 1.96,
+    sites: Annotated[str | None, option("HOW", "How private sites are asked: staged, or the paper's chains.")] = None,
+    chains: Annotated[int, option("N", "Chains that a site runs (chains).")] = 10,
+    bounds: Annotated[str | None, option("LOW,HIGH", "Public limits of all quantiles; shorten the search.")] = None,
+    scale: Scale = None,
+    resolution: Resolution = None,
+    person: Person = None,
+    drop_missing: DropMissing = False,
     sensitivity: Annotated[
-        bool, typer.Option("--sensitivity", help="Show the interval for each bound that might have been assumed.")
+        bool, flag("--sensitivity", "Show the interval for each bound that might have been assumed.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
-    plot: Annotated[
-        str | None, typer.Option(metavar="PATH", help="Draw all intervals to a .png, .svg or .pdf file.")
-    ] = None,
-    no_progress: Annotated[bool, typer.Option("--no-progress", help="Show no progress bar.")] = False,
+    json: Json = False,
+    plot: Annotated[str | None, option("PATH", "Draw all intervals to a .png, .svg or .pdf file.")] = None,
+    no_progress: NoProgress = False,
 ) -> None:
     """Estimate one site's quantile with the help of other sites, each record answering once.
 
     By default the interval covers however much the sources differ. All input is checked before any record answers.
     """
-    with plain_errors():
-        budgets: Any = None if epsilon is None else per_site(epsilon, "epsilon")
-        asked = as_number(tau, "--tau", "give one level, such as 0.5")
-        limits = options.bound(bound)
-        study: dict[str, Any] = {
-            "bounds": options.pair(bounds),
-            "scale": options.number_or_text(scale),
-            "resolution": options.number_or_text(resolution),
-        }
-        helpers = None if sources is None else options.names(sources, "--sources")
-        told = {} if summaries is None else read_told(summaries)
-        if files:
-            _require(value, "--value", "the column of the records")
-            _require(budgets, "--epsilon", "the budget of a record")
-        else:
-            _refuse_without_files(told, value=value, site=site, person=person)
+    budgets: Any = None if epsilon is None else options.per_site(epsilon, "epsilon")
+    asked = options.as_number(tau, "--tau", "give one level, such as 0.5")
+    limits = options.bound(bound)
+    study: dict[str, Any] = {
+        "bounds": options.pair(bounds),
+        "scale": options.number_or_text(scale),
+        "resolution": options.number_or_text(resolution),
+    }
+    helpers = None if sources is None else options.names(sources, "--sources")
+    published = {} if summaries is None else read_summaries(summaries)
+    if files:
+        _require(value, "--value", "the column of the records")
+        _require(budgets, "--epsilon", "the budget of a record")
+    else:
+        _refuse_without_files(published, value=value, site=site, person=person)
 
-        from sottovoce.api.integration.integrated import integrated_quantile
-        from sottovoce.api.integration.sites import by_name
-        from sottovoce.api.quantile import tables
-        from sottovoce.server import picture as drawing
-        from sottovoce.server.integration.settings import check_settings
+    from sottovoce.api import tables
+    from sottovoce.api.integration.integrated import integrated_quantile
+    from sottovoce.api.integration.sites import by_name
+    from sottovoce.server import picture as drawing
+    from sottovoce.server.integration.settings import check_settings
 
-        check_settings(method, level, asked, variance, quantile, caution, sites, chains)
-        if plot is not None:
-            drawing.check_path(plot)
-        missing = "drop" if drop_missing else "refuse"
-        table = (
-            tables.read_files(files, value=value, site=site, person=person, missing=missing)
-            if files and value
-            else None
+    how: dict[str, Any] = {"method": method, "level": level, "variance": variance, "quantile": quantile}
+    how |= {"caution": caution, "sites": sites, "chains": chains}
+    check_settings(tau=asked, **how)
+    if plot is not None:
+        drawing.check_path(plot)
+    missing = "drop" if drop_missing else "refuse"
+    table = (
+        tables.read_files(files, value=value, site=site, person=person, missing=missing) if files and value else None
+    )
+    given = {} if table is None else by_name(table)
+    known = joined(given, in_unit(published, None if table is None else table.unit, str(summaries)))
+    chosen = chosen_sites(known, target, helpers)
+    unasked = known.keys() - chosen.keys()
+    if sensitivity:
+        check_curve(chosen, target)
+    records = sum(chosen[name].records[0].size for name in chosen if name in given)
+    with progress_bar(records, wanted=not no_progress) as progress:
+        found = integrated_quantile(
+            target,
+            chosen,
+            asked,
+            without(budgets, unasked),
+            bound=without(limits, unasked),
+            progress=progress,
+            **how,
+            **study,
         )
-        given = {} if table is None else by_name(table)
-        known = joined(given, in_unit(told, None if table is None else table.unit, str(summaries)))
-        chosen = chosen_sites(known, target, helpers)
-        unasked = known.keys() - chosen.keys()
-        if sensitivity:
-            check_curve(chosen, target)
-        records = sum(chosen[name].records[0].size for name in chosen if name in given)
-        with progress_bar(records, wanted=not no_progress) as progress:
-            found = integrated_quantile(
-                target,
-                chosen,
-                asked,
-                without(budgets, unasked),
-                method=method,
-                level=level,
-                bound=without(limits, unasked),
-                variance=variance,
-                quantile=quantile,
-                caution=caution,
-                sites=sites,
-                chains=chains,
-                progress=progress,
-                **study,
-            )
-        _show(found, {} if table is None else rows_left_out(table, chosen), sensitivity, json, plot)
+    _show(found, {} if table is None else rows_left_out(table, chosen), sensitivity, json, plot)
 
 
 def _show(found: "IntegratedResult", rows: dict[str, Any], sensitivity: bool, json: bool, plot: str | None) -> None:
     """Print the result; the records are spent, so nothing that fails from here on may cost the answer."""
-    payload, text = {**found.to_dict(), **rows}, [in_options(found.summary()), *in_words(rows)]
+    payload, lines = {**found.to_dict(), **rows}, [in_options(found.summary()), *in_words(rows)]
     if sensitivity:
         try:
             curve = found.sensitivity()
         except BadInput as error:
             payload["sensitivity"] = None
-            text.append(f"Sensitivity:   {error}")
+            lines.append(f"Sensitivity:   {error}")
         else:
             payload["sensitivity"] = curve.to_dict()
-            text.append(f"Sensitivity to the bound on every source's difference:\n{curve.table()}")
-    try:
-        if plot is not None:
-            payload["plot"] = str(found.plot(plot))
-            text.append(f"Plot:          {payload['plot']}")
-    finally:
-        if json:
-            print_json(payload)
-        else:
-            typer.echo("\n".join(text))
+            lines.append(f"Sensitivity to the bound on every source's difference:\n{curve.table()}")
+    show(found, payload, lines, json, plot)
 
 
 def _require(given: Any, option: str, what: str) -> None:
@@ -192,10 +160,119 @@ def _require(given: Any, option: str, what: str) -> None:
         raise BadInput(f"{option} is missing, {what}; add it, or name no FILES and give --summaries alone.")
 
 
-def _refuse_without_files(told: Mapping[str, Any], **given: str | None) -> None:
+def _refuse_without_files(published: Mapping[str, Any], **given: str | None) -> None:
     """Refuse options that are about records where there are none."""
-    if not told:
+    if not published:
         raise BadInput("there are neither FILES nor --summaries; give records, or numbers about them.")
     for name, text in given.items():
         if text is not None:
             raise BadInput(f"--{name} is about records, and there are no FILES; name them, or leave --{name} out.")
+
+
+def joined(records: Mapping[str, Any], published: Mapping[str, Any]) -> dict[str, Any]:
+    """Join sites with records and sites with summaries, each known by one of them."""
+    for name in published:
+        if name in records:
+            raise BadInput(f"site {name!r} has both records and a summary; leave one of them out.")
+    return {**records, **published}
+
+
+def chosen_sites(known: Mapping[str, Any], target: str, helpers: list[str] | None) -> dict[str, Any]:
+    """Return the target and the sources that may help."""
+    if helpers is None or target not in known:
+        return dict(known)
+    for place, name in enumerate(helpers):
+        if name not in known:
+            from sottovoce.core.checks import first_few
+
+            raise BadInput(f"--sources names {name!r}, which is not one of the sites {first_few(known)}; correct it.")
+        if name in helpers[:place]:
+            raise BadInput(f"--sources names {name!r} twice; keep one.")
+        if name == target:
+            raise BadInput(f"the target {name!r} is among --sources too, and a site cannot help itself; take it out.")
+    return {name: known[name] for name in [target, *helpers]}
+
+
+def check_curve(chosen: Mapping[str, Any], target: str) -> None:
+    """Refuse --sensitivity where it is plain that there will be no curve."""
+    if not any(name != target and getattr(site, "trusted", True) for name, site in chosen.items()):
+        raise BadInput("--sensitivity needs a source with a standard error; add one, or leave --sensitivity out.")
+
+
+def without(values: Any, unasked: Any) -> Any:
+    """Leave out what was said of sites that do not take part."""
+    return {name: item for name, item in values.items() if name not in unasked} if isinstance(values, dict) else values
+
+
+def rows_left_out(table: "SiteTable", chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Count the rows of files that are no records: missing values, no site, further rows of a person."""
+    dropped = {name: count for name, count in table.dropped.items() if name in chosen}
+    return {"dropped": dropped, "unplaced": table.unplaced, "further_rows": table.left_out}
+
+
+def in_words(rows: Mapping[str, Any]) -> list[str]:
+    """Say which rows were left out, where there are any."""
+    lines, dropped = [], sum(rows.get("dropped", {}).values())
+    if dropped or rows.get("unplaced"):
+        lines.append(f"Rows left out: {dropped:,} missing values, {rows['unplaced']:,} without a site")
+    if rows.get("further_rows"):
+        lines.append(f"Person:        one record each, drawn at random; {rows['further_rows']:,} further rows left out")
+    return lines
+
+
+def read_summaries(text: str) -> dict[str, dict[str, Any]]:
+    """Read the file of --summaries: one object with an object for each site."""
+    import json
+
+    path = Path(text).expanduser()
+    content = options.read_text(path, f"--summaries is {path}")
+    try:
+        found = json.loads(content, object_pairs_hook=_once)
+    except json.JSONDecodeError as error:
+        raise BadInput(f"{path} is not JSON (line {error.lineno}); correct it.") from None
+    except RecursionError:
+        raise BadInput(f"{path} is nested too deeply; write it as in {EXAMPLE}.") from None
+    except BadInput as error:
+        raise BadInput(f"{path} {error}") from None
+    if not isinstance(found, dict) or not found:
+        raise BadInput(f"{path} does not say what each site published; write it as in {EXAMPLE}.")
+    for name, value in found.items():
+        if not isinstance(value, dict):
+            raise BadInput(f"{path} does not say what {name!r} published in braces; write it as in {EXAMPLE}.")
+    return found
+
+
+def in_unit(published: Mapping[str, Mapping[str, Any]], unit: "Unit | None", path: str) -> "dict[str, SiteSummary]":
+    """Turn what was read into summaries; where there are records of dates or durations, it may be written as such."""
+    from sottovoce.server.integration.site_summary import summary_from
+
+    found = {}
+    for name, given in published.items():
+        where = f"{name!r} in {path}"
+        found[name] = summary_from(given if unit is None else _in_unit(given, unit, where), where)
+    return found
+
+
+def _in_unit(given: Mapping[str, Any], unit: "Unit", where: str) -> dict[str, Any]:
+    """Read what stands there as text in the unit of the records."""
+    from sottovoce.server.integration.settings import width_of
+
+    values = dict(given)
+    if isinstance(values.get("estimate"), str):
+        values["estimate"] = unit.parse(values["estimate"], where=f"the estimate of {where}")
+    if isinstance(values.get("se"), str):
+        values["se"] = width_of(values["se"], f"se of {where}", unit)
+    if isinstance(values.get("interval"), list):
+        ends, place = values["interval"], f"the interval of {where}"
+        values["interval"] = [unit.parse(end, where=place) if isinstance(end, str) else end for end in ends]
+    return values
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a name that stands twice in one object, of which JSON would keep the last."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise BadInput(f"names {name!r} twice; keep one.")
+        found[name] = value
+    return found

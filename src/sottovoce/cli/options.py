@@ -1,14 +1,82 @@
-"""From the text of options to what the facade takes; whatever cannot be read is refused before a file is opened."""
+"""The options of the commands: how they are declared, and from their text to what the functions take.
 
+What cannot be read is refused before a file is opened. One value for all sites, or one for each, is written `1`,
+`north=0.5,south=2`, or `@budgets.csv`.
+"""
+
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
 
-from sottovoce.cli.per_site import SiteValues, as_number, per_site
+import typer
+
 from sottovoce.core.errors import BadInput
+
+SiteValues = dict[str, float]
+
+
+def option(metavar: str, text: str) -> Any:
+    """Declare an option that takes a word; `metavar` stands for the word in the help."""
+    return typer.Option(metavar=metavar, help=text)
+
+
+def flag(name: str, text: str) -> Any:
+    """Declare an option that takes nothing."""
+    return typer.Option(name, help=text)
+
+
+FILES = "Parquet, CSV or Arrow: one file a site, or any with --site; globs too."
+VALUE = "Column of the records: numbers, durations, dates."
+BUDGET = "1; or a site: north=0.5,south=inf; or @sites.csv (.json, .toml)."
+
+Files = Annotated[list[str], typer.Argument(metavar="FILES", help=FILES)]
+Value = Annotated[str, option("COLUMN", VALUE)]
+Site = Annotated[str | None, option("COLUMN", "Column that says where a record is held.")]
+Person = Annotated[str | None, option("COLUMN", "Make the person the unit of privacy: one record each is drawn.")]
+DropMissing = Annotated[bool, flag("--drop-missing", "Leave missing values out and count them.")]
+Level = Annotated[float, option("LEVEL", "Confidence level.")]
+Scale = Annotated[str | None, option("WIDTH", "Rough public spread of the records; shortens the search.")]
+Resolution = Annotated[str | None, option("STEP", "Public step the records are rounded to.")]
+Json = Annotated[bool, flag("--json", "Print one JSON object instead of the table.")]
+NoProgress = Annotated[bool, flag("--no-progress", "Show no progress bar.")]
+
+
+def as_number(value: Any, where: str, advice: str = "correct it") -> float:
+    """Turn text, or a number of a file, into a number."""
+    try:
+        if isinstance(value, bool | None):
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise BadInput(f"{where} is {value!r}, which is not a number; {advice}.") from None
+    if math.isinf(number) and "inf" not in str(value).lower():  # nobody gives up all privacy by a digit too many
+        raise BadInput(f"{where} is {value!r}, which is beyond any number; {advice}.")
+    return number
+
+
+def per_site(text: str, name: str) -> float | SiteValues:
+    """Read the value of an option such as --epsilon; a file has a column (CSV) or table (JSON, TOML) of that name.
+
+    Examples
+    --------
+    >>> per_site("1", "epsilon"), per_site("north=0.5,south=inf", "epsilon")
+    (1.0, {'north': 0.5, 'south': inf})
+    """
+    if text.startswith("@"):
+        return _site_values(Path(text[1:]).expanduser(), name)
+    if "=" not in text:
+        return as_number(text, f"--{name}", "give a number, one a site (north=0.5,south=2), or a file (@sites.csv)")
+    pairs = [part.strip().rpartition("=") for part in text.split(",")]
+    for site, _, value in pairs:
+        if not site:
+            raise BadInput(f"--{name} has a part {value!r} that is not site=number; write it as in north=0.5,south=2.")
+    return _collected(((site.strip(), value) for site, _, value in pairs), f"--{name}")
 
 
 def levels(text: str) -> float | list[float] | SiteValues:
-    """Read --tau: one level, several, or one a site.
+    """Read --tau: one level, several, or one for each site.
 
     Examples
     --------
@@ -21,7 +89,7 @@ def levels(text: str) -> float | list[float] | SiteValues:
 
 
 def shares(text: str, name: str = "shares") -> str | SiteValues:
-    """Read --shares, or --weights: a word, or one share a site."""
+    """Read --shares, or --weights: a word, or one share for each site."""
     if not (text.startswith("@") or "=" in text):
         return text
     found = per_site(text, name)
@@ -53,7 +121,7 @@ def _width(text: str) -> float | str:
 
 
 def bound(text: str | None) -> float | str | dict[str, float | str] | None:
-    """Read --bound: one width for all sources, or one a source; of times a width may be a text such as 5min.
+    """Read --bound: one width for all sources, or one for each source; of times a width may be a text such as 5min.
 
     Examples
     --------
@@ -108,6 +176,11 @@ def numbers(text: str | None, option: str) -> float | list[float] | None:
         for part in text.split(",")
     ]
     return found if "," in text else found[0]
+
+
+def number(text: str | None, option: str, advice: str = "correct it") -> float | None:
+    """Read an option that takes one number."""
+    return None if text is None else as_number(text, option, advice)
 
 
 def whole(text: str | None, option: str) -> int | None:
@@ -180,3 +253,98 @@ def feature_bounds(texts: Sequence[str], features: Sequence[str]) -> dict[str, t
             "or LOW:HIGH alone for all features that are not named."
         )
     return {name: found[name] if name in found else found[""] for name in features}
+
+
+def edges(text: str | None) -> list[float] | None:
+    """Read --grid, the edges of a public grid: numbers with commas between them, or a file of numbers.
+
+    Examples
+    --------
+    >>> edges("-0.5, 0, 2"), edges(None)
+    ([-0.5, 0.0, 2.0], None)
+    """
+    if text is None:
+        return None
+    if text.startswith("@"):
+        path = Path(text[1:]).expanduser()
+        return [as_number(word, f"an edge in {path}") for word in _edges(path)]
+    advice = "give rising numbers with commas between them (0.1,0.2,0.5), or a file (@edges.csv)"
+    return [as_number(word.strip(), "an edge of --grid", advice) for word in text.split(",")]
+
+
+def read_text(path: Path, said: str) -> str:
+    """Read a file that an option names; `said` begins the sentence of a refusal."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise BadInput(f"{said}, which cannot be read ({error.strerror}); check it.") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{path} is not text in UTF-8; write it again.") from None
+
+
+def _site_values(path: Path, name: str) -> SiteValues:
+    """Read one value a site from a CSV file with columns site and ``name``, or from a JSON or TOML file."""
+    readers = {".csv": _csv_rows, ".json": _table_rows, ".toml": _table_rows}
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise BadInput(f"--{name} names the file {path}, whose ending is not known; give {', '.join(readers)}.")
+    found = _collected(reader(read_text(path, f"--{name} names the file {path}"), path, name), str(path))
+    if not found:
+        raise BadInput(f"{path} names no sites; give one value for each site.")
+    return found
+
+
+def _collected(rows: Iterable[tuple[str, Any]], where: str) -> SiteValues:
+    """Collect one number a site, refusing a site named twice."""
+    found: SiteValues = {}
+    for site, value in rows:
+        if site in found:
+            raise BadInput(f"{where} names site {site!r} twice; keep one.")
+        found[site] = as_number(value, f"the value of site {site!r} in {where}")
+    return found
+
+
+def _csv_rows(text: str, path: Path, name: str) -> list[tuple[str, Any]]:
+    """Read the columns site and ``name`` of a CSV file."""
+    import csv
+
+    rows = csv.DictReader(text.splitlines(), skipinitialspace=True)
+    for column in ("site", name):
+        if column not in (rows.fieldnames or ()):
+            raise BadInput(f"{path} has no column {column!r}; its first line must be like site,{name}.")
+    return [(row["site"], row[name]) for row in rows]
+
+
+def _table_rows(text: str, path: Path, name: str) -> list[tuple[str, Any]]:
+    """Read the object of a JSON file or the table of a TOML file, or the one in it under ``name``."""
+    import json
+    import tomllib
+
+    try:
+        found = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
+    except json.JSONDecodeError as error:
+        raise BadInput(f"{path} is not JSON (line {error.lineno}); correct it.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{path} is not TOML ({error}); correct it.") from None
+    if isinstance(found, dict) and isinstance(found.get(name), dict):
+        found = found[name]
+    if not isinstance(found, dict):
+        raise BadInput(f"{path} does not map sites to values; write one value for each site.")
+    return list(found.items())
+
+
+def _edges(path: Path) -> list[Any]:
+    """Read the edges of a JSON list, or of a text with commas, blanks or line breaks between them."""
+    import json
+
+    text = read_text(path, f"--grid names the file {path}")
+    try:
+        found = json.loads(text) if path.suffix.lower() == ".json" else re.split(r"[\s,;]+", text.strip(" \t\r\n,;"))
+    except (json.JSONDecodeError, RecursionError):
+        raise BadInput(f"{path} is not JSON; write a list of edges, as in [0.1, 0.2, 0.5].") from None
+    if not isinstance(found, list):
+        raise BadInput(f"{path} does not list edges; write them as in [0.1, 0.2, 0.5].")
+    words = found[1:] if found[:1] == ["grid"] else found  # the title of a column
+    if not words or words == [""]:
+        raise BadInput(f"{path} holds no edges; write at least one number.")
+    return words

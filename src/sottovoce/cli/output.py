@@ -1,38 +1,56 @@
-"""What every command prints: one sentence on bad input, one JSON object, a progress bar on a terminal."""
+"""What every command prints: one sentence on bad input, a result as text or one JSON object, a bar on a terminal."""
 
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, NamedTuple
 
 import typer
+from typer.core import TyperCommand
 
 from sottovoce.core.errors import BadInput, SearchFailed
 
-# The sentences are written for callers of functions: say the option instead of the parameter.
-_OPTIONS = {
+
+class _Option(NamedTuple):
+    """An option as a user writes it, and what stands for its word in the help."""
+
+    name: str
+    metavar: str
+
+
+_options: ContextVar[Mapping[str, _Option]] = ContextVar("options of the command that runs")
+
+# What is no option of the same name: a flag, the word of an option, the fields of a file of summaries, a method.
+_WRITTEN = {
     'missing="drop"': "--drop-missing",
-    "missing='drop'": "--drop-missing",
-    "robust=True": "--robust",
-    "resolution=": "--resolution",
     "math.inf": "inf",
-    "give bounds=(low, high), the public bounds of each column": "give --bounds NAME=LOW:HIGH, the public bounds",
-    "widen the bounds": "widen --bounds",
-    "clip=True": "--clip",
-    "give density and size": "give --density and --size",
-    "needs bound=": "needs --bound",
-    "bound belongs to": "--bound belongs to",
-    "variance, quantile and caution belong": "--variance, --quantile and --caution belong",
-    "leave sites out": "leave --sites out",
     "give n= in its summary": 'give "n" in its summary',
     "trusted=False": '"trusted": false',
-    "give maximum=, or grid=": "give --maximum, or --grid",
-    "statistics=": "--statistics ",
-    "leave statistics at 1": "leave --statistics at 1",
-    "leave exact out": "leave --exact out",
     "report(scores)": "--report",
 }
+# A parameter as Python has it, with or without a value; not the part of a path, which may hold an equals sign too.
+_PARAMETER = re.compile(r"(?<![\w/='.-])([a-z_]+)=(True|\([^()]*\)|\d[\d.]*)?(?=[,;:]?(?:\s|$)|\.$)")
+
+
+class Command(TyperCommand):
+    """A command that says what is wrong in one sentence, in the words of its own options."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        named = {
+            str(parameter.name): _Option(parameter.opts[0], str(parameter.metavar or ""))
+            for parameter in self.params
+            if parameter.opts[0].startswith("--")
+        }
+        token = _options.set(named)
+        try:
+            with plain_errors():
+                return super().invoke(ctx)
+        finally:
+            _options.reset(token)
 
 
 @contextmanager
@@ -41,18 +59,60 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except (BadInput, SearchFailed) as error:
-        text = in_options(str(error)).replace("\n", " ")
+        text = in_options(str(error), error.parameter).replace("\n", " ")
         if isinstance(error, SearchFailed) and "spent" not in text:
             text = f"{text.rstrip('.')} (the records that answered are spent)."
         typer.echo(f"sottovoce: {text}", err=True)
         raise typer.Exit(2) from None
 
 
-def in_options(text: str) -> str:
-    """Name options where a sentence names parameters."""
-    for parameter, option in _OPTIONS.items():
-        text = text.replace(parameter, option)
+def in_options(text: str, parameters: tuple[str, ...] = ()) -> str:
+    """Name options where a text for callers of Python has `name=value`, or mentions one of `parameters` last."""
+    for phrase, written in _WRITTEN.items():
+        text = text.replace(phrase, written)
+    options = _options.get({})
+
+    def in_words(found: re.Match[str]) -> str:
+        name, value = found[1], found[2] or "True"
+        if name not in options:
+            return found[0]
+        option, metavar = options[name]
+        return option if value == "True" else f"{option} {metavar if value.startswith('(') else value}"
+
+    text = _PARAMETER.sub(in_words, text)
+    for name in parameters:
+        mentions = list(re.finditer(rf"(?<![-\w])(?:the )?{name}(?![-\w=])", text))
+        if mentions and name in options:
+            text = text[: mentions[-1].start()] + options[name].name + text[mentions[-1].end() :]
     return text
+
+
+@contextmanager
+def printed(payload: Mapping[str, Any], lines: list[str], json: bool) -> Iterator[None]:
+    """Print a result in the end, as JSON or as text, whatever happens until then.
+
+    The records are spent: a disk that is full must not cost the answer.
+    """
+    try:
+        yield
+    finally:
+        if json:
+            print_json(payload)
+        else:
+            typer.echo("\n".join(lines))
+
+
+def show(found: Any, payload: dict[str, Any], lines: list[str], json: bool, plot: str | None) -> None:
+    """Draw a result, where a plot is asked for, and print it."""
+    with printed(payload, lines, json):
+        draw(found, payload, lines, plot)
+
+
+def draw(found: Any, payload: dict[str, Any], lines: list[str], plot: str | None) -> None:
+    """Draw a result, where a plot is asked for, and say where it is."""
+    if plot is not None:
+        payload["plot"] = str(found.plot(plot))
+        lines.append(f"Plot:          {payload['plot']}")
 
 
 def print_json(payload: Mapping[str, Any]) -> None:

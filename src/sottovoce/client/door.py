@@ -12,7 +12,7 @@ from sottovoce.protocol.messages import Message
 from sottovoce.protocol.wire import LARGEST, seal, unseal
 
 
-class Limits(NamedTuple):
+class SiteLimits(NamedTuple):
     """What a site is ready to take part in, whatever a study asks."""
 
     epsilon: float = math.inf
@@ -52,10 +52,10 @@ class Door:
 
     __slots__ = ("_limits", "_site", "_study")
 
-    def __init__(self, site: AnsweringSite, study: bytes, limits: Limits | None = None) -> None:
+    def __init__(self, site: AnsweringSite, study: bytes, limits: SiteLimits | None = None) -> None:
         self._site = site
         self._study = study
-        self._limits = Limits() if limits is None else limits
+        self._limits = SiteLimits() if limits is None else limits
 
     def __repr__(self) -> str:
         return f"Door({self._site!r})"

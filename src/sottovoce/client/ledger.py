@@ -40,7 +40,7 @@ class Storage(Protocol):
         """Keep an entry for good, or raise; whatever it says leaves the site only after this has returned."""
 
 
-class Memory:
+class MemoryStorage:
     """Entries in memory: the last one, or all of them."""
 
     def __init__(self, every: bool = False) -> None:
@@ -61,6 +61,18 @@ class Memory:
         if not self._every:
             self._entries.clear()
         self._entries[entry.key] = entry
+        self._last = entry
+
+
+class PeopleMemory(MemoryStorage):
+    """Entries in memory, each found under everybody whom it speaks of."""
+
+    def __init__(self) -> None:
+        super().__init__(every=True)
+
+    def keep(self, entry: Entry) -> None:
+        """Keep an entry."""
+        self._entries.update(dict.fromkeys(range(entry.first, entry.first + entry.records), entry))
         self._last = entry
 
 
@@ -102,7 +114,7 @@ class Ledger:
 
     def __init__(self, size: int, storage: Storage | None = None) -> None:
         self._size = size
-        self._storage: Storage = Memory() if storage is None else storage
+        self._storage: Storage = MemoryStorage() if storage is None else storage
         self._turns = Turns()
 
     @property
@@ -153,22 +165,37 @@ class Ledger:
 
 
 class PersonLedger:
-    """Remembers what each person was asked and said: once each, in any order."""
+    """Remembers what each person was asked and said: once each, in any order, one by one or in groups.
+
+    Examples
+    --------
+    >>> from sottovoce.protocol.messages import PersonQuery, PersonReport
+    >>> ledger = PersonLedger()
+    >>> query = PersonQuery(7, 0, (1,), ((0.5, -1.0),))
+    >>> ledger.transaction(7, query, PersonReport, lambda person: PersonReport(person, 3))
+    PersonReport(person=7, letter=3)
+    """
 
     __slots__ = ("_storage", "_turns")
 
     def __init__(self, storage: Storage | None = None) -> None:
-        self._storage: Storage = Memory(every=True) if storage is None else storage
+        self._storage: Storage = PeopleMemory() if storage is None else storage
         self._turns = Turns()
 
     def transaction(self, person: int, query: Message, kind: type[Reply], draw: Callable[[int], Reply]) -> Reply:
         """Draw a person's reply and keep it, or return what this very query was told before."""
+        return self.group(person, 1, query, kind, draw)
+
+    def group(self, first: int, count: int, query: Message, kind: type[Reply], draw: Callable[[int], Reply]) -> Reply:
+        """Draw the reply of ``count`` people from ``first`` on and keep it, or return what they were told before."""
         with self._turns:
-            known = self._storage.find(person)
-            if known is not None:
-                if known.query != query or not isinstance(known.reply, kind):
-                    raise BadInput(f"person {person} has already answered another query; ask someone else.")
+            known = self._storage.find(first)
+            same = known is not None and (known.first, known.records, known.query) == (first, count, query)
+            if same and known is not None and isinstance(known.reply, kind):
                 return known.reply
-            reply = draw(person)
-            self._storage.keep(Entry(person, query, person, 1, reply))
+            for person in range(first, first + count):
+                if self._storage.find(person) is not None:
+                    raise BadInput(f"person {person} has already answered another query; ask someone else.")
+            reply = draw(first)
+            self._storage.keep(Entry(first, query, first, count, reply))
             return reply

@@ -1,4 +1,7 @@
-"""Checks of what a caller gave: numbers, levels, names, one value a site; each refusal is one sentence."""
+"""Checks of what a caller gave: numbers, levels, names, one value a site; each refusal is one sentence.
+
+A sentence about data names the place, the row and the kind of value, never a value.
+"""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -7,6 +10,34 @@ from typing import Any
 import numpy as np
 
 from sottovoce.core.errors import BadInput
+
+
+def sentence(where: str, rest: str, *, parameter: str | tuple[str, ...] = ()) -> BadInput:
+    """Begin a sentence with the place it is about; the name of a file keeps its own letters."""
+    begins = where[:1].upper() if where.split(" ", 1)[0].isalpha() else where[:1]
+    return BadInput(f"{begins}{where[1:]} {rest}", parameter=parameter)
+
+
+def bad_row(where: str, row: int, kind: str, advice: str) -> BadInput:
+    """Say that a row, counted here from 0 and in the sentence from 1, holds a value that cannot be used."""
+    return sentence(where, f"holds {kind} in row {row + 1}: {advice}")
+
+
+def how_often(count: int, first: int) -> str:
+    """Say in how many rows something happens, and in which first; rows are counted here from 0, said from 1."""
+    return f"row {first + 1:,}" if count == 1 else f"{count:,} rows, the first of them row {first + 1:,}"
+
+
+def kind_of(value: object) -> str:
+    """Name the kind of an unusable value by its type alone."""
+    name = type(value).__name__
+    if isinstance(value, str | bytes):
+        return "text"
+    if name in ("bool", "bool_"):
+        return "a truth value"
+    if name.startswith("complex"):
+        return "a complex number"
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
 def number(value: Any, where: str) -> float:

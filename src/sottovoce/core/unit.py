@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.core import calendar_text, duration_text
+from sottovoce.core import time_text
 from sottovoce.core.errors import BadInput
 
 Kind = Literal["number", "duration", "date", "datetime"]
@@ -96,11 +96,11 @@ class Unit:
         if not math.isfinite(value):
             return f"{value}"
         if self.kind == "duration":
-            return duration_text.format_duration(value)
+            return time_text.format_duration(value)
         if self.kind == "date":
-            return calendar_text.format_date(value)
+            return time_text.format_date(value)
         if self.kind == "datetime":
-            return calendar_text.format_moment(value, self.zone)
+            return time_text.format_moment(value, self.zone)
         return f"{value:,.0f}" if 10.0**digits <= abs(value) < 1e15 else f"{value:.{digits}g}"
 
     def parse(self, value: object, *, where: str = "the value") -> float:
@@ -113,11 +113,11 @@ class Unit:
         elif isinstance(value, numbers.Real | Decimal):
             number = _finite(value)
         elif self.kind == "duration":
-            number = duration_text.parse_duration(value)
+            number = time_text.parse_duration(value)
         elif self.kind == "date":
-            number = calendar_text.parse_date(value)
+            number = time_text.parse_date(value)
         elif self.kind == "datetime":
-            number = calendar_text.parse_moment(value, self.zone)
+            number = time_text.parse_moment(value, self.zone)
         else:
             number = _finite(value) if isinstance(value, str) else None
         if number is None:

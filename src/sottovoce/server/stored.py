@@ -6,7 +6,6 @@ which every interval and test can be computed again. There is no record in eithe
 
 import json
 from abc import ABC, abstractmethod
-from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -15,13 +14,6 @@ from sottovoce.core.errors import BadInput
 from sottovoce.server.description import Description
 
 FORMAT = 1
-KINDS = {  # what is stored, by name, and who reads it back
-    "quantile": "sottovoce.server.quantile.result:QuantileResult",
-    "quantiles": "sottovoce.server.quantile.levels:QuantilesResult",
-    "difference": "sottovoce.server.quantile.difference:Difference",
-    "integrated": "sottovoce.server.integration.result:IntegratedResult",
-    "sensitivity": "sottovoce.server.integration.result:Sensitivity",
-}
 
 
 class StoredResult(ABC):
@@ -54,10 +46,7 @@ class StoredResult(ABC):
     @classmethod
     def from_dict(cls, values: Any) -> Self:
         """Make a result again from what `to_dict` gave."""
-        found = from_dict(values)
-        if not isinstance(found, cls):
-            raise BadInput(f"this is a stored {type(found).__name__}, not a {cls.__name__}; read it with sv.load.")
-        return found
+        return cls.from_state(stored_state(values, cls.kind))
 
     def save(self, path: str | Path) -> Path:
         """Write the result as JSON; `sv.load` reads it back."""
@@ -72,33 +61,19 @@ class StoredResult(ABC):
         return self.summary()
 
 
-def load(path: str | Path) -> Any:
-    """Read a stored result back.
-
-    Parameters
-    ----------
-    path
-        A file that ``result.save(path)`` wrote.
-    """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        raise BadInput(f"{path} cannot be read ({reason}); give a file that result.save wrote.") from None
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
-        raise BadInput(f"{path} is not JSON; give a file that result.save wrote.") from None
-    return from_dict(values)
-
-
-def from_dict(values: Any) -> Any:
-    """Make a result again from the values that its `to_dict` gave, whatever kind of result it was."""
+def stored_kind(values: Any) -> str:
+    """Return what kind of result plain values hold, or refuse."""
     stored = values.get("stored") if isinstance(values, dict) else None
-    if not isinstance(stored, dict) or stored.get("kind") not in KINDS:
+    kind = stored.get("kind") if isinstance(stored, dict) else None
+    if not isinstance(kind, str):
         raise BadInput("this is not a stored result; give what result.save or result.to_dict made.")
-    if stored.get("format") != FORMAT:
+    return kind
+
+
+def stored_state(values: Any, kind: str) -> Any:
+    """Return the plain state of a stored result of a kind, or refuse."""
+    if stored_kind(values) != kind:
+        raise BadInput(f"this is not a stored {kind} but another result; read it with sv.load.")
+    if values["stored"].get("format") != FORMAT:
         raise BadInput(f"the result is stored in another format than {FORMAT}; read it with the version that wrote it.")
-    home, _, name = KINDS[stored["kind"]].partition(":")
-    result: StoredResult = getattr(import_module(home), name)
-    return result.from_state(stored.get("state"))
+    return values["stored"].get("state")

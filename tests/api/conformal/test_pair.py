@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sottovoce as sv
-from sottovoce.api.conformal.pair import quantile_pair
+from sottovoce.api.conformal.regressor import quantile_pair
 
 
 class Boosted(BaseEstimator):  # type: ignore[misc]

@@ -16,7 +16,7 @@ from sottovoce.client.reading.table import read_sites
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.conformal import counts, mixture_limits
 from sottovoce.server.conformal.coverage.equal import moments
-from sottovoce.server.conformal.report_result import FLATTERED, OPEN
+from sottovoce.server.conformal.report import FLATTERED, OPEN
 
 Floats = npt.NDArray[np.float64]
 

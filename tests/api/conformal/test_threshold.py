@@ -10,7 +10,7 @@ import pytest
 import sottovoce as sv
 from sottovoce.server.conformal.base import Threshold
 from sottovoce.server.conformal.result import ConformalThreshold
-from sottovoce.server.conformal.weighted_rank import weighted_rank
+from sottovoce.server.conformal.votes import weighted_rank
 
 pickle: Any = importlib.import_module("pickle")
 SECRET = 0.7182818284590452

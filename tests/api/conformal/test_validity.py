@@ -9,23 +9,23 @@ which a promise breaks.
 import functools
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from sottovoce.protocol.selection import selection
-from sottovoce.server.conformal.base import SiteFacts
 from sottovoce.server.conformal.coverage.choose import infinite, survival
-from sottovoce.server.conformal.plan import Plan, plan
-from sottovoce.server.conformal.settings import Settings, check_settings
+from sottovoce.server.conformal.plan import ConformalPlan, SiteFacts, plan
+from sottovoce.server.conformal.settings import ConformalSettings, check_settings
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]
 SLACK = 1e-9
 
 
-def settings_of(alpha: float, mechanism: str, conditional: bool = False, rule: str = "closest") -> Settings:
+def settings_of(alpha: float, mechanism: str, conditional: bool = False, rule: str = "closest") -> ConformalSettings:
     guarantee = "training-conditional" if conditional else "marginal"
     return check_settings(alpha, guarantee, 0.2, rule, 1, False, mechanism, True)
 
@@ -52,7 +52,7 @@ def every_law(mechanism: str, size: int, order: int, cells: int, epsilon: float)
     return counts, ways, np.array([made.distribution(row) for row in counts])
 
 
-def answers(facts: list[SiteFacts], made: Plan, mechanism: str, levels: Floats) -> Floats:
+def answers(facts: list[SiteFacts], made: ConformalPlan, mechanism: str, levels: Floats) -> Floats:
     """Return the chance of every cell to be the threshold."""
     cells = len(levels) + 1
     mass = np.diff(np.concatenate([[0.0], levels, [1.0]]))
@@ -151,10 +151,10 @@ def test_the_search_finds_what_is_not_promised() -> None:
     """A rank one lower, or budgets other than those the design was told, and the search says so."""
     facts, mechanism, alpha, bins = [SiteFacts(6, 4.0)] * 3, "sparse-vector", 0.4, 6
     made = plan(facts, settings_of(alpha, mechanism), bins + 1)
-    lower = Plan(made.kinds, made.number, made.kind_of, made.choice._replace(rank=made.choice.rank - 1))
+    lower = replace(made, choice=made.choice._replace(rank=made.choice.rank - 1))
     noisier = [SiteFacts(fact.size, fact.epsilon / 8) for fact in facts]
 
-    def worst(told: Plan, asked: list[SiteFacts]) -> float:
+    def worst(told: ConformalPlan, asked: list[SiteFacts]) -> float:
         return worst_found(lambda q: float(answers(asked, told, mechanism, q) @ np.append(q, 1.0)), bins, 1, 6)
 
     assert worst(made, facts) >= 1 - alpha - SLACK

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 import sottovoce as sv
-from sottovoce.api.regression.file import DEFAULTS, FileStudy, regression_study
+from sottovoce.api.regression.file import FileStudy, regression_study
 from sottovoce.core.errors import BadInput
+from sottovoce.server.regression.settings import DEFAULTS
 
 N = 1000
 

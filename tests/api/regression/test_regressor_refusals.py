@@ -179,11 +179,11 @@ def test_an_interruption_after_a_good_batch_keeps_its_answers() -> None:
 def test_an_estimate_that_is_interrupted_asks_nobody_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     model = PrivateQuantileRegressor(**GUESSES, epsilon=8.0, randomness=sv.sim.dice(1))
 
-    def interrupted(_: Any) -> NoReturn:
+    def interrupted(*_: Any) -> NoReturn:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("sottovoce.api.regression.runs.Runs.fits", interrupted)
+        patch.setattr("sottovoce.api.regression.runs.RegressionRuns.result", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.partial_fit(*people())
     with pytest.raises(sv.BadInput, match="begin anew"):

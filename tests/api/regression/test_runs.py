@@ -67,7 +67,7 @@ def test_a_guess_that_is_given_is_kept() -> None:
 def test_a_search_that_does_not_end_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(sv.Infeasible, match="location and scale"):
         regressor(epsilon=2.0).fit(*people(100))
-    monkeypatch.setattr("sottovoce.server.regression.gate.SPARE", 0.0)
+    monkeypatch.setattr("sottovoce.server.regression.feasibility.SPARE", 0.0)
     with pytest.raises(sv.SearchFailed, match="asked all 100 people and did not end"):
         regressor(epsilon=2.0).fit(*people(100))
 

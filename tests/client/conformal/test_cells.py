@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from sottovoce.client.conformal import cells
-from sottovoce.client.conformal.cells import cell_counts
+from sottovoce.client.conformal import draw
+from sottovoce.client.conformal.draw import cell_counts
 from sottovoce.client.record import Records
 from sottovoce.sim.randomness import dice
 
@@ -19,7 +19,7 @@ def test_a_score_on_an_edge_belongs_to_the_cell_below() -> None:
 
 @pytest.mark.parametrize("piece", [1, 7, 1000])
 def test_pieces_add_up(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells, "PIECE", piece)
+    monkeypatch.setattr(draw, "PIECE", piece)
     scores, edges = dice(3).generator().normal(size=333), np.linspace(-2, 2, 9)
     found = cell_counts(Records(scores), edges)
     bounds = [-np.inf, *edges, np.inf]

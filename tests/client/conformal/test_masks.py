@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from sottovoce.client.conformal.masks import masked
-from sottovoce.client.conformal.shares import Vector
+from sottovoce.client.conformal.shares import Vector, masked
 from sottovoce.sim.randomness import SeededSource, dice
 
 

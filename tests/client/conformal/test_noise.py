@@ -5,8 +5,8 @@ import numpy.typing as npt
 import pytest
 from scipy.special import chdtri
 
-from sottovoce.client.conformal import noise
-from sottovoce.client.conformal.noise import geometric, uniform_below
+from sottovoce.client.conformal import draw
+from sottovoce.client.conformal.draw import geometric, uniform_below
 from sottovoce.protocol.selection.geometric import WORD, numerators
 from sottovoce.sim.randomness import dice
 
@@ -33,7 +33,7 @@ class Given:
 def test_noise_counts_the_words_below_the_numerator(monkeypatch: pytest.MonkeyPatch) -> None:
     words = (6, 7, 9, 0, 3, 6, 7, WORD - 1, 5, 8)
     for piece in (1, 2, 5, 1 << 16):
-        monkeypatch.setattr(noise, "PIECE", piece)
+        monkeypatch.setattr(draw, "PIECE", piece)
         assert geometric(7, 5, Given(*words)).tolist() == [1, 0, 3, 0, 1]
 
 

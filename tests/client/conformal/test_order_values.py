@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sottovoce.client.conformal.order_values import order_values
+from sottovoce.client.conformal.site import order_values
 from sottovoce.client.record import Records
 from sottovoce.sim.randomness import dice
 
@@ -22,8 +22,8 @@ def test_scores_stay_in_their_order() -> None:
 
 
 def test_a_site_without_scores_sends_infinity() -> None:
-    assert order_values(Records(np.empty(0)), [1, 5]).tolist() == [np.inf, np.inf]
-    assert order_values(Records(np.ones(3)), []).tolist() == []
+    assert order_values(Records(np.empty(0)), [1, 5]) == (np.inf, np.inf)
+    assert order_values(Records(np.ones(3)), []) == ()
 
 
 def test_ranks_begin_at_one() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sottovoce.client.conformal.pooled import PooledScores
+from sottovoce.client.conformal.covered import PooledScores
 from sottovoce.client.record import Records
 
 

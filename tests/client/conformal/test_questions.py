@@ -5,12 +5,24 @@ import math
 import numpy as np
 import pytest
 
-from sottovoce.client.conformal.questions import answer_above, questioned_site
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
+from sottovoce.core.random_source import RandomSource
+from sottovoce.protocol.messages import Query, Study, Tally
 from sottovoce.protocol.randomised_response import binary
 from sottovoce.sim.randomness import dice
+
+
+def questioned_site(scores: Records, epsilon: float, dice: RandomSource | None = None) -> Site:
+    return Site(scores, Study(0.5, epsilon), dice)
+
+
+def answer_above(site: Site, edges: list[float]) -> Tally:
+    """Ask as the server does: every edge at equally many records."""
+    reply = site.reply(1, Query(1, tuple(edges), (site.size // max(len(edges), 1),) * len(edges)))
+    assert isinstance(reply, Tally)
+    return reply
 
 
 def site_of(n: int = 1_003, epsilon: float = 1.0, seed: int = 3) -> Site:
@@ -67,5 +79,5 @@ def test_answers_have_the_law_of_the_channel() -> None:
 
 
 def test_no_edge() -> None:
-    with pytest.raises(BadInput, match="at least one"):
+    with pytest.raises(BadInput, match="1 to 10,000 points"):
         answer_above(site_of(), [])

@@ -6,14 +6,25 @@ import numpy as np
 import pytest
 from scipy import special
 
-from sottovoce.client.conformal.shares import SharingSite, _throw, draw_polya, noisy_counts
+from sottovoce.client.conformal.shares import SharingSite, _throw, agreed_sites, draw_polya, noisy_counts
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Words
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.selection.geometric import Polya, polya
+from sottovoce.protocol.calibration import OrderQuery, SumQuery
+from sottovoce.protocol.card import Card
+from sottovoce.protocol.selection.geometric import WORD, polya
 from sottovoce.sim.randomness import dice
 
 FALSE_ALARM = 1e-6
+NOISE = polya(1.0, 3).numerator
+
+
+def sharing(seed: int | None = 7, budget: float = 1.0, sites: int = 3) -> SharingSite:
+    return SharingSite(Records(np.arange(50.0)), sites, budget, None if seed is None else dice(seed))
+
+
+def asking(*edges: float) -> SumQuery:
+    return SumQuery(edges, NOISE, 3)
 
 
 @pytest.mark.parametrize(("epsilon", "sites"), [(0.5, 1), (0.5, 3), (2.0, 5), (1.0, 50)])
@@ -39,10 +50,8 @@ def test_a_sum_over_sites_has_the_stated_variance() -> None:
 
 
 def test_without_noise_counts_are_sent_as_they_are() -> None:
-    site = SharingSite(Records(np.array([0.5, 1.0, 1.5, 2.0, 9.0])), Polya(0, 2), math.inf, dice(1))
-    message = site.answer([1.0, 2.0])
-    assert message.dtype == np.uint32
-    assert message.tolist() == [2, 1]
+    site = SharingSite(Records(np.array([0.5, 1.0, 1.5, 2.0, 9.0])), 2, math.inf, dice(1))
+    assert site.answer(SumQuery((1.0, 2.0), 0, 2)).counts == (2, 1)
     assert not site.private
 
 
@@ -53,27 +62,70 @@ def test_negative_counts_wrap_around() -> None:
 
 
 def test_one_message_a_site() -> None:
-    site = SharingSite(Records(np.arange(50.0)), polya(1.0, 3), 1.0, dice(7))
+    site = sharing(seed=None)  # the system's dice: a second draw would differ
     assert (site.size, site.spent) == (50, 0)
-    first = site.answer([10.0, 20.0, 30.0])
+    first = site.answer(asking(10.0, 20.0, 30.0))
     assert site.spent == 50
-    np.testing.assert_array_equal(site.answer([10.0, 20.0, 30.0]), first)
-    with pytest.raises(BadInput, match="already answered"):
-        site.answer([10.0, 20.0, 31.0])
-    assert repr(site) == "SharingSite(50 records, 50 answered)"
+    assert all(site.answer(asking(10.0, 20.0, 30.0)) == first for _ in range(20))
+    for other in (asking(10.0, 20.0, 31.0), SumQuery((10.0, 20.0, 30.0), NOISE + 1, 3)):
+        with pytest.raises(BadInput, match="has sent its one message"):
+            site.answer(other)
+    assert repr(site) == "SharingSite(50 scores, values hidden)"
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (SumQuery((10.0,), NOISE, 1_000_000), "another number of sites than the study card"),
+        (SumQuery((10.0,), NOISE, 2), "another number of sites than the study card"),
+        (SumQuery((10.0,), NOISE, 0), "another number of sites than the study card"),
+        (SumQuery((10.0,), 0, 3), "more than this site's budget of 1; ask for more noise"),
+        (SumQuery((10.0,), NOISE - 1, 3), "more than this site's budget"),
+        (SumQuery((10.0,), -1, 3), "out of range"),
+        (SumQuery((10.0,), WORD - 1, 3), "out of range"),
+        (SumQuery((10.0,), WORD, 3), "out of range"),
+        (SumQuery(tuple(np.arange(20_000.0).tolist()), polya(1e-5, 3).numerator, 3), "takes too long"),
+    ],
+)
+def test_a_site_believes_its_card_and_its_budget_and_not_the_query(query: SumQuery, said: str) -> None:
+    site = sharing()
+    with pytest.raises(BadInput, match=said):
+        site.reply(1, query)
+    assert site.spent == 0
+
+
+def test_a_site_that_claims_a_million_others_would_get_nothing_hidden() -> None:
+    # why the number is checked: noise shared by a million sites leaves the counts of one as they are
+    sent = noisy_counts(np.array([0, 7, 3, 5]), polya(1.0, 1_000_000), dice(1))
+    assert sent.tolist() == [7, 3, 5]
+
+
+def test_only_its_own_question_is_answered() -> None:
+    with pytest.raises(BadInput, match="asked for its share of a sum"):
+        sharing().reply(1, OrderQuery((3,)))
+
+
+def test_the_number_of_sites_is_the_cards() -> None:
+    assert agreed_sites(Card("conformal", {"sites": ["a", "b", "c"]}), "b") == 3
+    cards: list[dict[str, object]] = [{}, {"sites": 3}, {"sites": ["a", "a", "b"]}, {"sites": ["a", "c"]}]
+    for terms in cards:
+        with pytest.raises(BadInput, match="does not list every site once"):
+            agreed_sites(Card("conformal", terms), "b")
+    with pytest.raises(BadInput, match="lists more than 2 sites"):
+        agreed_sites(Card("conformal", {"sites": ["a", "b", "c"]}), "b", most=2)
 
 
 @pytest.mark.parametrize("edges", [[], [1.0, 1.0], [2.0, 1.0], [1.0, math.inf], [math.nan]])
 def test_a_bad_grid_costs_nothing(edges: list[float]) -> None:
-    site = SharingSite(Records(np.arange(50.0)), polya(1.0, 3), 1.0, dice(7))
+    site = sharing()
     with pytest.raises(BadInput, match="a grid is"):
-        site.answer(edges)
+        site.answer(asking(*edges))
     assert site.spent == 0
 
 
 def test_only_the_systems_dice_are_private() -> None:
-    assert SharingSite(Records(np.arange(3.0)), polya(1.0, 3), 1.0).private
-    assert not SharingSite(Records(np.arange(3.0)), polya(1.0, 3), 1.0, dice(1)).private
+    assert sharing(seed=None).private
+    assert not sharing(seed=1).private
 
 
 def test_a_throw_near_the_end_of_the_words_is_thrown_again() -> None:

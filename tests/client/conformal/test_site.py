@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 
 from sottovoce.client.conformal.site import CalibrationSite, Query
+from sottovoce.client.door import Door, SiteLimits
+from sottovoce.client.ledger import MemoryStorage
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import SystemEntropy
 from sottovoce.protocol.calibration import CellQuery, CellReport, OrderQuery, OrderReport
+from sottovoce.protocol.messages import Tally
 from sottovoce.protocol.selection import SELECTIONS, selection
+from sottovoce.protocol.wire import seal
 from sottovoce.sim.randomness import dice
 
 pickled: Callable[[object], bytes] = importlib.import_module("pickle").dumps
@@ -67,7 +71,7 @@ def test_the_message_is_drawn_from_the_dice_alone() -> None:
     assert len({site(seed=None).answer(query) for _ in range(200)}) > 1  # all alike with a chance below 1e-6
 
 
-def test_a_message_that_failed_on_its_way_is_spent() -> None:
+def test_a_message_that_could_not_be_drawn_was_never_said_and_is_not_spent() -> None:
     class Broken:
         private = True
 
@@ -78,11 +82,46 @@ def test_a_message_that_failed_on_its_way_is_spent() -> None:
             return [self] * n
 
     asked = CalibrationSite(Records(SECRETS.copy()), 1.0, Broken())
-    with pytest.raises(OSError, match="no entropy"):
-        asked.answer(CELL)
     for query in (CELL, CellQuery("sparse-vector", 91, 1.0, EDGES)):
-        with pytest.raises(BadInput, match="has sent its one message"):
+        with pytest.raises(OSError, match="no entropy"):
             asked.answer(query)
+    assert asked.spent == 0
+
+
+def test_what_was_said_is_known_after_a_new_start() -> None:
+    storage = MemoryStorage()
+    said = CalibrationSite(Records(SECRETS.copy()), 1.0, storage=storage).answer(CELL)
+    again = CalibrationSite(Records(SECRETS.copy()), 1.0, storage=storage)
+    assert again.spent == 100
+    assert again.answer(CELL) == said
+    with pytest.raises(BadInput, match="has sent its one message"):
+        again.answer(CellQuery("sparse-vector", 91, 1.0, EDGES))
+
+
+def test_a_site_has_limits_of_its_own() -> None:
+    few = CalibrationSite(Records(SECRETS.copy()), 9.0, dice(1), limits=SiteLimits(epsilon=0.5, points=20))
+    with pytest.raises(BadInput, match=r"more than this site's budget of 0\.5"):
+        few.answer(CELL)
+    with pytest.raises(BadInput, match="answers 1 to 20 points"):
+        few.answer(CellQuery("sparse-vector", 90, 0.5, (*EDGES, 2.0)))
+    with pytest.raises(BadInput, match="takes too long to draw"):
+        site().answer(CellQuery("sparse-vector", 90, 1e-5, tuple(np.arange(30_000.0).tolist())))
+    with pytest.raises(BadInput, match="answers round 1 alone"):
+        few.reply(2, CELL)
+    with pytest.raises(BadInput, match="order statistics or for a cell"):
+        few.reply(1, Tally(1, (3,)))
+    assert few.spent == 0
+
+
+def test_behind_a_door_it_answers_bytes_and_repeats_them() -> None:
+    study = b"0123456789abcdef"
+    door = Door(CalibrationSite(Records(SECRETS.copy()), 1.0), study)
+    asked = seal(study, 1, CELL)
+    assert door.answer(asked) == door.answer(asked)
+    with pytest.raises(BadInput, match="has sent its one message"):
+        door.answer(seal(study, 1, CellQuery("sparse-vector", 91, 1.0, EDGES)))
+    with pytest.raises(BadInput, match="another kind"):
+        door.answer(seal(study, 1, CellReport(3)))
 
 
 @pytest.mark.parametrize("budget", [0.999999, 0.5, 1e-9])
@@ -129,10 +168,13 @@ def test_a_budget_is_positive(budget: float) -> None:
         (CellQuery("sparse-vector", 90, 0.0, EDGES), "makes no selection"),
         (CellQuery("sparse-vector", 90, math.nan, EDGES), "makes no selection"),
         (CellQuery("exponential", 101, 1.0, EDGES), "is not between 1 and the number of scores"),
-        (CellQuery("none", 90, 1.0, EDGES), "there is no mechanism 'none'"),
+        (CellQuery("none", 90, 1.0, EDGES), "there is no such mechanism"),
+        (CellQuery("sparse-vector", 90, 1e300, EDGES), "makes no selection"),
+        (CellQuery("sparse-vector", 2**60, 1.0, EDGES), "is beyond 2"),
         (OrderQuery((0,)), "ranks of scores begin at 1"),
         (OrderQuery((5, -1)), "ranks of scores begin at 1"),
         (OrderQuery(()), "ask for one at least"),
+        (OrderQuery(tuple(range(1, 7))), "sends 5 scores at most"),
     ],
 )
 def test_a_query_that_makes_no_sense_spends_nothing(query: Query, sentence: str) -> None:

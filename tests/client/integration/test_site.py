@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sottovoce.client.door import Door, Limits
+from sottovoce.client.door import Door, SiteLimits
 from sottovoce.client.integration.order_statistics import dithered, rank_interval, rank_summary
 from sottovoce.client.integration.site import OpenSite
-from sottovoce.client.ledger import Entry, Memory
+from sottovoce.client.ledger import Entry, MemoryStorage
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.messages import Message, Query, Study
@@ -57,7 +57,7 @@ def test_a_retry_gets_the_same_bytes_and_nothing_more_is_said() -> None:
 def test_its_epsilon_is_infinite_and_a_site_may_not_want_that() -> None:
     assert not opened().private
     with pytest.raises(BadInput, match="costs a record more than this site allows"):
-        opened(limits=Limits(epsilon=10.0))
+        opened(limits=SiteLimits(epsilon=10.0))
     with pytest.raises(BadInput, match="no finite epsilon"):
         OpenSite(Records(VALUES), Study(0.5, 1.0))
     nan = math.nan
@@ -82,7 +82,7 @@ def test_its_epsilon_is_infinite_and_a_site_may_not_want_that() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused_and_costs_nothing(round: int, query: Message, said: str) -> None:
-    site = opened(limits=Limits(rounds=3))
+    site = opened(limits=SiteLimits(rounds=3))
     with pytest.raises(BadInput, match=said):
         site.reply(round, query)
     assert site.spent == 0
@@ -90,7 +90,7 @@ def test_what_does_not_fit_is_refused_and_costs_nothing(round: int, query: Messa
 
 
 def test_nothing_is_said_before_it_is_kept() -> None:
-    class Full(Memory):
+    class Full(MemoryStorage):
         def keep(self, entry: Entry) -> None:
             raise OSError("no space")
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from sottovoce.client.reading.collinear import refuse_collinear, scatter
-from sottovoce.client.reading.matrix import STRETCH, from_columns
+from sottovoce.client.reading.matrix import CHUNK, from_columns
 from sottovoce.core.errors import BadInput
 from sottovoce.sim.randomness import dice
 
 RNG = dice(7).generator()
-N = STRETCH + 500
+N = CHUNK + 500
 A, B, C = RNG.uniform(-1, 1, (3, N))
 
 
@@ -32,7 +32,7 @@ def test_the_scatter_is_the_centred_one() -> None:
 
 
 def test_the_scatter_keeps_its_digits_far_from_zero() -> None:
-    features = np.column_stack([0.9 + 1e-7 * A, np.where(np.arange(N) < STRETCH, -1.0, 1.0)])
+    features = np.column_stack([0.9 + 1e-7 * A, np.where(np.arange(N) < CHUNK, -1.0, 1.0)])
     exact = np.cov((features - features.mean(axis=0)).T, bias=True)
     np.testing.assert_allclose(scatter(features) / N, exact, rtol=1e-6)
 

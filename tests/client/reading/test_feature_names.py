@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sottovoce.client.reading.feature_names import check_features
+from sottovoce.client.reading.design_matrix import check_features
 from sottovoce.client.reading.matrix import open_matrix
 from sottovoce.core.errors import BadInput
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 
-from sottovoce.client.reading.matrix import STRETCH, open_matrix
+from sottovoce.client.reading.matrix import CHUNK, open_matrix
 from sottovoce.core.errors import BadInput
 
 ROWS = [[1.0, 0.0], [2.5, 1.0], [4.0, 1.0]]
@@ -68,26 +68,26 @@ NAMELESS: dict[str, Any] = {
 def test_tables_with_names(table: Any) -> None:
     matrix = open_matrix(table)
     assert (matrix.n, matrix.p, matrix.names, matrix.named) == (3, 2, ("miles", "night"), True)
-    assert matrix.stretch(0, 3).tolist() == ROWS
-    assert matrix.stretch(1, 3).tolist() == ROWS[1:]
+    assert matrix.chunk(0, 3).tolist() == ROWS
+    assert matrix.chunk(1, 3).tolist() == ROWS[1:]
 
 
 @pytest.mark.parametrize("table", NAMELESS.values(), ids=NAMELESS)
 def test_tables_without_names(table: Any) -> None:
     matrix = open_matrix(table)
     assert (matrix.n, matrix.p, matrix.names, matrix.named) == (3, 2, ("x0", "x1"), False)
-    assert matrix.stretch(0, 3).tolist() == ROWS
-    assert matrix.stretch(0, 3).flags.c_contiguous
+    assert matrix.chunk(0, 3).tolist() == ROWS
+    assert matrix.chunk(0, 3).flags.c_contiguous
 
 
 @pytest.mark.parametrize("table", [ARRAY.astype(np.int64), ARRAY.astype(np.int8), ARRAY.astype(bool)])
 def test_whole_numbers_and_truth_values(table: Any) -> None:
-    assert open_matrix(table).stretch(0, 3).tolist() == table.astype(float).tolist()
+    assert open_matrix(table).chunk(0, 3).tolist() == table.astype(float).tolist()
 
 
 def test_one_column_of_a_frame_is_a_table_of_one_column() -> None:
     assert open_matrix(pd.Series([1, 2], name="miles")).names == ("miles",)
-    assert open_matrix(pl.Series("miles", [1, 2])).stretch(0, 2).tolist() == [[1.0], [2.0]]
+    assert open_matrix(pl.Series("miles", [1, 2])).chunk(0, 2).tolist() == [[1.0], [2.0]]
     assert not open_matrix(pd.Series([1, 2])).named
 
 
@@ -99,8 +99,8 @@ def test_an_array_of_floats_in_order_is_not_copied() -> None:
 
 
 def test_a_long_stretch_of_columns_is_whole() -> None:
-    column = np.arange(STRETCH + 10.0)
-    assert np.array_equal(open_matrix({"a": column}).stretch(0, STRETCH + 10)[:, 0], column)
+    column = np.arange(CHUNK + 10.0)
+    assert np.array_equal(open_matrix({"a": column}).chunk(0, CHUNK + 10)[:, 0], column)
 
 
 WORDS: dict[str, tuple[Any, str]] = {

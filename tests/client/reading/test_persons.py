@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sottovoce.client.reading.persons import one_row_a_person
+from sottovoce.client.reading.frames import one_row_a_person
 from sottovoce.core.errors import BadInput
 from sottovoce.sim.randomness import dice
 

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 
-from sottovoce.client.reading.matrix import STRETCH
-from sottovoce.client.reading.response import RESPONSE, open_response, read_response
+from sottovoce.client.reading.matrix import CHUNK, RESPONSE, open_response, read_response
 from sottovoce.core.errors import BadInput
 
 
@@ -74,7 +73,7 @@ def test_floats_are_not_copied() -> None:
 
 
 def test_many_whole_numbers() -> None:
-    assert np.array_equal(read(np.arange(STRETCH + 9)), np.arange(STRETCH + 9.0))
+    assert np.array_equal(read(np.arange(CHUNK + 9)), np.arange(CHUNK + 9.0))
 
 
 WORDS: dict[str, tuple[Any, str]] = {

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sottovoce.client.reading.bounds import read_bounds
-from sottovoce.client.reading.matrix import STRETCH, open_matrix
+from sottovoce.client.reading.matrix import CHUNK, open_matrix
 from sottovoce.client.reading.scaling import Scaled, refuse_not_finite, scaled
+from sottovoce.core.bounds import read_bounds
 from sottovoce.core.errors import BadInput
 
 
@@ -25,8 +25,8 @@ def refusal(table: Any, bounds: Any, clip: bool = False) -> str:
     return text
 
 
-def grid(n: int = STRETCH + 100) -> Any:
-    """Return rows over more than one stretch, both columns within (0, 8)."""
+def grid(n: int = CHUNK + 100) -> Any:
+    """Return rows over more than one chunk, both columns within (0, 8)."""
     return np.column_stack([np.linspace(0.0, 8.0, n), np.linspace(8.0, 0.0, n)])
 
 
@@ -64,7 +64,7 @@ def test_a_value_on_bounds_far_from_zero_is_within_them() -> None:
 
 def test_values_out_of_bounds_are_refused_by_column_and_row() -> None:
     raw = grid()
-    raw[[STRETCH + 4, STRETCH + 60], 1] = 9.0, -40.0
+    raw[[CHUNK + 4, CHUNK + 60], 1] = 9.0, -40.0
     text = refusal({"miles": raw[:, 0], "hour": raw[:, 1]}, (0, 8))
     assert text == (
         "Column 'hour' of X is outside its bounds (0, 8) in 2 rows, the first of them row 16,389: widen the bounds, or "
@@ -81,11 +81,11 @@ def test_without_bounds_the_sentence_asks_for_them() -> None:
 def test_clipping_moves_values_and_counts_rows_once() -> None:
     raw = grid()
     raw[3] = 9.0, -1.0
-    raw[STRETCH + 7, 0] = 1e300
+    raw[CHUNK + 7, 0] = 1e300
     features, clipped = scale(raw, (0, 8), clip=True)
     assert clipped == 2
     assert features[3].tolist() == [1.0, -1.0]
-    assert features[STRETCH + 7, 0] == 1.0
+    assert features[CHUNK + 7, 0] == 1.0
     assert np.abs(features).max() <= 1.0
 
 
@@ -94,7 +94,7 @@ def test_clipping_moves_values_and_counts_rows_once() -> None:
 def test_missing_and_infinite_values_are_refused_in_any_case(value: float, kind: str, clip: bool) -> None:
     raw = grid()
     raw[0] = 99.0
-    raw[[STRETCH + 1, STRETCH + 5], 1] = value
+    raw[[CHUNK + 1, CHUNK + 5], 1] = value
     for bounds in ((0, 8), None):
         text = refusal(raw, bounds, clip)
         assert text.startswith(f"Column 'x1' of X contains {kind} in 2 rows, the first of them row 16,386: remove")

@@ -108,6 +108,8 @@ def test_every_number_type_of_numpy(dtype: str) -> None:
         ([np.datetime64("2013-05-01"), np.datetime64("NaT")], [15826.0], Unit("date", "D")),
         ([np.timedelta64(2, "s"), None], [2.0], Unit("duration", "us")),
         ([np.datetime64("2013-05-01"), None], [15826.0], Unit("date", "D")),
+        ([np.datetime64("12013-05-01"), None], [3668251.0], Unit("date", "D")),
+        ([np.datetime64("12013-05-01T00:00:01"), None], [3668251.0 * 86400 + 1], Unit("datetime", "us")),
         (np.ma.masked_array([1, 2], [False, True]), [1.0], Unit("number")),
         (np.ma.masked_array([1.5, 2], [False, True]), [1.5], Unit("number")),
         ([np.ma.masked, 2.5], [2.5], Unit("number")),
@@ -202,10 +204,10 @@ def test_memory_beside_the_data_is_constant() -> None:
     st.lists(st.one_of(st.none(), st.floats(allow_infinity=False), st.integers(-(2**53), 2**53)), max_size=40),
     st.integers(1, 9),
 )
-def test_stretches_do_not_show(items: list[float | None], stretch: int) -> None:
+def test_chunks_do_not_show(items: list[float | None], chunk: int) -> None:
     present = [float(item) for item in items if item is not None and item == item]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(values, "_STRETCH", stretch)
+        patch.setattr(values, "_CHUNK", chunk)
         for column in (items, np.array([np.nan if item is None else item for item in items], dtype=float)):
             records, dropped = read_values(column, where=WHERE, missing="drop")
             assert records.values().tolist() == present
@@ -218,5 +220,5 @@ def test_the_first_bad_row_is_named(items: list[float], data: st.DataObject) -> 
     bad = data.draw(st.sampled_from([np.nan, np.inf, -np.inf]))
     column = np.array([*items[:row], bad, *items[row:], np.nan])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(values, "_STRETCH", 4)
+        patch.setattr(values, "_CHUNK", 4)
         assert f" in row {row + 1}: " in refusal(column)

@@ -3,18 +3,27 @@
 import copy
 import importlib
 import math
+import os
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
+from sottovoce.client.door import SiteLimits
+from sottovoce.client.ledger import Entry, PeopleMemory
+from sottovoce.client.order import order_key
 from sottovoce.client.regression.persons import Persons
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Words
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.messages import PersonQuery, PersonReport, to_bytes
+from sottovoce.protocol.messages import PersonQuery, PersonReport, Query, Tally, to_bytes
+from sottovoce.protocol.regression.blocks import tables_of
 from sottovoce.protocol.regression.box import box, cq
+from sottovoce.protocol.regression.messages import PeopleQuery, PeopleReport, PilotQuery
+from sottovoce.protocol.regression.questions import MOMENT, aim, choose, public_words, which_product
 from sottovoce.sim.randomness import dice
 
 SECRET = 0.123456789
@@ -163,3 +172,230 @@ def test_an_open_channel_has_no_letters_to_send() -> None:
     people = Persons(Rows(np.full((3, 1), SECRET), np.zeros(3)), open_channel(0.5, 1), dice(1))
     with pytest.raises(BadInput):
         people.answer(PersonQuery(0, 0, (1,), ((0.0, 0.0),)))
+
+
+KEY = b"the public key.."
+SQUARE = tuple(tuple(float(i == j) for j in range(4)) for i in range(4))
+PEOPLE = PeopleQuery(3, 20, 30, KEY, POINTS, (SQUARE, SQUARE), ((0.1, 0.1), (0.2, 0.2)), (0.2, 0.4, 0.6))
+PILOT = PilotQuery(2, 100, (50.0, 123.4), (40, 25))
+
+
+def test_a_batch_is_a_letter_each_and_the_same_again() -> None:
+    die = Counting(3)
+    people = persons(die)
+    report = people.reply(3, PEOPLE)
+    assert isinstance(report, PeopleReport)
+    assert len(report.letters) == 30
+    assert 0 <= min(report.letters) <= max(report.letters) < CHANNEL.letters
+    assert die.thrown == 30 * (1 + CHANNEL.widest)
+    assert people.reply(3, PEOPLE) == report
+    assert die.thrown == 30 * (1 + CHANNEL.widest)
+    assert "30 answered" in repr(people)
+
+
+def test_everybody_answers_once_whatever_the_form() -> None:
+    people = persons(dice(1))
+    people.reply(3, PEOPLE)
+    people.reply(2, PILOT)
+    again = msgspec.structs.replace
+    for query in (
+        again(PEOPLE, first=49, count=1),
+        again(PEOPLE, first=0),
+        again(PEOPLE, count=29),
+        again(PEOPLE, first=21),
+        again(PILOT, first=49),
+        again(PILOT, counts=(40, 24)),
+        again(PILOT, first=164),
+    ):
+        with pytest.raises(BadInput, match="has already answered another query; ask someone else"):
+            people.reply(query.round, query)
+    for person in (20, 49, 100, 164):
+        with pytest.raises(BadInput, match=f"person {person} has already answered"):
+            people.answer(PersonQuery(person, 0, (1, 3), POINTS))
+    people.answer(PersonQuery(19, 0, (1, 3), POINTS))
+    with pytest.raises(BadInput, match="person 19 has already"):
+        people.reply(3, again(PEOPLE, first=10, count=10))
+    assert "96 answered" in repr(people)
+
+
+def test_a_batch_of_one_is_the_person_asked_alone() -> None:
+    words = public_words(KEY, 0, 60)
+    tables, met = tables_of(CHANNEL), set()
+    for person in range(60):
+        single = msgspec.structs.replace(PEOPLE, first=person, count=1)
+        points, chosen = np.array([POINTS, POINTS]), np.zeros(3, dtype=np.int64)
+        with np.errstate(over="ignore"):
+            kind = int(
+                aim(np.array([SQUARE, SQUARE]), np.array(PEOPLE.sizes), np.array(PEOPLE.upto), words[person], points)
+            )
+            block = int(choose(tables.upto, tables.plan, 3, words[person], chosen))
+            factors = tuple(int(j) for j in which_product(4, words[person]))
+        slopes = tuple(chosen[: CHANNEL.blocks[block].count].tolist())
+        at = tuple(tuple(point) for point in points[min(kind, 1)].tolist())
+        alone = PersonQuery(person, 0, (), (), factors) if kind == MOMENT else PersonQuery(person, block, slopes, at)
+        met.add(kind)
+        batch = persons(dice(person)).reply(3, single)
+        assert isinstance(batch, PeopleReport)
+        assert batch.letters == (persons(dice(person)).answer(alone).letter,)
+    assert met == {0, 1, 2, 3}
+
+
+BAD_BATCHES: dict[str, dict[str, Any]] = {
+    "nobody": {"count": 0},
+    "fewer than nobody": {"count": -1},
+    "people too many": {"first": 490},
+    "more than there are": {"count": 2**62},
+    "a negative first": {"first": -1},
+    "a short key": {"key": b"short"},
+    "another key": {"key": bytes(16)},
+    "a level too few": {"points": POINTS[:1]},
+    "a point that is none": {"points": (POINTS[0], (math.nan, 0.0, 0.0, 0.0))},
+    "no directions": {"directions": ()},
+    "ragged directions": {"directions": (SQUARE, SQUARE[:3])},
+    "an endless size": {"sizes": ((math.inf, 0.1), (0.2, 0.2))},
+    "two shares": {"upto": (0.2, 0.4)},
+    "shares that fall": {"upto": (0.4, 0.2, 0.6)},
+    "shares above one": {"upto": (0.2, 0.4, 1.6)},
+    "another round": {"round": 4},
+}
+
+
+@pytest.mark.parametrize("change", BAD_BATCHES.values(), ids=BAD_BATCHES)
+def test_a_bad_batch_is_refused_and_nothing_is_spent(change: dict[str, Any]) -> None:
+    die = Counting(3)
+    people = Persons(Rows(np.full((500, 3), SECRET), np.full(500, 1000 * SECRET)), CHANNEL, die, key=KEY)
+    with pytest.raises(BadInput, match="correct the query"):
+        people.reply(3, msgspec.structs.replace(PEOPLE, **change))
+    assert die.thrown == 0
+    assert "0 answered" in repr(people)
+
+
+def test_with_an_agreed_key_nobodys_question_is_chosen_for_them() -> None:
+    rows = Rows(np.full((500, 3), SECRET), np.full(500, 1000 * SECRET))
+    people, tables, chosen = Persons(rows, CHANNEL, dice(1), key=KEY), tables_of(CHANNEL), np.zeros(3, dtype=np.int64)
+    with np.errstate(over="ignore"):
+        drawn = [
+            (int(choose(tables.upto, tables.plan, 3, word, chosen)), *chosen[:2]) for word in public_words(KEY, 0, 99)
+        ]
+        products = [tuple(int(j) for j in which_product(4, word)) for word in public_words(KEY, 99, 50)]
+    for person, (block, *slopes) in enumerate(drawn):
+        own = tuple(int(j) for j in slopes) if block == 0 else ()
+        other = PersonQuery(person, 1 - block, (1, 2) if block else (), POINTS)
+        with pytest.raises(BadInput, match="not drawn with the public key"):
+            people.answer(other)
+        assert people.answer(PersonQuery(person, block, own, POINTS)).person == person
+    for person, factors in enumerate(products, 99):
+        with pytest.raises(BadInput, match="not drawn with the public key"):
+            people.answer(PersonQuery(person, 0, (), (), (3, 3) if factors != (3, 3) else (0, 1)))
+        assert people.answer(PersonQuery(person, 0, (), (), factors)).person == person
+
+
+def test_a_pilot_tells_sums_alone() -> None:
+    people = persons(dice(1))
+    tally = people.reply(2, PILOT)
+    assert isinstance(tally, Tally)
+    assert tally.round == 2
+    assert all(0 <= one <= count for one, count in zip(tally.ones, PILOT.counts, strict=True))
+    assert people.reply(2, PILOT) == tally
+    again = msgspec.structs.replace
+    for query in (
+        again(PILOT, points=(1.0,)),
+        again(PILOT, counts=(-1, 2)),
+        again(PILOT, points=(math.nan, 1.0)),
+        again(PILOT, counts=(0, 0)),
+        again(PILOT, first=-5),
+        again(PILOT, counts=(2**40, 1)),
+    ):
+        with pytest.raises(BadInput, match="correct the query"):
+            people.reply(2, query)
+    with pytest.raises(BadInput, match="points at a time"):
+        people.reply(2, PilotQuery(2, 300, (), ()))
+
+
+def test_people_look_at_the_study_before_they_take_part() -> None:
+    rows = Rows(np.full((5, 3), SECRET), np.zeros(5))
+    with pytest.raises(BadInput, match="ask for a smaller epsilon"):
+        Persons(rows, CHANNEL, limits=SiteLimits(epsilon=0.4))
+    with pytest.raises(BadInput, match="costs a person more"):
+        Persons(rows, CHANNEL, epsilon=0.3)
+    with pytest.raises(BadInput, match="give both the same"):
+        Persons(Rows(np.zeros((5, 1)), np.zeros(5)), CHANNEL)
+    people = persons(dice(1))
+    for query in (Query(1, (0.5,), (3,)), Tally(1, (3,)), msgspec.structs.replace(PEOPLE, round=9)):
+        with pytest.raises(BadInput, match="asks nothing that these people understand"):
+            people.reply(1, query)
+
+
+class Broken(PeopleMemory):
+    """A storage whose disk is full."""
+
+    def keep(self, entry: Entry) -> None:
+        raise OSError("disk full")
+
+
+def test_what_cannot_be_kept_is_not_said() -> None:
+    people = Persons(Rows(np.full((500, 3), SECRET), np.zeros(500)), CHANNEL, dice(1), storage=Broken())
+    with pytest.raises(OSError, match="disk full"):
+        people.answer(GOOD)
+    for round, query in ((3, PEOPLE), (2, PILOT)):
+        with pytest.raises(OSError, match="disk full"):
+            people.reply(round, query)
+    assert "0 answered" in repr(people)
+
+
+class Interrupted(Counting):
+    """Dice that are interrupted now and then."""
+
+    def words(self, n: int) -> Words:
+        found = super().words(n)
+        if self.thrown < 4000:
+            raise KeyboardInterrupt
+        return found
+
+
+def test_an_interrupted_answer_says_nothing_and_is_drawn_once() -> None:
+    die = Interrupted(3)
+    people = persons(die)
+    letters = set()
+    for _ in range(2000):
+        try:
+            letters.add(people.answer(GOOD).letter)
+        except KeyboardInterrupt:
+            continue
+    assert len(letters) == 1
+    assert "1 answered" in repr(people)
+
+
+def test_threads_take_turns() -> None:
+    people = persons()
+    with ThreadPoolExecutor(8) as pool:
+        same = set(pool.map(lambda _: people.answer(GOOD).letter, range(200)))
+        batches = {reply.letters for reply in pool.map(lambda _: people.letters(PEOPLE), range(100))}
+    assert len(same) == len(batches) == 1
+    assert "31 answered" in repr(people)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # a fork of a process with threads is what is tested
+def test_a_fork_refuses_to_answer() -> None:
+    people = persons()
+    child = os.fork()
+    if child == 0:
+        try:
+            people.answer(GOOD)
+        except BadInput:
+            os._exit(7)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert people.answer(GOOD).person == 4
+
+
+def test_a_random_order_asks_everybody_once() -> None:
+    features = np.linspace(-1, 1, 64)[:, None].copy()
+    truth = cq(0.5, 1, math.inf, q=2, s=1)
+    rows = Rows(features, np.arange(64.0))
+    key = order_key(dice(4))
+    people = Persons(rows, truth, dice(1), order=key)
+    # without noise the pilot tells each response by itself
+    above = [people.pilot(PilotQuery(1, i, (31.5,), (1,))).ones[0] for i in range(64)]
+    assert sum(above) == 32
+    assert above != [0] * 32 + [1] * 32

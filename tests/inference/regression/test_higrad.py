@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.regression import groups
+from sottovoce.inference.common import groups
 from sottovoce.inference.regression.higrad import Tree, covariance, ellipsoid, interval, leaf_estimates, mean, p_value
 from sottovoce.sim import dice
 

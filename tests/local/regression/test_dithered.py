@@ -1,4 +1,4 @@
-"""The compiled loop of the online regression equals the one message by message, in any batches."""
+"""The compiled loop of the dithered regression equals the one message by message, in any batches."""
 
 import copy
 import math
@@ -7,15 +7,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from sottovoce.client.door import Door
 from sottovoce.client.regression.persons import Persons
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Words
 from sottovoce.local.regression.dithered import DitheredRun
-from sottovoce.local.regression.dithered_messages import converse
 from sottovoce.local.regression.pilot import Pilot
+from sottovoce.local.runner import run as run_method
 from sottovoce.protocol.regression.blocks import RegressionChannel
+from sottovoce.protocol.regression.questions import public_words
 from sottovoce.server.regression.design import omega, parse
-from sottovoce.server.regression.dithered.state import init
+from sottovoce.server.regression.dithered.method import ONE_BY_ONE, DitheredMethod
 from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.regression.catalogue import design
@@ -58,18 +60,54 @@ CHANNELS: dict[str, Callable[[], RegressionChannel]] = {
 }
 
 
+class Once:
+    """Dice that deal one whole table of throws."""
+
+    private = False
+
+    def __init__(self, table: Words) -> None:
+        self._table = table
+
+    def words(self, n: int) -> Words:
+        assert n == self._table.size
+        return self._table.ravel()
+
+    def split(self, n: int) -> list["Once"]:
+        raise NotImplementedError
+
+
+KEY = b"the public key.."
+
+
+def throws(channel: RegressionChannel, n: int) -> Words:
+    """The throws of all people, whose public words are those that the key gives them."""
+    table = dice(9).words(n * (2 + channel.widest)).reshape(n, -1).copy()
+    table[:, 0] = public_words(KEY, 0, n)
+    return table
+
+
 @pytest.mark.parametrize("name", CHANNELS)
 def test_the_loop_equals_the_messages_bit_for_bit(name: str) -> None:
-    study, rows = study_of(CHANNELS[name]()), rows_of("paper-2", 400)
-    run, throws = DitheredRun(study), 2 + study.channel.widest
-    table = dice(9).words(400 * throws).reshape(400, throws)
-    run.ask(rows, dice(9), shuffle=False)
-    state = converse(study, init(study), Persons(rows, study.channel, Slices(table[:, 1:])), Slices(table[:, :1]))
-    assert state.people == run.people == 400
-    assert np.array_equal(state.points[0], run.state.points[0])
-    for ours, theirs in zip(state.sums, run.state.sums, strict=True):
+    study, rows, n = study_of(CHANNELS[name]()), rows_of("paper-2", 400), 400
+    run, table = DitheredRun(study), throws(study.channel, n)
+    run.ask(rows, Once(table), shuffle=False)
+    method = DitheredMethod(study, n, KEY, ONE_BY_ONE)
+    persons = Persons(rows, study.channel, Slices(table[:, 1:]), key=KEY)
+    told: list[int] = []
+    state = method.init()
+    door = Door(persons, bytes(16))
+    while (queries := method.query(state)) is not None:
+        message = queries.messages[0]
+        assert message is not None
+        state = method.step(state, [door.ask(queries.round, message)])
+        told.append(queries.records)
+    assert state.run.people == run.people == sum(told) == state.round == n
+    assert np.array_equal(state.run.points[0], run.state.points[0])
+    for ours, theirs in zip(state.run.sums, run.state.sums, strict=True):
         assert np.array_equal(ours, theirs)
-    assert len(state.behind) == len(run.state.behind) > 3
+    assert len(state.run.behind) == len(run.state.behind) > 3
+    again = run_method(method, [Door(Persons(rows, study.channel, Slices(table[:, 1:])), bytes(16))])
+    assert np.array_equal(again.point, run.estimate().point)
 
 
 @pytest.mark.parametrize("epsilon", [1.0, math.inf])
@@ -100,9 +138,9 @@ def test_an_estimate_is_not_changed_by_later_people() -> None:
     run, die = DitheredRun(study), dice(3)
     run.ask(rows, die, shuffle=False)
     fit = run.estimate()
-    before = copy.deepcopy((fit.point, fit.state.sums))
+    before = copy.deepcopy(fit.point)
     run.ask(rows, die, shuffle=False)
-    assert np.array_equal(fit._point(0), before[0][0])
+    assert np.array_equal(fit._point(0), before[0])
 
 
 def test_a_pilot_goes_on_from_its_log() -> None:

@@ -8,18 +8,19 @@ import numpy.typing as npt
 import pytest
 from numba import njit
 
+from sottovoce.client.regression.randomize_row import randomize_row, show
 from sottovoce.client.regression.rows import Rows
+from sottovoce.core.arrays import Words
 from sottovoce.local.regression.lent import lent
 from sottovoce.local.regression.liu_hu import LiuHuRun
-from sottovoce.local.regression.liu_hu_compiled import answer
-from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
+from sottovoce.protocol.regression.blocks import FORM, OPEN, RegressionChannel, Tables, open_channel
 from sottovoce.protocol.regression.box import box, cq
 from sottovoce.protocol.regression.lp import lp_pair
 from sottovoce.server.regression.design import parse
 from sottovoce.server.regression.design.covariates import covariates
 from sottovoce.server.regression.design.mixing import Part, mixture
-from sottovoce.server.regression.liu_hu.chains import Chains, chains_of
-from sottovoce.server.regression.liu_hu.step import State, init, query, step
+from sottovoce.server.regression.liu_hu.chains import RegressionChains, chains_of
+from sottovoce.server.regression.liu_hu.step import ChainQuery, LiuHuState, init, query, step
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.regression.designs import paper
@@ -53,7 +54,24 @@ def people(p: int) -> Rows:
     return Rows(*paper(p).sample(dice(9).generator(), N, 0.5))
 
 
-def by_messages(one: LiuHuStudy, rows: Rows, seed: int) -> tuple[Chains, State]:
+def answer(
+    tables: Tables, asked: ChainQuery, features: Floats, response: Floats, who: int, words: Words
+) -> int | Floats:
+    """Return one person's report to a query: a letter or, without a channel, the exact score (levels, d)."""
+    points = asked.points[None]
+    if tables.plan[asked.block, FORM] == OPEN:
+        _, levels, d = points.shape
+        values = np.zeros((levels, d))
+        show(tables.score, features, response, who, points, 0, np.zeros(d, dtype=np.int64), values)
+        return values
+    letter = randomize_row(
+        tables.plan, tables.outcomes, tables.steps, tables.score, tables.radius, asked.block, asked.chosen,
+        features, response, who, points, 0, words[None], 0,
+    )  # fmt: skip
+    return int(letter)
+
+
+def by_messages(one: LiuHuStudy, rows: Rows, seed: int) -> tuple[RegressionChains, LiuHuState]:
     chains = chains_of(one, rows.size)
     state, throws = init(one, chains), dice(seed)
     step_length = 2 + max(one.channel.widest, 1)
@@ -65,7 +83,7 @@ def by_messages(one: LiuHuStudy, rows: Rows, seed: int) -> tuple[Chains, State]:
     return chains, state
 
 
-def bits(state: State) -> list[bytes]:
+def bits(state: LiuHuState) -> list[bytes]:
     arrays = [state.points, state.totals, *(part for memory in state.memories for part in memory[1:])]
     return [np.asarray(array).tobytes() for array in arrays]
 

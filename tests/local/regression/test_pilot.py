@@ -10,7 +10,7 @@ from sottovoce.client.regression.rows import Rows
 from sottovoce.core.errors import BadInput
 from sottovoce.local.regression.pilot import Pilot
 from sottovoce.protocol.randomised_response import binary, rate_of
-from sottovoce.server.regression.dithered.guess import LENGTH, searchers
+from sottovoce.server.regression.pilot import LENGTH, searchers
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]

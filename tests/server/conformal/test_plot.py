@@ -11,7 +11,7 @@ from sottovoce.api.conformal.report import coverage_report
 from sottovoce.api.conformal.threshold import conformal_threshold
 from sottovoce.server.conformal.base import Threshold
 from sottovoce.server.conformal.plot import ROWS, distribution_density
-from sottovoce.server.conformal.report_result import CoverageReport, Prediction
+from sottovoce.server.conformal.report import CoverageReport, Prediction
 
 pytest.importorskip("matplotlib")
 HEADS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}

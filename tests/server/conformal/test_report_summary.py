@@ -6,8 +6,7 @@ import numpy as np
 
 import sottovoce as sv
 from sottovoce.api.conformal.report import coverage_report
-from sottovoce.server.conformal.report_result import FLATTERED, CoverageReport, Prediction
-from sottovoce.server.conformal.report_summary import ROWS
+from sottovoce.server.conformal.report import FLATTERED, ROWS, CoverageReport, Prediction
 from sottovoce.server.description import WIDTH
 
 LONG = "a hospital whose name is much longer than the column"
@@ -41,8 +40,8 @@ def test_everything_is_told() -> None:
         "Coverage by site, target 0.9",
         "Threshold: 0.9",
         f"Mixture: {mixture.estimate:.4f} [{mixture.low:.4f}, {mixture.high:.4f}] (sites count alike; 0.95 guaranteed)",
-        "Promised: 0.9023, on average over calibrations, if all sites had one law",
-        "Expected: 0.8123, likewise, under the laws the sites do have",
+        "Promised: 0.9023, on average over calibrations, if all sites had one distribution",
+        "Expected: 0.8123, likewise, under the distributions the sites do have",
         f"Worst: site 1: {worst.coverage:.4f} [{worst.low:.4f}, {worst.high:.4f}]",
         "Below: 1 of 3 sites (marked *) is below 0.9 beyond chance: one or more wrongly so with probability 0.025",
         "Own 0.9: quantiles from 0.897502 to 1.34625, median 0.897503",
@@ -83,7 +82,7 @@ def test_what_is_not_known_has_no_column_and_a_reason() -> None:
     assert "Promised" not in text
     assert "0.95 interval epsilon" in text
     found = dataclasses.replace(report(epsilon=1.0), homogeneous=0.9023)
-    assert f"Expected: not known under the sites' own laws: {found.unpredicted}" in flat(found)
+    assert f"Expected: not known under the sites' own distributions: {found.unpredicted}" in flat(found)
     assert f"Protected: {found.promise}" in flat(found)
     found = dataclasses.replace(found, private_threshold=True)
     assert "Promised: at least 0.9023, on average" in flat(found)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sottovoce.server.conformal.weighted_rank import weighted_rank
+from sottovoce.server.conformal.votes import weighted_rank
 from sottovoce.sim.randomness import dice
 
 

@@ -14,8 +14,8 @@ import sottovoce as sv
 from sottovoce.core.errors import BadInput
 from sottovoce.server.integration.method import IntegrationMethod
 from sottovoce.server.integration.result import IntegratedResult, Sensitivity
+from sottovoce.server.load import load
 from sottovoce.server.method import converse
-from sottovoce.server.stored import load
 
 from .answers import Crowd, planned
 

@@ -16,8 +16,8 @@ from sottovoce.protocol.regression.blocks import Block, RegressionChannel, table
 from sottovoce.protocol.regression.box import box, cq
 from sottovoce.protocol.regression.box_channel import BoxChannel, box_channel
 from sottovoce.protocol.regression.lp import lp_pair
-from sottovoce.server.regression.decode import choose, decode, public, uniform
-from sottovoce.server.regression.dithered.step import KIND
+from sottovoce.protocol.regression.questions import KIND, choose, public, uniform
+from sottovoce.server.regression.decode import decode
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]

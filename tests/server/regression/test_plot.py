@@ -8,7 +8,6 @@ import pytest
 import sottovoce as sv
 from sottovoce.api.regression.regressor import PrivateQuantileRegressor
 from sottovoce.server.regression.plot import _against_tau
-from sottovoce.server.regression.summary import tables
 
 pytest.importorskip("matplotlib")
 HEADS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
@@ -59,7 +58,7 @@ def test_panels_above_a_hidden_one_have_their_levels_written_below() -> None:
     model = PrivateQuantileRegressor(**options, randomness=sv.sim.dice(2))
     model.fit(source.uniform(-1, 1, (500, 3)), source.logistic(0.0, 2.0, 500))
     figure = Figure()
-    _against_tau(figure, model._stream, tables(model._stream, 0.95), 0.95)
+    _against_tau(figure, model.result_.facts, model.result_.tables(0.95), 0.95)
     shown = [axes for axes in figure.axes if axes.get_visible()]
     assert (len(shown), len(figure.axes)) == (4, 6)
     assert all(axes.xaxis.get_tick_params()["labelbottom"] for axes in shown)

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from sottovoce.api.regression.regressor import PrivateQuantileRegressor
-from sottovoce.client.reading.bounds import read_bounds
+from sottovoce.core.bounds import read_bounds
 from sottovoce.core.errors import BadInput
-from sottovoce.server.regression.settings import SCHEDULES, Settings, read_settings
+from sottovoce.server.regression.settings import SCHEDULES, RegressionSettings, read_settings
 
 BOUNDS = read_bounds([(0, 10), (-4, 0)], ("a", "b"))
 
 
-def settings(**options: Any) -> Settings:
+def settings(**options: Any) -> RegressionSettings:
     return read_settings(PrivateQuantileRegressor(**options).get_params(deep=False))
 
 

@@ -59,7 +59,7 @@ def test_where_no_interval_can_be_given_the_table_says_how_many_people_it_takes(
 def partly(**options: Any) -> PrivateQuantileRegressor:
     """Return a fit that refuses its last slope."""
     model = fitted(**options)
-    for fit, _ in model._stream.answers.fits:
+    for fit in model.result_.fits:
         told = fit.interval
 
         def interval(index: int, contrast: Any, level: float, told: Any = told) -> Any:

@@ -7,12 +7,13 @@ import pytest
 from scipy.special import chdtri
 
 from sottovoce.client.conformal.site import CalibrationSite
+from sottovoce.client.door import Door
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats
-from sottovoce.local.conformal.one_round import ask
-from sottovoce.protocol.calibration import CellQuery, OrderQuery
+from sottovoce.local.runner import run
 from sottovoce.server.conformal.coverage.choose import survival
-from sottovoce.server.conformal.weighted_rank import weighted_rank
+from sottovoce.server.conformal.plan import Participants
+from sottovoce.server.conformal.votes import VotesMethod, weighted_rank
 from sottovoce.sim import dice
 from sottovoce_papers.simulation.conformal.agreement import against_each_other
 from sottovoce_papers.simulation.conformal.repeat import (
@@ -57,22 +58,16 @@ def shipped(
     setting: Setting, distribution: ScoreDistribution, edges: Floats, replications: int, seed: int
 ) -> list[float]:
     """Calibrate one by one through the sites and the server that ship."""
-    scores, source, made = dice(seed).generator(), dice(seed + 1), setting.plan
-    votes = np.repeat(made.votes, [len(asked) for asked in made.orders])
-    queries: list[OrderQuery | CellQuery] = [
-        OrderQuery(asked)
-        if setting.mechanism is None or math.isinf(fact.epsilon)
-        else CellQuery(setting.mechanism, asked[0], fact.epsilon, tuple(edges.tolist()))
-        for fact, asked in zip(setting.facts, made.orders, strict=True)
-    ]
+    scores, source = dice(seed).generator(), dice(seed + 1)
+    who = Participants(tuple(f"site {i}" for i in range(len(setting.facts))), setting.facts)
+    method = VotesMethod(setting.plan, who, () if setting.mechanism is None else tuple(edges.tolist()))
     found = []
     for _ in range(replications):
         sites = [
             CalibrationSite(Records(distribution.quantile(scores.random(fact.size))), fact.epsilon, own)
-            for fact, own in zip(setting.facts, source.split(len(queries)), strict=True)
+            for fact, own in zip(setting.facts, source.split(len(setting.facts)), strict=True)
         ]
-        values = np.concatenate([np.array(said) for said in ask(sites, queries)])
-        found.append(weighted_rank(values, votes, made.choice.rank))
+        found.append(run(method, [Door(site, b"") for site in sites]).value)
     return found
 
 

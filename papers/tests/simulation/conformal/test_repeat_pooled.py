@@ -1,14 +1,23 @@
 """Pooled calibrations at once have the distribution of those that ship."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import chdtri
 
+from sottovoce.client.conformal.shares import SharingSite
+from sottovoce.client.door import AnsweringSite, Door
+from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
-from sottovoce.local.conformal.one_round import ask_sum, ask_tallies
+from sottovoce.core.arrays import Floats
+from sottovoce.local.runner import run
+from sottovoce.protocol.messages import Study
 from sottovoce.server.conformal.coverage.pooled_modes import choose_aggregate, choose_local
+from sottovoce.server.conformal.plan import Participants, SiteFacts
+from sottovoce.server.conformal.pooled import PooledMethod, SumMethod, TallyMethod
+from sottovoce.server.conformal.settings import ConformalSettings
 from sottovoce.sim import dice
 from sottovoce_papers.simulation.conformal.agreement import against_each_other
 from sottovoce_papers.simulation.conformal.repeat import Repeated
@@ -28,14 +37,28 @@ def agree(fast: Repeated, slow: list[int], bins: int) -> bool:
     return statistic < float(chdtri(freedom, FALSE_ALARM))
 
 
+def cell_of(method: PooledMethod[Any], sites: list[AnsweringSite], edges: Floats) -> int:
+    """Return the cell that the path that ships names."""
+    return int(np.searchsorted(edges, run(method, [Door(site, b"") for site in sites]).value))
+
+
+def asked(sizes: list[int], epsilons: list[float], mechanism: str) -> tuple[ConformalSettings, Participants]:
+    facts = tuple(SiteFacts(*fact) for fact in zip(sizes, epsilons, strict=True))
+    settings = ConformalSettings(0.1, "marginal", 0.1, "closest", 1, False, mechanism)
+    return settings, Participants(tuple(f"site {i}" for i in range(len(sizes))), facts)
+
+
 def test_one_record_one_question() -> None:
     sizes, epsilons, bins = [120, 200], [4.0, 3.0], 6
     choice, edges = choose_local(sizes, epsilons, bins), DISTRIBUTION.edges(bins)
+    method = TallyMethod(choice, *asked(sizes, epsilons, "local"), tuple(edges.tolist()))
     scores, source = dice(1).generator(), dice(2)
     slow = []
     for _ in range(200):
         records = [Records(DISTRIBUTION.quantile(scores.random(size))) for size in sizes]
-        slow.append(ask_tallies(records, epsilons, edges, choice, source.split(1)[0]))
+        own = source.split(1)[0].split(len(sizes))
+        sites: list[AnsweringSite] = [Site(r, Study(0.5, e), d) for r, e, d in zip(records, epsilons, own, strict=True)]
+        slow.append(cell_of(method, sites, edges))
     assert agree(repeat_local(choice, DISTRIBUTION, edges, 20_000, 3), slow, bins)
     assert not agree(repeat_local(choice, score_distribution("half-normal"), edges, 200, 3), slow, bins)
 
@@ -44,10 +67,13 @@ def test_one_record_one_question() -> None:
 def test_a_secure_sum(epsilon: float) -> None:
     sizes, bins = [100, 150, 150], 8
     choice, edges = choose_aggregate(sum(sizes), 3, epsilon, bins), DISTRIBUTION.edges(bins)
+    method = SumMethod(choice, *asked(sizes, [epsilon] * 3, "aggregate"), tuple(edges.tolist()))
     scores, source = dice(4).generator(), dice(5)
     slow = []
     for _ in range(500):
         records = [Records(DISTRIBUTION.quantile(scores.random(size))) for size in sizes]
-        slow.append(ask_sum(records, [epsilon] * 3, edges, choice, source.split(1)[0]))
+        own = source.split(1)[0].split(len(sizes))
+        sites: list[AnsweringSite] = [SharingSite(r, 3, epsilon, d) for r, d in zip(records, own, strict=True)]
+        slow.append(cell_of(method, sites, edges))
     assert agree(repeat_aggregate(choice, sum(sizes), DISTRIBUTION, edges, 20_000, 6), slow, bins)
     assert not agree(repeat_aggregate(choice, sum(sizes), score_distribution("half-normal"), edges, 500, 6), slow, bins)

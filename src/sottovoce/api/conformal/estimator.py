@@ -13,8 +13,8 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from sottovoce.api.conformal.sites import check_rows, read_pairs, refuse_shared, refused_covariates
 from sottovoce.api.conformal.threshold import conformal_threshold
-from sottovoce.client.reading.complaint import kind_of
 from sottovoce.core.arrays import Floats
+from sottovoce.core.checks import kind_of
 from sottovoce.core.errors import BadInput
 from sottovoce.server.conformal.settings import check_edges, check_settings
 

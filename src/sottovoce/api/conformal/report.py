@@ -2,32 +2,31 @@
 
 Sites that differ may average well and fail badly one by one. Each site counts how many of its scores the threshold
 covers, once, plainly or with noise; everything else is computed from the counts. Where the report is not private, the
-sites' own laws also tell what coverage to expect from a new calibration, and how far their own quantiles lie apart.
+scores of all sites together also tell what coverage to expect from a new calibration, and each site its own quantile.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from sottovoce.api.conformal.report_measure import Said, judge, mix, predict, spread
-from sottovoce.client.conformal.covered import count_covered, noisy_covered
+from sottovoce.client.conformal.covered import CoverageSite, PooledScores
+from sottovoce.client.door import Door, SiteLimits
 from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
 from sottovoce.core.checks import check_callers, confidence, number, per_site
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.local.runner import run
+from sottovoce.protocol.card import identity
 from sottovoce.protocol.selection.geometric import NoisyCount, noisy_count
-from sottovoce.server.conformal.base import Threshold
-from sottovoce.server.conformal.report_result import CoverageReport
+from sottovoce.server.conformal.coverage.heterogeneous import Asked, curve
+from sottovoce.server.conformal.plan import Participants, SiteFacts
+from sottovoce.server.conformal.report import CoverageReport, Prediction
+from sottovoce.server.conformal.report_method import CoverageMethod, CoveragePlan
 
-
-class _Goal(NamedTuple):
-    """The threshold to be judged and what it is to cover; ``made`` where it is known how it was made."""
-
-    value: float
-    alpha: float
-    made: Threshold | None
+LIMITS = SiteLimits(points=1, rounds=1)
 
 
 def coverage_report(
@@ -79,7 +78,7 @@ def coverage_report(
     >>> round(report.mixture.estimate, 3)
     0.81
     """
-    goal = _goal(threshold, alpha)
+    value, missed, made = _goal(threshold, alpha)
     share = confidence(level)
     check_callers(randomness, None)
     table = scores if isinstance(scores, SiteTable) else read_sites(scores, missing=missing, needs=SCORES)
@@ -88,30 +87,53 @@ def coverage_report(
     parts, weights_name = _weights(weights, table)
     noises = None if epsilon is None else _noises(epsilon, table.names)
     dice = SystemEntropy() if randomness is None else randomness
-    if noises is None:
-        said = [Said(count_covered(records, goal.value), records.size, 0.0) for records in table.records]
-        predicted, unpredicted = predict(goal.made, table, parts)
-    else:
-        pairs = zip(table.records, noises, dice.split(len(noises)), strict=True)
-        said = [Said(noisy_covered(each, goal.value, noise, die), each.size, noise.fall) for each, noise, die in pairs]
-        predicted, unpredicted = None, "each site told a noisy count, and nothing of its law"
-    return CoverageReport(
-        value=goal.value,
-        alpha=goal.alpha,
-        level=share,
-        sites=judge(table.names, said, 1 - goal.alpha, share),
-        mixture=mix(said, parts, weights_name, share),
-        weights=dict(zip(table.names, parts, strict=True)),
-        homogeneous=None if goal.made is None else float(goal.made.coverage),
-        predicted=predicted,
-        unpredicted=unpredicted,
-        spread=spread(table, 1 - goal.alpha) if noises is None else None,
-        epsilon=None if noises is None else {n: noise.epsilon for n, noise in zip(table.names, noises, strict=True)},
-        seeded=(noises is not None and not dice.private) or table.seeded,
-        private_threshold=goal.made is not None and goal.made.epsilon is not None,
-        dropped=sum(table.dropped.values()),
-        per_person=table.per_person,
+    budgets = [math.inf] * len(table.names) if noises is None else [noise.epsilon for noise in noises]
+    facts = tuple(SiteFacts(records.size, budget) for records, budget in zip(table.records, budgets, strict=True))
+    seeded = (noises is not None and not dice.private) or table.seeded
+    who = Participants(table.names, facts, sum(table.dropped.values()), table.per_person, seeded)
+    promised = None if made is None else float(made.coverage)
+    private = made is not None and made.epsilon is not None
+    asked = CoveragePlan(value, missed, share, parts, weights_name, noises, promised, private)
+    study = identity(asked.card(who))
+    doors = [
+        Door(CoverageSite(records, fact.epsilon, own, limits=LIMITS), study, LIMITS)
+        for records, fact, own in zip(table.records, facts, dice.split(len(facts)), strict=True)
+    ]
+    report = run(CoverageMethod(asked, who), doors)
+    if noises is not None:
+        return report
+    predicted, unpredicted = _predict(made, table, parts)
+    return replace(report, predicted=predicted, unpredicted=unpredicted)
+
+
+def _predict(made: Any, table: SiteTable, weights: Sequence[float]) -> tuple[Prediction | None, str | None]:
+    """Return the coverage to expect of new calibrations under the sites' own distributions, or why it is not known.
+
+    It takes the scores of all sites in one place: no message of a site would do.
+    """
+    if made is None:
+        return None, "of a plain number it is not known how it was made"
+    if made.epsilon is not None:
+        return None, "the threshold was made with noise, and a site's value is not one of its scores"
+    asked_of, sizes, votes = made.orders, made.sizes, made.votes  # made anew at each call
+    places = {name: place for place, name in enumerate(table.names)}
+    absent = [name for name in asked_of if name not in places]
+    if absent:
+        return None, f"site {absent[0]!r} took part in the threshold and has no scores here"
+    pooled = PooledScores(table.records)
+    voters = [places[name] for name in asked_of]
+    asked = Asked(
+        tuple(int(sizes[name]) for name in asked_of),
+        tuple(tuple(map(int, orders)) for orders in asked_of.values()),
+        tuple(int(votes[name]) for name in asked_of),
+        int(made.choice.rank),
     )
+    averages = np.zeros(len(table.names))
+    for rank, chance in ((asked.rank, made.chance), (asked.rank - 1, 1 - made.chance)):
+        if chance > 0:
+            found = curve(asked._replace(rank=rank), lambda ranks: pooled.shares_at(ranks)[voters], len(pooled))
+            averages += chance * pooled.averages(*found)
+    return Prediction(float(np.dot(weights, averages)), dict(zip(table.names, averages.tolist(), strict=True))), None
 
 
 def check_report(scores: SiteTable, weights: Any, level: Any, epsilon: Any, called: str = "epsilon") -> None:
@@ -122,19 +144,19 @@ def check_report(scores: SiteTable, weights: Any, level: Any, epsilon: Any, call
         _noises(epsilon, scores.names, called)
 
 
-def _goal(threshold: Any, alpha: Any) -> _Goal:
-    """Read a threshold, or a number with its alpha."""
+def _goal(threshold: Any, alpha: Any) -> tuple[float, float, Any]:
+    """Read a threshold, or a number with its alpha; None for how it was made if that is not known."""
     if hasattr(threshold, "alpha") and hasattr(threshold, "coverage"):
         if alpha is not None and number(alpha, "alpha") != threshold.alpha:
             raise BadInput(f"alpha {alpha!r} is not that of the threshold, {threshold.alpha!r}; leave it out.")
-        return _Goal(float(threshold.value), float(threshold.alpha), threshold)
+        return float(threshold.value), float(threshold.alpha), threshold
     value = number(threshold, "threshold")
     if alpha is None:
         raise BadInput("a threshold that is a plain number does not say what it is to cover; give alpha, such as 0.1.")
     missed = number(alpha, "alpha")
     if not 0 < missed < 1:
         raise BadInput(f"alpha must lie strictly between 0 and 1, not {alpha!r}; give 0.1 for a coverage of 0.9.")
-    return _Goal(value, missed, None)
+    return value, missed, None
 
 
 def _weights(weights: Any, table: SiteTable) -> tuple[tuple[float, ...], str]:

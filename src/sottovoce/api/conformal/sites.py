@@ -10,10 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from sklearn.utils import _safe_indexing
 
-from sottovoce.client.reading.complaint import bad_row, kind_of, sentence
-from sottovoce.client.reading.groups import arrow_labels, encode, refuse_missing
+from sottovoce.client.reading.frames import arrow_labels, encode, refuse_missing
 from sottovoce.client.reading.objects import is_missing
-from sottovoce.core.checks import check_names, label_text
+from sottovoce.core.checks import bad_row, check_names, kind_of, label_text, sentence
 from sottovoce.core.errors import BadInput
 
 _FORMS = "give a mapping from site to (X, y), a list of such pairs, or X, y and site=, the label of every row"

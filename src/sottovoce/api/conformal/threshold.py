@@ -1,31 +1,33 @@
 """A conformal threshold from the scores of many sites, in one round, private or not."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from sottovoce.client.conformal.covered import count_covered
+from sottovoce.client.conformal.draw import cell_counts
 from sottovoce.client.conformal.site import CalibrationSite
+from sottovoce.client.door import AnsweringSite, Door, SiteLimits
 from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
+from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats
-from sottovoce.core.checks import check_callers, number, per_site
+from sottovoce.core.checks import check_callers
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
-from sottovoce.local.conformal.one_round import ask
-from sottovoce.protocol.calibration import CellQuery, OrderQuery
-from sottovoce.protocol.selection import selection
-from sottovoce.server.conformal.base import SiteFacts, Threshold
-from sottovoce.server.conformal.coverage.choose import lower_neighbour
-from sottovoce.server.conformal.plan import Plan, plan
-from sottovoce.server.conformal.result import ConformalThreshold
-from sottovoce.server.conformal.settings import Settings, check_edges, check_settings
-from sottovoce.server.conformal.weighted_rank import weighted_rank
+from sottovoce.local.runner import run
+from sottovoce.protocol.card import Card, identity
+from sottovoce.server.conformal.base import Threshold
+from sottovoce.server.conformal.plan import Participants, SiteFacts, card_of, plan
+from sottovoce.server.conformal.settings import (
+    MOST_STATISTICS,
+    ConformalSettings,
+    check_budgets,
+    check_edges,
+    check_settings,
+)
+from sottovoce.server.conformal.votes import VotesMethod, take_rank
+from sottovoce.server.method import Method
 
-LARGEST = 100.0  # a budget beyond it protects nobody
-
-LARGEST = 1000.0  # epsilon; no mechanism could spend a tenth of it
+Opens = Callable[..., AnsweringSite]  # a site, from its records, budget, dice and limits
 
 
 def conformal_threshold(
@@ -110,93 +112,59 @@ def conformal_threshold(
     table = scores if isinstance(scores, SiteTable) else read_sites(scores, missing=missing, needs=SCORES)
     if table.unit.kind != "number":
         raise BadInput(f"scores must be numbers, not {table.unit.plural}; give the scores of the model.")
-    budgets = _budgets(epsilon, table.names)
+    budgets = check_budgets(epsilon, table.names)
     dice = SystemEntropy() if randomness is None else randomness
-    facts = [SiteFacts(records.size, budget) for records, budget in zip(table.records, budgets, strict=True)]
-    if settings.pooled and edges is not None:
-        from sottovoce.api.conformal.pooled import pooled_threshold
-
-        return pooled_threshold(table, settings, facts, edges, dice, _hints(table, edges))
-    made = plan(facts, settings, 0 if edges is None else len(edges) + 1)
-    return _run(table, settings, facts, made, edges, dice)
-
-
-def _run(
-    table: SiteTable,
-    settings: Settings,
-    facts: Sequence[SiteFacts],
-    made: Plan,
-    edges: Floats | None,
-    dice: RandomSource,
-) -> ConformalThreshold:
-    """Ask every site once, and take the rank of their answers."""
-    line = () if edges is None else tuple(edges.tolist())
-    queries: list[OrderQuery | CellQuery] = []
-    spent: list[float] = []
-    for fact, orders in zip(facts, made.orders, strict=True):
-        if math.isinf(fact.epsilon) or settings.mechanism is None:
-            queries.append(OrderQuery(orders))
-            spent.append(math.inf)
-        else:
-            queries.append(CellQuery(settings.mechanism, orders[0], fact.epsilon, line))
-            spent.append(selection(settings.mechanism, fact.size, orders[0], len(line) + 1, fact.epsilon).epsilon)
-    rank, choice, chance = made.choice.rank, made.choice, 1.0
-    if settings.exact:
-        lower = lower_neighbour(made.kinds, made.number, choice)
-        chance = min((1 - settings.alpha - lower.mean) / (choice.mean - lower.mean), 1.0)
-        if int(dice.words(1)[0]) >= int(chance * 2.0**64):
-            rank = lower.rank
-    sites = [
-        CalibrationSite(records, fact.epsilon, own)
-        for records, fact, own in zip(table.records, facts, dice.split(len(facts)), strict=True)
+    facts = tuple(SiteFacts(records.size, budget) for records, budget in zip(table.records, budgets, strict=True))
+    seeded = not dice.private or table.seeded
+    who = Participants(table.names, facts, sum(table.dropped.values()), table.per_person, seeded)
+    line: tuple[float, ...] = () if edges is None else tuple(edges.tolist())
+    card = card_of(who, settings, line)
+    method, opens = _pooled(who, settings, line, card) if settings.pooled else _votes(who, settings, line, dice)
+    limits, study = SiteLimits(points=max(MOST_STATISTICS, len(line)), rounds=1), identity(card)
+    own = dice.split(len(facts))
+    doors = [
+        Door(opens(records, fact.epsilon, each, limits=limits), study, limits)
+        for records, fact, each in zip(table.records, facts, own, strict=True)
     ]
-    heard = ask(sites, queries)
-    values = np.concatenate([np.array(said) for said in heard])
-    votes = np.repeat(made.votes, [len(said) for said in heard])
-    return ConformalThreshold(
-        value=weighted_rank(values, votes, rank),
-        settings=settings,
-        names=table.names,
-        facts=tuple(facts),
-        plan=made,
-        taken=rank,
-        chance=chance,
-        spent=tuple(spent) if settings.mechanism is not None else None,
-        edges=line,
-        unbounded=tuple(
-            name for name, said in zip(table.names, heard, strict=True) if any(math.isinf(value) for value in said)
-        ),
-        seeded=not dice.private or table.seeded,
-        per_person=table.per_person,
-        dropped=sum(table.dropped.values()),
-        hints=() if edges is None else _hints(table, edges),
-    )
+    found = run(method, doors)
+    return found if edges is None else replace(found, hints=_hints(table, edges))
 
 
-def _budgets(epsilon: Any, names: tuple[str, ...]) -> list[float]:
-    """Return the budget of every site, infinite where there is none."""
-    if epsilon is None:
-        return [math.inf] * len(names)
-    budgets = [number(value, where) for value, where in per_site(epsilon, names, "epsilon")]
-    for budget, (value, where) in zip(budgets, per_site(epsilon, names, "epsilon"), strict=True):
-        if not budget > 0 or LARGEST < budget < math.inf:
-            raise BadInput(f"{where} must be positive and at most {LARGEST:g}, not {value!r}; leave it out for none.")
-        if LARGEST < budget < math.inf:
-            raise BadInput(f"{where} {value!r} protects nobody; give at most {LARGEST:g}, or math.inf for no privacy.")
-    if all(map(math.isinf, budgets)):
-        raise BadInput("epsilon is infinite everywhere, which is no privacy; leave it out for order statistics.")
-    return budgets
+def _votes(
+    who: Participants, settings: ConformalSettings, line: tuple[float, ...], dice: RandomSource
+) -> tuple[Method[Any, Threshold], Opens]:
+    """Return the round in which each site sends order statistics or a cell, and how a site is opened."""
+    made = plan(who.facts, settings, len(line) + 1 if line else 0)
+    taken = take_rank(made, int(dice.words(1)[0]) if settings.exact else None)
+    return VotesMethod(made, who, line, taken), CalibrationSite
+
+
+def _pooled(
+    who: Participants, settings: ConformalSettings, line: tuple[float, ...], card: Card
+) -> tuple[Method[Any, Threshold], Opens]:
+    """Return the round in which the answers of all sites are summed, and how a site is opened."""
+    from sottovoce.client.conformal.shares import SharingSite, agreed_sites, questioned_site
+    from sottovoce.server.conformal.pooled import SumMethod, TallyMethod, plan_pooled
+
+    choice = plan_pooled(who.facts, settings, len(line))
+    sites = agreed_sites(card, who.names[0], most=len(who.names))  # all sites are here, and have agreed
+
+    def shared(records: Records, budget: float, own: RandomSource, *, limits: SiteLimits) -> SharingSite:
+        return SharingSite(records, sites, budget, own, limits=limits)
+
+    if settings.mechanism == "local":
+        return TallyMethod(choice, settings, who, line), questioned_site
+    return SumMethod(choice, settings, who, line), shared
 
 
 def _hints(table: SiteTable, edges: Floats) -> tuple[str, ...]:
     """Tell whoever holds the scores, and nobody else, where the public grid does not cover them."""
-    top = float(edges[-1])
-    above = [records.size - count_covered(records, top) for records in table.records]
+    above = [int(cell_counts(records, edges[-1:])[1]) for records in table.records]
     if not any(above):
         return ()
     where = sum(count > 0 for count in above)
     return (
         f"not to be passed on: {sum(above):,} of {sum(records.size for records in table.records):,} scores at "
-        f"{where:,} site{'' if where == 1 else 's'} lie above the grid, which ends at {top:g}: the promise holds, "
-        "but the set grows, to infinity if they are many; next time choose a larger maximum",
+        f"{where:,} site{'' if where == 1 else 's'} lie above the grid, which ends at {float(edges[-1]):g}: the "
+        "promise holds, but the set grows, to infinity if they are many; next time choose a larger maximum",
     )

@@ -4,34 +4,22 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-from sottovoce.api.regression.recursions import Progress
-from sottovoce.api.regression.stream import Stream, opened
+from sottovoce.api.regression.runs import Progress
+from sottovoce.api.regression.stream import opened
 from sottovoce.client.reading.design_matrix import ReadRows
 from sottovoce.client.reading.regression_files import read_regression_file
-from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import check_callers, confidence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.server.description import finite
-from sottovoce.server.regression import gate as regression_gate
-from sottovoce.server.regression import plot as regression_plot
-from sottovoce.server.regression import summary as regression_summary
+from sottovoce.server.regression import feasibility
 from sottovoce.server.regression.design import Design
 from sottovoce.server.regression.design.choose import design_of
-from sottovoce.server.regression.settings import Settings, read_settings
-
-# The parameters of `PrivateQuantileRegressor`, without the second that importing scikit-learn takes.
-DEFAULTS = MappingProxyType(
-    {
-        "tau": 0.5, "epsilon": 1.0, "channel": "auto", "bounds": None, "inference": "dithered", "clip": False,
-        "schedule": "auto", "density": None, "size": None, "start": None, "second_moments": None, "limit": None,
-        "groups": None, "tree": (4, 4), "shuffle": True, "randomness": None,
-    }
-)  # fmt: skip
+from sottovoce.server.regression.plan import RegressionPlan
+from sottovoce.server.regression.result import RegressionResult
+from sottovoce.server.regression.settings import DEFAULTS, RegressionSettings, read_settings
 
 
 def regression_study(
@@ -70,22 +58,28 @@ def regression_study(
     settings, certainty = read_settings(given), confidence(level)
     found = read_regression_file(path, response, features, bounds=settings.bounds, clip=settings.clip)
     design = design_of(settings, found.rows.p)
-    starts = settings.starts(found.bounds.to_scaled)
-    regression_gate.check(found.rows.size, design, settings)
-    return FileStudy(settings, design, starts, found, response, certainty, given["randomness"])
+    plan = RegressionPlan(settings, design, found.bounds, settings.starts(found.bounds.to_scaled), certainty, response)
+    feasibility.check(found.rows.size, design, settings)
+    return FileStudy(plan, found, given["randomness"])
 
 
 @dataclass(frozen=True, eq=False)
 class FileStudy:
     """A regression that may begin: what is public of it, and its rows."""
 
-    settings: Settings
-    design: Design
-    starts: Floats | None
+    plan: RegressionPlan
     found: ReadRows
-    response: str
-    level: float
     randomness: RandomSource | None
+
+    @property
+    def settings(self) -> RegressionSettings:
+        """Return the checked parameters."""
+        return self.plan.settings
+
+    @property
+    def design(self) -> Design:
+        """Return the channel, and why it was chosen."""
+        return self.plan.design
 
     @property
     def people(self) -> int:
@@ -118,31 +112,9 @@ class FileStudy:
             ],
         }
 
-    def run(self, progress: Progress | None = None) -> "FileResult":
+    def run(self, progress: Progress | None = None) -> RegressionResult:
         """Ask every row once; ``progress`` is called with the number of people who have just answered."""
         check_callers(None, progress)
-        stream = opened(self.settings, self.design, self.starts, self.found, self.randomness)
+        stream = opened(self.plan, self.found, self.randomness)
         stream.ask(self.found, progress, whole=True)
-        return FileResult(stream, self.response, self.level)
-
-
-@dataclass(frozen=True, eq=False)
-class FileResult:
-    """What the people of a file told."""
-
-    stream: Stream
-    response: str
-    level: float
-
-    def summary(self) -> str:
-        """Return a table that a statistician reads at a glance."""
-        title, *rest = regression_summary.summary(self.stream, self.level).split("\n")
-        return "\n".join([title, f"{'Response:':<15}{self.response}", *rest])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, ready for strict JSON."""
-        return {"response": self.response, **regression_summary.to_dict(self.stream, self.level)}
-
-    def plot(self, path: str | os.PathLike[str]) -> Path:
-        """Draw the coefficients with their intervals; of several levels, against tau."""
-        return regression_plot.plot(self.stream, path, self.level)
+        return stream.result

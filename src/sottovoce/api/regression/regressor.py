@@ -10,13 +10,14 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import d2_pinball_score
 from sklearn.utils.validation import check_is_fitted
 
-from sottovoce.api.regression.recursions import Progress
+from sottovoce.api.regression.runs import Progress
 from sottovoce.api.regression.stream import begin
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import confidence, number
 from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.regression.region import Ellipsoid
-from sottovoce.server.quantile.result import Test
+from sottovoce.server.interval import Test
+from sottovoce.server.regression.result import RegressionResult
 from sottovoce.server.regression.summary import sentence_of_missing
 
 
@@ -65,6 +66,8 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     ----------
     coef_, intercept_
         Raw slopes (p,) and intercept; with several levels (levels, p) and (levels,).
+    result_
+        The result by itself: it holds no record, and `summary`, `to_dict`, `save` and `plot` are its own.
     taus_, epsilon_, private_, n_reports_, clipped_, design_, warnings_
         Levels; realised epsilon, computed from the channel; whether the fit protects anybody; people asked; rows moved
         to their bounds; the channel and why it was chosen (print ``design_.explain()``); sentences to know of.
@@ -142,12 +145,13 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
 
     def _look(self) -> Self:
         """Fill the attributes from what has been heard so far."""
-        stream, raw = self._stream, self._stream.answers.raw
+        stream, raw = self._stream, self._stream.result.raw
+        self.result_: RegressionResult = stream.result
         self.coef_: Floats = raw[:, 1:] if self._several else raw[0, 1:]
         self.intercept_: Any = raw[:, 0] if self._several else float(raw[0, 0])
-        self.taus_, self.design_ = stream.settings.taus, stream.design
-        self.epsilon_, self.private_ = stream.epsilon, stream.private
-        self.n_reports_, self.clipped_, self.n_features_in_ = stream.people, stream.clipped, stream.p
+        self.taus_, self.design_ = self.result_.taus, stream.plan.design
+        self.epsilon_, self.private_ = self.result_.epsilon, self.result_.private
+        self.n_reports_, self.clipped_, self.n_features_in_ = stream.people, stream.clipped, stream.plan.p
         if stream.names is not None:
             self.feature_names_in_ = np.array(stream.names, dtype=object)
         return self
@@ -155,7 +159,7 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """Return the fitted quantiles of raw covariates: (n,), or (n, levels) without crossing."""
         check_is_fitted(self)
-        fitted = self._stream.answers.predict(self._stream.features(X, _warn))
+        fitted = self.result_.predict(self._stream.features(X, _warn))
         return fitted if self._several else fitted[:, 0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
@@ -182,7 +186,7 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             Which level; None: all that were fitted, along a first axis if tau was a sequence.
         """
         check_is_fitted(self)
-        wanted, answers = confidence(level), self._stream.answers
+        wanted, answers = confidence(level), self.result_
         levels = range(len(self.taus_)) if tau is None else [answers.level_of(tau)]
         if contrast is None:
             told = [answers.intervals(at, wanted) for at in levels]
@@ -197,44 +201,43 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     def ellipsoid(self, level: float = 0.95, tau: Any = None) -> Ellipsoid:
         """Return the ellipsoid that holds intercept and slopes at once; of several levels, name one."""
         check_is_fitted(self)
-        return self._stream.answers.ellipsoid(tau, confidence(level))
+        return self.result_.ellipsoid(tau, confidence(level))
 
     def test(self, contrast: Any, value: float = 0.0, tau: Any = None) -> Test:
         """Test, two-sided, whether a contrast of intercept and slopes has a value."""
         check_is_fitted(self)
         supposed = number(value, "value")
-        return Test(supposed, "two-sided", self._stream.answers.p_value(tau, contrast, supposed))
+        return Test(supposed, "two-sided", self.result_.p_value(tau, contrast, supposed))
 
     def summary(self, level: float = 0.95) -> str:
         """Return a table that a statistician reads at a glance."""
-        from sottovoce.server.regression.summary import summary
-
         check_is_fitted(self)
-        return summary(self._stream, confidence(level))
+        return self.result_.summary(confidence(level))
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return everything as plain values, ready for strict JSON."""
-        from sottovoce.server.regression.summary import to_dict
-
         check_is_fitted(self)
-        return to_dict(self._stream, confidence(level))
+        return self.result_.to_dict(confidence(level))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the result as JSON; `sv.load` reads it back, as a result and not as an estimator."""
+        check_is_fitted(self)
+        return self.result_.save(path)
 
     def plot(self, path: str | Path, level: float = 0.95) -> Path:
         """Draw the coefficients with their intervals; of several levels, against tau."""
-        from sottovoce.server.regression.plot import plot
-
         check_is_fitted(self)
-        return plot(self._stream, path, confidence(level))
+        return self.result_.plot(path, confidence(level))
 
     @property
     def warnings_(self) -> tuple[str, ...]:
         """Return sentences to know of; they are worked out when somebody asks, as some take a second."""
-        return self._stream.answers.warnings
+        return self.result_.warnings
 
     @property
     def _several(self) -> bool:
         """Tell whether tau was a sequence when the fit began."""
-        return bool(self._stream.settings.several)
+        return bool(self.result_.facts.several)
 
     def __sklearn_tags__(self) -> Any:
         """Say what scikit-learn's checks cannot expect: equal refits without seeded dice, good scores from few."""

@@ -1,1 +1,1 @@
-"""Where calibration scores are: their order statistics, their cells on a public grid, and private draws of a cell."""
+"""Where calibration scores are: sites that send one message in their life, and their private draws."""

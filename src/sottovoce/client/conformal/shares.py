@@ -1,74 +1,140 @@
-"""A site's part of a secure sum: the counts of its scores in the cells of a public grid, plus its share of the noise.
+"""A site's part of a sum over all sites: the counts of its scores on a public grid, plus its share of the noise.
 
 A single message is **not** private by the stated epsilon: its noise is one share of many. The messages are integers
-modulo 2^32 so that a secure aggregation can mask them (`masks`); the epsilon holds for the sum over all sites alone.
+modulo 2^32 so that a secure aggregation can mask them (`masked`); the epsilon holds for the sum over all sites alone.
+So a site takes the number of sites from the card that it has agreed to, never from a query: one site that believed in a
+million others would send exact counts.
 """
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.client.conformal.cells import cell_counts
-from sottovoce.client.conformal.noise import geometric
-from sottovoce.client.ledger import Ledger
+from sottovoce.client.conformal.draw import cell_counts, geometric
+from sottovoce.client.conformal.site import LIMITS, OneMessageSite, check_words
+from sottovoce.client.door import SiteLimits
+from sottovoce.client.ledger import Storage
+from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import RandomSource, SystemEntropy
-from sottovoce.protocol.messages import Query
-from sottovoce.protocol.selection.base import grid
-from sottovoce.protocol.selection.geometric import WORD, Polya
+from sottovoce.core.random_source import RandomSource
+from sottovoce.protocol.calibration import SumQuery, SumShare
+from sottovoce.protocol.card import Card
+from sottovoce.protocol.exact import within
+from sottovoce.protocol.messages import Message, Study
+from sottovoce.protocol.selection.geometric import SMALLEST, WORD, Polya, polya
+from sottovoce.protocol.selection.geometric import ratio as ratio_of
 
-ROUND = 1  # there is only one
+MOST_SITES = 10_000  # of a sum: a share of less noise than that hides nothing by itself, should the masks fail
+_MOST_NOISE = polya(SMALLEST, 1).numerator  # more would leave the 32-bit integers of a message
 Vector = npt.NDArray[np.uint32]
 
 
-class SharingSite:
-    """A place that holds scores and gives its share of one secure sum."""
+def questioned_site(
+    scores: Records, budget: float, dice: RandomSource | None = None, *, limits: SiteLimits = LIMITS
+) -> Site:
+    """Return a site each of whose records answers one question through its own budget: mechanism "local".
 
-    __slots__ = ("_dice", "_ledger", "_noise", "_scores")
+    Examples
+    --------
+    >>> questioned_site(Records(np.arange(100.0)), 1.0)
+    Site(100 records, 0 answered)
+    """
+    return Site(scores, Study(0.5, budget), dice, limits=limits)  # nothing here depends on tau
 
-    def __init__(self, scores: Records, noise: Polya, budget: float, dice: RandomSource | None = None) -> None:
-        if not noise.epsilon <= budget:
+
+def agreed_sites(card: Card, name: str, most: int = MOST_SITES) -> int:
+    """Return how many sites share the noise of a study, from the card that this site has agreed to.
+
+    Parameters
+    ----------
+    card
+        The study card; its term ``sites`` lists every site by name.
+    name
+        The name of this site, which must be among them.
+    most
+        How many sites this one is ready to share noise with.
+
+    Examples
+    --------
+    >>> agreed_sites(Card("conformal", {"sites": ["north", "south"]}), "north")
+    2
+    """
+    names = card.terms.get("sites")
+    if not isinstance(names, list | tuple) or len(set(map(str, names))) != len(names) or name not in names:
+        raise BadInput("the study card does not list every site once, this one among them; correct the card.")
+    if len(names) > most:
+        raise BadInput(f"the study card lists more than {most:,} sites for one sum; part the study.")
+    return len(names)
+
+
+class SharingSite(OneMessageSite):
+    """A place that holds scores and gives its share of one secure sum.
+
+    Parameters
+    ----------
+    scores
+        The scores.
+    sites
+        How many sites share the noise: what the site knows from the card (`agreed_sites`), not what it is told.
+    budget
+        What the sum over all sites may cost a record; ``math.inf`` for no privacy.
+    dice, storage, limits
+        As in `OneMessageSite`.
+
+    Examples
+    --------
+    >>> import math
+    >>> site = SharingSite(Records(np.array([0.5, 1.5, 2.5])), 2, math.inf)
+    >>> site.answer(SumQuery((1.0, 2.0), 0, 2))
+    SumShare(counts=(1, 1))
+    """
+
+    __slots__ = ("_sites",)
+
+    kinds = (SumQuery,)
+
+    def __init__(
+        self,
+        scores: Records,
+        sites: int,
+        budget: float,
+        dice: RandomSource | None = None,
+        *,
+        storage: Storage | None = None,
+        limits: SiteLimits = LIMITS,
+    ) -> None:
+        super().__init__(scores, budget, dice, storage=storage, limits=limits)
+        self._sites = sites
+
+    def reply(self, round: int, query: Message) -> SumShare:
+        """Answer a query of the one round; a retry gets the same."""
+        self._check_round(round)
+        if not isinstance(query, SumQuery):
+            raise BadInput("this site is asked for its share of a sum; correct the query.")
+        return self.answer(query)
+
+    def answer(self, query: SumQuery) -> SumShare:
+        """Return the noisy counts above each edge up to the next; a retry gets the same, another query is refused."""
+        edges = self._check_grid(query.edges)
+        if query.sites != self._sites:
+            raise BadInput("the query names another number of sites than the study card; ask as many as have agreed.")
+        if not 0 <= query.noise <= _MOST_NOISE:
+            raise BadInput("the integer of the noise is out of range; make it of the study's epsilon.")
+        if not within(ratio_of(query.noise, query.noise) if query.noise else None, self._budget):
             raise BadInput(
-                f"the sum would cost epsilon {noise.epsilon:.6g}, more than this site's budget of {budget:.6g}; ask "
-                "for more noise."
+                f"the sum would cost a record more than this site's budget of {self._budget:.6g}; ask for more noise."
             )
-        self._scores = scores
-        self._noise = noise
-        self._dice = SystemEntropy() if dice is None else dice
-        self._ledger = Ledger(scores.size)
+        check_words(query.noise, 2 * len(edges))
+        noise = Polya(query.noise, query.sites)
 
-    def __repr__(self) -> str:
-        return f"SharingSite({self._scores.size:,} records, {self._ledger.spent:,} answered)"
+        def drawn() -> SumShare:
+            counts: list[int] = noisy_counts(cell_counts(self._scores, edges), noise, self._dice).tolist()
+            return SumShare(tuple(counts))
 
-    @property
-    def size(self) -> int:
-        """Return how many records the site holds."""
-        return self._scores.size
-
-    @property
-    def spent(self) -> int:
-        """Return how many records have answered."""
-        return self._ledger.spent
-
-    @property
-    def private(self) -> bool:
-        """Tell whether nobody can reproduce the noise and its sum has a finite epsilon."""
-        return self._dice.private and math.isfinite(self._noise.epsilon)
-
-    def answer(self, edges: Sequence[float]) -> Vector:
-        """Return the noisy counts above each edge up to the next; a retry gets the same, another grid is refused."""
-        line = grid(edges)
-        query = Query(ROUND, tuple(line.tolist()), (self.size,) + (0,) * (line.size - 1))
-        kept = self._ledger.replay(query)
-        if kept is None:
-            self._ledger.spend(query)
-            kept = noisy_counts(cell_counts(self._scores, line), self._noise, self._dice).astype("<u4").tobytes()
-            self._ledger.remember(kept)
-        return np.frombuffer(kept, dtype="<u4").astype(np.uint32)
+        return self._once(query, SumShare, drawn)
 
 
 def noisy_counts(counts: Ints, noise: Polya, dice: RandomSource) -> Vector:
@@ -79,13 +145,13 @@ def noisy_counts(counts: Ints, noise: Polya, dice: RandomSource) -> Vector:
     counts
         How many scores lie in each cell, the lowest first; it is not sent.
     noise
-        The law of the share.
+        The distribution of the share.
     dice
         The source of words.
 
     Examples
     --------
-    >>> from sottovoce.protocol.selection.geometric import polya
+    >>> import math
     >>> from sottovoce.sim.randomness import dice
     >>> noisy_counts(np.array([90, 7, 3]), polya(math.inf, 5), dice(1)).tolist()
     [7, 3]
@@ -101,7 +167,7 @@ def draw_polya(noise: Polya, n: int, dice: RandomSource) -> Ints:
     Parameters
     ----------
     noise
-        The law of the share.
+        The distribution of the share.
     n
         How many draws.
     dice
@@ -109,7 +175,6 @@ def draw_polya(noise: Polya, n: int, dice: RandomSource) -> Ints:
 
     Examples
     --------
-    >>> from sottovoce.protocol.selection.geometric import polya
     >>> from sottovoce.sim.randomness import dice
     >>> draw_polya(polya(0.5, 3), 6, dice(6)).tolist()
     [2, 0, 4, 1, 0, 0]
@@ -144,3 +209,39 @@ def _throw(numerator: int, denominator: int, n: int, dice: RandomSource) -> npt.
     while (beyond := np.flatnonzero(words > last)).size:
         words[beyond] = dice.words(beyond.size)
     return np.asarray(words % np.uint64(denominator) < np.uint64(numerator))
+
+
+def masked(vector: Vector, place: int, shared: Mapping[int, RandomSource]) -> Vector:
+    """Return a message under the pairwise masks that its site shares with every other site.
+
+    Each pair adds and takes off the same words (Bonawitz et al. 2017, without dropouts,
+    https://doi.org/10.1145/3133956.3133982): the masks cancel in the sum over all sites, and a single masked message is
+    uniform, whatever it hides. The words of a pair must come from a secret that only the two share, through a generator
+    that nobody can predict: agreeing on it is the task of the secure-aggregation layer, and seeded dice of a simulation
+    are not fit for it.
+
+    Parameters
+    ----------
+    vector
+        The message, integers modulo 2^32.
+    place
+        The number of the site.
+    shared
+        For the number of each other site, dice that throw the same words at both.
+
+    Examples
+    --------
+    >>> from sottovoce.sim.randomness import dice
+    >>> first = masked(np.array([7, 3], dtype=np.uint32), 0, {1: dice(5)})
+    >>> second = masked(np.array([1, 4], dtype=np.uint32), 1, {0: dice(5)})
+    >>> (first + second).tolist()
+    [8, 7]
+    """
+    if place in shared:
+        raise ValueError("a site shares no mask with itself")
+    hidden = vector.astype(np.uint32)
+    for other, dice in sorted(shared.items()):
+        # the low half of a uniform word is uniform; unsigned arrays wrap around without a warning
+        mask = dice.words(len(vector)).astype(np.uint32)
+        hidden = hidden + mask if place < other else hidden - mask
+    return hidden

@@ -1,37 +1,130 @@
-"""A site with calibration scores: it sends one message in its life, and the same again when asked the same again."""
+"""Sites with calibration scores: each sends one message in its life, and the same again when asked the same again."""
 
 import math
-from typing import NoReturn, SupportsIndex
+from collections.abc import Callable, Sequence
+from typing import NoReturn, SupportsIndex, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from sottovoce.client.conformal.draw import select
-from sottovoce.client.conformal.order_values import order_values
+from sottovoce.client.door import SiteLimits
+from sottovoce.client.ledger import Ledger, MemoryStorage, Storage
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
-from sottovoce.protocol.calibration import CellQuery, CellReport, OrderQuery, OrderReport
+from sottovoce.protocol.calibration import ROUND, CellQuery, CellReport, OrderQuery, OrderReport
 from sottovoce.protocol.exact import within
-from sottovoce.protocol.selection import selection
+from sottovoce.protocol.messages import Message
+from sottovoce.protocol.selection import SELECTIONS, selection
 from sottovoce.protocol.selection.base import grid
+from sottovoce.protocol.selection.geometric import WORD
+from sottovoce.protocol.selection.sparse_vector import SparseVector
 
 Query = OrderQuery | CellQuery
 Report = OrderReport | CellReport
+Sent = TypeVar("Sent", bound=Message)
+
+LARGEST = 1e3  # of an epsilon in a query: no integers of 64 bits could spend a tenth of it
+MOST_WORDS = 1 << 30  # of randomness for one message: half a minute, and no query is to take more of a site
+MOST_ORDERS = 5  # scores that a site without privacy sends: a study asks no more, and all of them would be its data
+LIMITS = SiteLimits(points=100_000, rounds=ROUND)  # points: the most edges that a study of this package asks about
 
 
-class CalibrationSite:
-    """Hold the scores of one site and answer one query about them.
+class OneMessageSite:
+    """Hold the scores of one site and answer one query about them; what answers it is told by a subclass.
 
     Parameters
     ----------
     scores
         The scores.
     budget
-        What the message may cost a record; ``math.inf`` to send order statistics as they are.
+        What the message may cost a record; ``math.inf`` to send what is asked as it is.
     dice
         None for the operating system's entropy.
+    storage
+        Where the ledger keeps what was said; in memory if None.
+    limits
+        What the site is ready to take part in, beside its budget.
+    """
+
+    __slots__ = ("_budget", "_dice", "_ledger", "_limits", "_scores", "_storage")
+
+    kinds: tuple[type[Message], ...] = ()
+
+    def __init__(
+        self,
+        scores: Records,
+        budget: float,
+        dice: RandomSource | None = None,
+        *,
+        storage: Storage | None = None,
+        limits: SiteLimits = LIMITS,
+    ) -> None:
+        if not budget > 0:
+            raise BadInput(f"the budget of a site must be positive, not {budget!r}; give math.inf for no privacy.")
+        self._scores, self._limits = scores, limits
+        self._budget = min(budget, limits.epsilon)
+        self._dice: RandomSource = SystemEntropy() if dice is None else dice
+        self._storage: Storage = MemoryStorage() if storage is None else storage
+        self._ledger = Ledger(scores.size, self._storage)
+
+    @property
+    def size(self) -> int:
+        """Return how many scores the site holds."""
+        return self._scores.size
+
+    @property
+    def spent(self) -> int:
+        """Return how many scores have answered."""
+        return self._ledger.spent
+
+    @property
+    def private(self) -> bool:
+        """Tell whether nobody can reproduce the noise and the budget is finite."""
+        return self._dice.private and math.isfinite(self._budget)
+
+    def __len__(self) -> int:
+        return self._scores.size
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._scores.size:,} scores, values hidden)"
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise TypeError("a site cannot be pickled or copied: its scores do not leave it")
+
+    def _check_round(self, round: int) -> None:
+        """Refuse any round but the one."""
+        if round != ROUND:
+            raise BadInput(f"this site answers round {ROUND} alone, for there is no other; ask it there.")
+
+    def _check_orders(self, orders: Sequence[int]) -> None:
+        """Refuse ranks that no site has."""
+        if not orders or min(orders) < 1:
+            raise BadInput("ranks of scores begin at 1; ask for one at least.")
+        self._limits.check_points(len(orders))
+        if len(orders) > MOST_ORDERS:
+            raise BadInput(f"this site sends {MOST_ORDERS} scores at most; ask for fewer ranks.")
+
+    def _check_grid(self, edges: Sequence[float]) -> npt.NDArray[np.float64]:
+        """Return the public grid of a query, or refuse it."""
+        line = grid(edges)
+        self._limits.check_points(line.size)
+        return line
+
+    def _once(self, query: Message, kind: type[Sent], draw: Callable[[], Sent]) -> Sent:
+        """Spend all scores on the one message, or repeat it; a query must have been checked before."""
+        last = self._storage.last()
+        if last is not None and last.query != query:
+            raise BadInput("this site has sent its one message; it answers the same query again, and no other.")
+        return self._ledger.transaction(ROUND, query, self._scores.size, kind, lambda _: draw())
+
+
+class CalibrationSite(OneMessageSite):
+    """A site that answers with order statistics of its scores or, with a budget, with one cell of a public grid.
 
     Examples
     --------
-    >>> import numpy as np
     >>> site = CalibrationSite(Records(np.array([3.0, 1.0, 2.0])), math.inf)
     >>> site.answer(OrderQuery((2,)))
     OrderReport(values=(2.0,))
@@ -40,46 +133,63 @@ class CalibrationSite:
     sottovoce.core.errors.BadInput: this site has sent its one message; it answers the same query again, and no other.
     """
 
-    __slots__ = ("_asked", "_budget", "_dice", "_said", "_scores")
+    __slots__ = ()
 
-    def __init__(self, scores: Records, budget: float, dice: RandomSource | None = None) -> None:
-        if not budget > 0:
-            raise BadInput(f"the budget of a site must be positive, not {budget!r}; give math.inf for no privacy.")
-        self._scores, self._budget = scores, budget
-        self._dice: RandomSource = SystemEntropy() if dice is None else dice
-        self._asked: Query | None = None
-        self._said: Report | None = None
+    kinds = (OrderQuery, CellQuery)
+
+    def reply(self, round: int, query: Message) -> Report:
+        """Answer a query of the one round; a retry gets the same."""
+        self._check_round(round)
+        if not isinstance(query, OrderQuery | CellQuery):
+            raise BadInput("this site is asked for order statistics or for a cell; correct the query.")
+        return self.answer(query)
 
     def answer(self, query: Query) -> Report:
-        """Return the message to a query; it is spent before it is drawn, and never drawn twice."""
-        if self._said is not None and query == self._asked:
-            return self._said
-        if self._asked is not None:
-            raise BadInput("this site has sent its one message; it answers the same query again, and no other.")
+        """Return the message to a query, drawn once; a retry gets the same, and no other query gets any."""
         if isinstance(query, OrderQuery):
             if self._budget != math.inf:
                 raise BadInput(f"this site has a budget of {self._budget:g}; ask it for a cell, not for scores.")
-            if not query.orders or min(query.orders) < 1:
-                raise BadInput("ranks of scores begin at 1; ask for one at least.")
-            self._asked = query
-            self._said = OrderReport(tuple(order_values(self._scores, query.orders).tolist()))
-            return self._said
-        edges = grid(query.edges)
+            self._check_orders(query.orders)
+            return self._once(query, OrderReport, lambda: OrderReport(order_values(self._scores, query.orders)))
+        edges = self._check_grid(query.edges)
+        if query.mechanism not in SELECTIONS:
+            raise BadInput(f"there is no such mechanism; choose {', '.join(SELECTIONS)}.")
+        if not 0 < query.epsilon <= LARGEST:
+            raise BadInput(f"an epsilon that is not between 0 and {LARGEST:g} makes no selection; give one such as 1.")
         mechanism = selection(query.mechanism, self._scores.size, query.order, len(edges) + 1, query.epsilon)
         if not within(mechanism.ratio, self._budget):
             raise BadInput(
                 f"the query would cost epsilon {mechanism.epsilon:.6g}, more than this site's budget of "
                 f"{self._budget:.6g}; ask for less."
             )
-        self._asked = query
-        self._said = CellReport(select(self._scores, edges, mechanism, self._dice))
-        return self._said
+        if isinstance(mechanism, SparseVector):
+            check_words(mechanism.query, len(edges))
+        return self._once(query, CellReport, lambda: CellReport(select(self._scores, edges, mechanism, self._dice)))
 
-    def __len__(self) -> int:
-        return self._scores.size
 
-    def __repr__(self) -> str:
-        return f"CalibrationSite({self._scores.size:,} scores, values hidden)"
+def check_words(numerator: int, draws: int) -> None:
+    """Refuse noise that would take more words than a site is ready to draw."""
+    if draws * WORD > MOST_WORDS * (WORD - numerator):
+        raise BadInput("so much noise on so many cells takes too long to draw; ask for fewer cells, or less noise.")
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        raise TypeError("a site cannot be pickled or copied: its scores do not leave it")
+
+def order_values(scores: Records, orders: Sequence[int]) -> tuple[float, ...]:
+    """Return the scores of the asked ranks, infinite where a rank is beyond the number of scores.
+
+    Parameters
+    ----------
+    scores
+        The scores of a site.
+    orders
+        The ranks, from 1, in any order.
+
+    Examples
+    --------
+    >>> order_values(Records(np.array([3.0, 1.0, 2.0])), [2, 3, 4])
+    (2.0, 3.0, inf)
+    """
+    held = sorted({order - 1 for order in orders if order <= scores.size})
+    if held and held[0] < 0:
+        raise ValueError(f"ranks begin at 1, not at {held[0] + 1}")
+    parted = np.partition(scores.values(), held) if held else scores.values()
+    return tuple(float(parted[order - 1]) if order <= scores.size else math.inf for order in orders)

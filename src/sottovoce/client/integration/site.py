@@ -6,7 +6,7 @@ before anything is read.
 
 import math
 
-from sottovoce.client.door import Limits
+from sottovoce.client.door import SiteLimits
 from sottovoce.client.integration.order_statistics import dithered, shared, summarise
 from sottovoce.client.ledger import Ledger, Storage
 from sottovoce.client.record import Records
@@ -53,9 +53,9 @@ class OpenSite:
         dice: RandomSource | None = None,
         *,
         storage: Storage | None = None,
-        limits: Limits | None = None,
+        limits: SiteLimits | None = None,
     ) -> None:
-        self._limits = Limits() if limits is None else limits
+        self._limits = SiteLimits() if limits is None else limits
         self._limits.check_budget(study.epsilon)
         if not math.isinf(study.epsilon):
             raise BadInput("order statistics have no finite epsilon; open a private site for a study with a budget.")

@@ -10,7 +10,7 @@ from typing import NamedTuple, NoReturn, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.client.door import Limits
+from sottovoce.client.door import SiteLimits
 from sottovoce.client.ledger import Ledger, Storage
 from sottovoce.client.order import Key, bits_for, order_key
 from sottovoce.client.quantile.encode import answer
@@ -90,9 +90,9 @@ class Site:
         *,
         storage: Storage | None = None,
         key: Key | None = None,
-        limits: Limits | None = None,
+        limits: SiteLimits | None = None,
     ) -> None:
-        self._limits = Limits() if limits is None else limits
+        self._limits = SiteLimits() if limits is None else limits
         _check_study(study, self._limits)
         self.channel = binary(study.epsilon) if channel is None else channel
         if not within(self.channel.ratio, study.epsilon):
@@ -198,7 +198,7 @@ class Site:
             raise BadInput(f"round {query.round} asks at a point that is not a finite number; correct the query.")
 
 
-def _check_study(study: Study, limits: Limits) -> None:
+def _check_study(study: Study, limits: SiteLimits) -> None:
     """Refuse a study that no site can take part in, or that this one does not want to."""
     limits.check_budget(study.epsilon)
     if not 0 < study.tau < 1:

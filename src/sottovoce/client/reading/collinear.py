@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sottovoce.client.reading.complaint import sentence
-from sottovoce.client.reading.matrix import STRETCH, Matrix
+from sottovoce.client.reading.matrix import CHUNK, Matrix
 from sottovoce.core.arrays import Floats
+from sottovoce.core.checks import sentence
 from sottovoce.core.errors import BadInput
 
 COLLINEAR = 1e-10  # the share of the variance, at most, in which rounding alone makes columns differ
@@ -51,17 +51,17 @@ def refuse_collinear(features: Floats, matrix: Matrix) -> None:
 def scatter(features: Floats) -> Floats:
     """Sum the outer products of centred rows.
 
-    The rows are first shifted by the mean of the first stretch, a share f of all rows: it is no further from the mean
+    The rows are first shifted by the mean of the first chunk, a share f of all rows: it is no further from the mean
     than sqrt((1 - f) / f) standard deviations, so that centring the sums afterwards loses few digits.
     """
     n, p = features.shape
-    rows = min(n, STRETCH)
+    rows = min(n, CHUNK)
     ones, buffer = np.ones(rows), np.empty((rows, p))
-    # Rows of constants beside rows of data: numpy then runs along whole stretches, not along p numbers at a time.
+    # Rows of constants beside rows of data: numpy then runs along whole chunks, not along p numbers at a time.
     shift = np.tile(ones @ features[:rows] / rows, (rows, 1))
     squares, sums = np.zeros((p, p)), np.zeros(p)
-    for start in range(0, n, STRETCH):
-        block = features[start : start + STRETCH]
+    for start in range(0, n, CHUNK):
+        block = features[start : start + CHUNK]
         size = block.shape[0]
         shifted = np.subtract(block, shift[:size], out=buffer[:size])
         squares += shifted.T @ shifted

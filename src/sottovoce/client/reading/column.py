@@ -1,33 +1,107 @@
-"""A column before it is checked: its unit, its length, and any stretch of it as float64 with NaN where it is missing.
+"""A column before it is checked: its unit, its length, and any chunk of it as float64 with NaN where it is missing.
 
-Reading by stretches keeps the memory beside the data constant, whatever the source.
+Reading by chunks keeps the memory beside the data constant, whatever the source.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.client.reading.complaint import KINDS, bad_row, sentence
 from sottovoce.core.arrays import Floats
+from sottovoce.core.checks import bad_row, sentence
+from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import NUMBER, Unit
 
 _DATES = ("Y", "M", "W", "D")
 _TIMES = ("h", "m", "s", "ms", "us", "ns")
-_OTHERS = {"b": "a truth value", "c": "a complex number", "S": "text", "U": "text", "T": "text"}
+_KINDS = {"b": "a truth value", "c": "a complex number", "m": "a duration", "M": "a date"}
+_KINDS |= dict.fromkeys("SUT", "text")
 _EXACT = 2.0**53
+
+
+class NotNumbers(BadInput, TypeError):
+    """A column of something else than numbers; scikit-learn's convention wants a TypeError, ours a BadInput."""
+
+
+@dataclass(frozen=True)
+class Accepts:
+    """What a column may hold beside numbers, and the words with which anything else is refused.
+
+    Parameters
+    ----------
+    times, truth
+        Whether it may hold durations, dates and moments; and truth values, which count as 0 and 1.
+    rule
+        What every value must be, as the end of a sentence.
+    array, column
+        What to give instead of something that is no column; instead of an Arrow object that is none.
+    other
+        What an array of structures is called.
+    error
+        The class of the refusal.
+    """
+
+    times: bool
+    truth: bool
+    rule: str
+    array: str
+    column: str
+    other: str
+    error: type[BadInput]
+
+    def refusal(self, where: str, row: int, kind: str) -> BadInput:
+        """Say that a row, counted here from 0, holds a kind of value that is not accepted."""
+        if self.truth and kind == "a complex number":
+            return complex_refused(where)
+        return self.error(str(bad_row(where, row, kind, self.rule)))
+
+
+RECORDS = Accepts(
+    times=True,
+    truth=False,
+    rule="every record must be a number, a duration or a date",
+    array="a one-dimensional array of records",
+    column="one column of records",
+    other="something that is no number",
+    error=BadInput,
+)
+NUMBERS = Accepts(
+    times=False,
+    truth=True,
+    # The words "argument must be ... string ... number" are those that scikit-learn's check_estimator looks for.
+    rule="every argument must be neither a string nor a date but a number, so code it as numbers first",
+    array="a one-dimensional column of numbers",
+    column="a one-dimensional column of numbers",
+    other="a structure",
+    error=NotNumbers,
+)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Column:
-    """A source of float64: `stretch(start, stop)` reads rows; `whole` is set when no reading is needed."""
+    """A source of float64: `read(start, stop)` reads rows; `whole` is set when no reading is needed."""
 
     unit: Unit
     size: int
-    stretch: Callable[[int, int], Floats]
+    read: Callable[[int, int], Floats]
     whole: Floats | None = None
+
+    def chunks(self, rows: int) -> Iterator[tuple[int, Floats]]:
+        """Give the column in chunks of so many rows, each with the number of its first row."""
+        for start in range(0, self.size, rows):
+            yield start, self.chunk(start, min(start + rows, self.size))
+
+    def chunk(self, start: int, stop: int) -> Floats:
+        """Return some rows."""
+        return self.read(start, stop) if self.whole is None else self.whole[start:stop]
+
+
+def complex_refused(where: str) -> BadInput:
+    """Refuse complex numbers, in the words that scikit-learn's check_estimator looks for."""
+    return BadInput(f"Complex data not supported: {where} holds complex numbers, so give their parts as real numbers")
 
 
 def exact_floats(values: npt.NDArray[Any], where: str, start: int) -> Floats:
@@ -45,23 +119,23 @@ def exact_floats(values: npt.NDArray[Any], where: str, start: int) -> Floats:
     return floats
 
 
-def from_numpy(array: npt.NDArray[Any], where: str) -> Column:
-    """Read a numpy array of numbers, datetime64 or timedelta64, masked or not."""
+def from_numpy(array: npt.NDArray[Any], where: str, accepts: Accepts) -> Column:
+    """Read a numpy array of numbers, datetime64, timedelta64 or truth values, masked or not."""
     if array.ndim != 1:
         raise sentence(where, f"has {array.ndim} dimensions: give a one-dimensional array")
+    if array.dtype.kind == "b" and accepts.truth:
+        array = array.astype(np.uint8)
     kind = array.dtype.kind
+    if kind not in ("iufmM" if accepts.times else "iuf"):
+        raise accepts.refusal(where, 0, _KINDS.get(kind, accepts.other))
     mask: npt.NDArray[np.bool_] | None = None
     if isinstance(array, np.ma.MaskedArray):
         mask = None if array.mask is np.ma.nomask else np.ma.getmaskarray(array)
         array = np.ma.getdata(array)
     array = array.view(np.ndarray)
-    unit = NUMBER
-    if kind in "mM":
-        unit = _time_unit(array.dtype, where)
-    elif kind not in "iuf":
-        raise bad_row(where, 0, _OTHERS.get(kind, "something that is no number"), KINDS)
+    unit = _time_unit(array.dtype, where) if kind in "mM" else NUMBER
 
-    def stretch(start: int, stop: int) -> Floats:
+    def read(start: int, stop: int) -> Floats:
         piece = array[start:stop]
         gone = None if mask is None else mask[start:stop]
         if kind in "mM":
@@ -78,7 +152,7 @@ def from_numpy(array: npt.NDArray[Any], where: str) -> Column:
         return floats
 
     ready = array.dtype == np.float64 and array.flags.c_contiguous and mask is None
-    return Column(unit, int(array.size), stretch, array if ready else None)
+    return Column(unit, int(array.size), read, array if ready else None)
 
 
 def _time_unit(dtype: np.dtype[Any], where: str) -> Unit:

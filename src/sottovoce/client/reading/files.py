@@ -7,15 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.client.reading.complaint import check_missing, kind_of
 from sottovoce.client.reading.formats import read_table, stem, where
-from sottovoce.client.reading.frames import WHO, pick_columns
-from sottovoce.client.reading.groups import Labels, encode, group, join_labels, refuse_missing
-from sottovoce.client.reading.persons import Roll, check_dice
+from sottovoce.client.reading.frames import (
+    WHO,
+    Labels,
+    Roll,
+    check_dice,
+    encode,
+    group,
+    join_labels,
+    pick_columns,
+    refuse_missing,
+)
 from sottovoce.client.reading.table import QUANTILE, Needs, SiteTable, checked_table
-from sottovoce.client.reading.values import Checked, check_column, read_values
+from sottovoce.client.reading.values import Checked, check_column, check_missing, read_values
 from sottovoce.core.arrays import Ints
-from sottovoce.core.checks import check_names
+from sottovoce.core.checks import check_names, kind_of
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import common_unit
 

@@ -1,4 +1,4 @@
-"""A table of covariates before it is checked: its shape, its names, and any stretch of its rows as float64."""
+"""The covariates and responses of a regression before they are checked: shape, names, any chunk of rows as float64."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,14 +9,18 @@ import numpy as np
 import numpy.typing as npt
 from narwhals.exceptions import NarwhalsError
 
-from sottovoce.client.reading.column import Column
-from sottovoce.client.reading.complaint import kind_of
-from sottovoce.client.reading.number_column import NotNumbers, complex_refused, open_numbers
+from sottovoce.client.reading.column import Column, NotNumbers, complex_refused
+from sottovoce.client.reading.reader import open_column
 from sottovoce.core.arrays import Floats
+from sottovoce.core.checks import how_often, kind_of, sentence
 from sottovoce.core.errors import BadInput
 
-STRETCH = 1 << 14
+CHUNK = 1 << 14  # rows
+RESPONSE = "the response y"
 
+Warn = Callable[[str], None]
+
+_FLAT = "y should be a 1d array, with one response a row"
 _TABLE = "give a table with a row for each record and a column for each covariate"
 
 
@@ -27,7 +31,7 @@ def place(name: str) -> str:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Matrix:
-    """A source of rows: `stretch(start, stop)` reads some, until the next call; `whole` is set when none need be read.
+    """A source of rows: `read(start, stop)` reads some, until the next call; `whole` is set when none need be read.
 
     `named` tells whether the names came with the data; `place` names a column in a sentence.
     """
@@ -35,7 +39,7 @@ class Matrix:
     n: int
     names: tuple[str, ...]
     named: bool
-    stretch: Callable[[int, int], Floats]
+    read: Callable[[int, int], Floats]
     whole: Floats | None = None
     place: Callable[[str], str] = place
 
@@ -43,6 +47,10 @@ class Matrix:
     def p(self) -> int:
         """Return the number of columns."""
         return len(self.names)
+
+    def chunk(self, start: int, stop: int) -> Floats:
+        """Return some rows, until the next call."""
+        return self.read(start, stop) if self.whole is None else self.whole[start:stop]
 
 
 def open_matrix(table: Any) -> Matrix:
@@ -57,7 +65,7 @@ def open_matrix(table: Any) -> Matrix:
     Examples
     --------
     >>> matrix = open_matrix({"distance": [3, 5], "night": [True, False]})
-    >>> matrix.n, matrix.names, matrix.stretch(0, 2).tolist()
+    >>> matrix.n, matrix.names, matrix.chunk(0, 2).tolist()
     (2, ('distance', 'night'), [[3.0, 1.0], [5.0, 0.0]])
     """
     refuse_sparse(table, "X")
@@ -97,27 +105,22 @@ def from_columns(
     names = tuple(str(label) for label in labels) if kinds == {True} else _generated(len(labels))
     if not names:
         raise _too_few("feature", (0, 0))
-    opened = [open_numbers(column, where(name)) for name, column in zip(names, columns, strict=True)]
+    opened = [open_column(column, where(name)) for name, column in zip(names, columns, strict=True)]
     n = opened[0].size
     for name, column in zip(names, opened, strict=True):
         if column.size != n:
             raise BadInput(
                 f"{where(names[0])} has {n:,} rows and {where(name)} has {column.size:,}: give columns of one length"
             )
-    buffer = np.empty((min(n, STRETCH), len(names)))
+    buffer = np.empty((min(n, CHUNK), len(names)))
 
-    def stretch(start: int, stop: int) -> Floats:
+    def read(start: int, stop: int) -> Floats:
         block = buffer[: stop - start] if stop - start <= buffer.shape[0] else np.empty((stop - start, len(names)))
         for at, column in enumerate(opened):
-            block[:, at] = _rows_of(column, start, stop)
+            block[:, at] = column.chunk(start, stop)
         return block
 
-    return _checked(Matrix(n, names, named and kinds == {True}, stretch, place=where))
-
-
-def _rows_of(column: Column, start: int, stop: int) -> Floats:
-    """Read some rows of a column."""
-    return column.stretch(start, stop) if column.whole is None else column.whole[start:stop]
+    return _checked(Matrix(n, names, named and kinds == {True}, read, place=where))
 
 
 def _from_rows(rows: Sequence[Any]) -> Matrix:
@@ -152,13 +155,62 @@ def _from_array(array: npt.NDArray[Any]) -> Matrix:
         return from_columns(_generated(p), [array[:, column] for column in range(p)], named=False)
     array = array.view(np.ndarray)
 
-    def stretch(start: int, stop: int) -> Floats:
+    def read(start: int, stop: int) -> Floats:
         with np.errstate(over="ignore", invalid="ignore"):
             return np.ascontiguousarray(array[start:stop], dtype=np.float64)
 
-    matrix = _checked(Matrix(n, _generated(p), False, stretch))
+    matrix = _checked(Matrix(n, _generated(p), False, read))
     ready = array.dtype == np.float64 and array.flags.c_contiguous
     return replace(matrix, whole=array) if ready else matrix
+
+
+def open_response(y: Any, where: str, warn: Warn) -> Column:
+    """Find the reader for a column of responses.
+
+    Parameters
+    ----------
+    y
+        A one-dimensional array-like of numbers. A table of one column is read as that column, with a warning.
+    where
+        What the column is called in a sentence.
+    warn
+        Is told the text of the warning.
+
+    Examples
+    --------
+    >>> open_response([[9], [20]], RESPONSE, print).size
+    A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), for \
+example using ravel().
+    2
+    """
+    refuse_sparse(y, "y")
+    frame = nw.from_native(y, allow_series=True, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    if isinstance(frame, nw.DataFrame):
+        _check_flat(frame.shape, where, warn)
+        return open_column(next(frame.iter_columns()).to_native(), where)
+    if isinstance(frame, nw.Series) or type(y).__module__.partition(".")[0] == "pyarrow":
+        return open_column(y, where)
+    array = y if isinstance(y, np.ndarray) else _array(y, where)
+    if array.ndim == 1:
+        return open_column(array, where)
+    _check_flat(array.shape, where, warn)
+    return open_column(array[:, 0], where)
+
+
+def read_response(column: Column, where: str) -> Floats:
+    """Read all responses, refusing missing and infinite ones; a contiguous array of float64 is not copied."""
+    values = column.whole if column.whole is not None else np.empty(column.size)
+    for start, chunk in column.chunks(CHUNK) if column.whole is None else ():
+        values[start : start + chunk.size] = chunk
+    if np.isfinite(values.min()) and np.isfinite(values.max()):
+        return values
+    kind, bad = "NaN", np.isnan(values)
+    if not bad.any():
+        kind, bad = "infinity", np.isinf(values)
+    rows = how_often(int(np.count_nonzero(bad)), int(bad.argmax()))
+    raise sentence(where, f"contains {kind} in {rows}: remove those rows")
 
 
 def refuse_sparse(table: Any, where: str) -> None:
@@ -182,3 +234,25 @@ def _too_few(noun: str, shape: tuple[int, int]) -> BadInput:
 def _generated(p: int) -> tuple[str, ...]:
     """Name columns that have no names, as scikit-learn does."""
     return tuple(f"x{column}" for column in range(p))
+
+
+def _check_flat(shape: tuple[int, ...], where: str, warn: Warn) -> None:
+    """Refuse a table of responses with more than one column."""
+    if len(shape) != 2 or shape[1] != 1:
+        raise sentence(where, f"has the shape {shape}: {_FLAT}")
+    # scikit-learn's words: check_estimator looks for them
+    warn(
+        "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), for "
+        "example using ravel()."
+    )
+
+
+def _array(y: Any, where: str) -> Any:
+    """Turn a list, or whatever gives an array, into one; among texts numpy would turn numbers into text."""
+    if isinstance(y, str | bytes) or not (hasattr(y, "__len__") or hasattr(y, "__array__")):
+        raise sentence(where, f"is {kind_of(y)}: {_FLAT}")
+    try:
+        array = np.asarray(y)
+        return np.asarray(y, dtype=object) if array.dtype.kind in "SUO" else array
+    except ValueError:
+        raise sentence(where, f"holds lists of different lengths: {_FLAT}") from None

@@ -8,23 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.client.reading.column import Column, from_numpy
-from sottovoce.client.reading.complaint import KINDS, bad_row, kind_of
-from sottovoce.core import calendar_text, duration_text
+from sottovoce.client.reading.column import RECORDS, Accepts, Column, from_numpy
+from sottovoce.core import time_text
 from sottovoce.core.arrays import Floats
+from sottovoce.core.checks import bad_row, kind_of
 from sottovoce.core.unit import NUMBER, Kind, Unit
 
 _LONG = 2.0**53
 
 
-def from_objects(objects: Sequence[Any], where: str) -> Column:
+def from_objects(objects: Sequence[Any], where: str, accepts: Accepts) -> Column:
     """Read a sequence of Python objects; None, NaN, NaT and NA are missing."""
+    if not accepts.times:
+        _refuse_other_than_numbers(objects, where, accepts)
+    if accepts.truth and not {bool, np.bool_}.isdisjoint(map(type, objects)):
+        objects = [int(value) if isinstance(value, bool | np.bool_) else value for value in objects]
     types = set(map(type, objects))
-    if types <= {int, float}:
+    if types <= {int, float, type(None)}:
         return Column(NUMBER, len(objects), lambda start, stop: _plain(objects, where, start, stop, int in types))
     (only, *more) = types
     if not more and issubclass(only, np.generic) and only is not np.object_:
-        return from_numpy(np.array(objects), where)
+        return from_numpy(np.array(objects), where, accepts)
     unit = NUMBER
     for row, value in enumerate(objects):
         if not is_missing(value):
@@ -33,10 +37,10 @@ def from_objects(objects: Sequence[Any], where: str) -> Column:
     if unit.zone and unit.zone != "UTC" and len({_zone(v) for v in objects if not is_missing(v)}) > 1:
         unit = Unit(unit.kind, unit.resolution, "UTC")
 
-    def stretch(start: int, stop: int) -> Floats:
+    def read(start: int, stop: int) -> Floats:
         return np.array([_float(objects[row], unit, where, row) for row in range(start, stop)], dtype=np.float64)
 
-    return Column(unit, len(objects), stretch)
+    return Column(unit, len(objects), read)
 
 
 def is_missing(value: object) -> bool:
@@ -52,13 +56,29 @@ def is_missing(value: object) -> bool:
     return isinstance(value, float | np.floating) and bool(value != value)
 
 
+def _refuse_other_than_numbers(objects: Sequence[Any], where: str, accepts: Accepts) -> None:
+    """Refuse the first object that is neither a number, nor a truth value, nor missing."""
+    others = {kind for kind in set(map(type, objects)) if not _numeric(kind)}
+    if others:
+        for row, value in enumerate(objects):
+            if type(value) in others and not is_missing(value):
+                raise accepts.refusal(where, row, kind_of(value))
+
+
+def _numeric(kind: type) -> bool:
+    """Tell whether values of a type are numbers or truth values."""
+    # numpy's durations call themselves signed integers
+    return issubclass(kind, numbers.Real | Decimal | np.bool_) and not issubclass(kind, np.timedelta64)
+
+
 def _plain(objects: Sequence[Any], where: str, start: int, stop: int, whole: bool) -> Floats:
-    """Read floats and ints at the speed of numpy, refusing an int that float64 would change."""
+    """Read floats, ints and None at the speed of numpy, refusing an int that float64 would change."""
     piece = objects[start:stop]
     try:
         floats = np.array(piece, dtype=np.float64)
     except OverflowError:
-        return np.array([_number(value, where, start + row) for row, value in enumerate(piece)], dtype=np.float64)
+        rows = range(start, stop)
+        return np.array([_float(objects[row], NUMBER, where, row) for row in rows], dtype=np.float64)
     if whole:
         for row in map(int, np.flatnonzero(np.abs(floats) >= _LONG)):
             _number(piece[row], where, start + row)
@@ -95,14 +115,14 @@ def _kind(value: Any) -> Kind | None:
 def _zone(value: Any) -> str:
     """Name the time zone of a moment; empty when it has none."""
     zone = value.tzinfo if isinstance(value, dt.datetime) else None
-    return "" if zone is None else calendar_text.text_of_zone(zone, value)
+    return "" if zone is None else time_text.text_of_zone(zone, value)
 
 
 def _unit_of(value: Any, where: str, row: int) -> Unit:
     """Find the unit that one value announces for its column."""
     kind = _kind(value)
     if kind is None:
-        raise bad_row(where, row, kind_of(value), KINDS)
+        raise RECORDS.refusal(where, row, kind_of(value))
     return Unit(kind, {"number": "", "date": "D"}.get(kind, "us"), _zone(value))
 
 
@@ -112,7 +132,7 @@ def _float(value: Any, unit: Unit, where: str, row: int) -> float:
         return float("nan")
     kind = _kind(value)
     if kind is None:
-        raise bad_row(where, row, kind_of(value), KINDS)
+        raise RECORDS.refusal(where, row, kind_of(value))
     if kind != unit.kind:
         other = "a date with a time" if kind == "datetime" else f"a {kind}"
         raise bad_row(where, row, other, f"the rows before it hold {unit.plural}")
@@ -121,10 +141,10 @@ def _float(value: Any, unit: Unit, where: str, row: int) -> float:
         raise bad_row(where, row, f"a time with{'' if _zone(value) else 'out'} a time zone, unlike others", advice)
     if isinstance(value, np.datetime64 | np.timedelta64):
         value = value.astype(f"{value.dtype.kind}8[us]").item()
-    if isinstance(value, dt.datetime):
-        return calendar_text.days_of(value) if kind == "date" else calendar_text.seconds_of(value)
-    if isinstance(value, dt.date):
-        return calendar_text.days_of(value)
-    if isinstance(value, dt.timedelta):
-        return duration_text.seconds_of(value)
-    return duration_text.seconds_since_midnight(value) if isinstance(value, dt.time) else _number(value, where, row)
+        if isinstance(value, int):  # a year that Python's dates do not have, in microseconds
+            return value / (86_400e6 if kind == "date" else 1e6)
+    if kind == "date":
+        return time_text.days_of(value)
+    if kind == "datetime":
+        return time_text.seconds_of(value)
+    return time_text.duration_of(value) if kind == "duration" else _number(value, where, row)

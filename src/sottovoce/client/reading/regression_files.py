@@ -7,12 +7,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sottovoce.client.reading.complaint import KINDS, bad_row
+from sottovoce.client.reading.column import NUMBERS, RECORDS, NotNumbers
 from sottovoce.client.reading.design_matrix import ReadRows, plain_warning, read_opened
 from sottovoce.client.reading.files import expand
 from sottovoce.client.reading.formats import read_table, where
 from sottovoce.client.reading.matrix import from_columns
-from sottovoce.client.reading.number_column import NUMBERS, NotNumbers
 from sottovoce.core.errors import BadInput
 
 
@@ -57,9 +56,9 @@ def read_regression_file(
         table = read_table(file, columns)
     except BadInput as refusal:
         # The reader of a quantile's records would also take dates.
-        if not str(refusal).endswith(KINDS):
+        if not str(refusal).endswith(RECORDS.rule):
             raise
-        raise NotNumbers(str(refusal).removesuffix(KINDS) + NUMBERS) from None
+        raise NotNumbers(str(refusal).removesuffix(RECORDS.rule) + NUMBERS.rule) from None
     textual = ".csv" in file.name.lower() or ".tsv" in file.name.lower()
     covariates = [_parsed(table.column(name), where(file, name)) if textual else table.column(name) for name in names]
     matrix = from_columns(names, covariates, lambda name: where(file, name))
@@ -78,5 +77,5 @@ def _parsed(column: Any, place: str) -> Any:
         try:
             cell.cast(pa.float64())
         except pa.ArrowInvalid:
-            raise NotNumbers(str(bad_row(place, row, "text", NUMBERS))) from None
+            raise NUMBERS.refusal(place, row, "text") from None
     raise AssertionError("a column that is no column of numbers has a cell that is no number")

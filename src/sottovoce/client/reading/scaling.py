@@ -1,14 +1,14 @@
-"""Scale covariates by their public bounds, stretch by stretch, refusing what is missing, infinite or out of bounds."""
+"""Scale covariates by their public bounds, chunk by chunk, refusing what is missing, infinite or out of bounds."""
 
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.client.reading.bounds import Bounds
-from sottovoce.client.reading.complaint import sentence
-from sottovoce.client.reading.matrix import STRETCH, Matrix
+from sottovoce.client.reading.matrix import CHUNK, Matrix
 from sottovoce.core.arrays import Floats
+from sottovoce.core.bounds import Bounds
+from sottovoce.core.checks import how_often, sentence
 from sottovoce.core.errors import BadInput
 
 EDGE = 1e-9  # how far beyond a bound, in half-widths, rounding may have carried a value
@@ -38,15 +38,15 @@ def scaled(matrix: Matrix, bounds: Bounds, *, clip: bool = False) -> Scaled:
         more than rounding (1e-9 of the half-width) are moved in any case, and not counted.
     """
     features = np.empty((matrix.n, matrix.p))
-    tally = Tally(matrix.p)
-    # Rows of constants beside rows of data: numpy then runs along whole stretches, not along p numbers at a time.
-    rows = min(matrix.n, STRETCH)
+    tally = ColumnTally(matrix.p)
+    # Rows of constants beside rows of data: numpy then runs along whole chunks, not along p numbers at a time.
+    rows = min(matrix.n, CHUNK)
     centre, half = (np.tile(row, (rows, 1)) for row in (bounds.centre, bounds.half))
     moves = bool(np.any(bounds.centre != 0.0) or np.any(bounds.half != 1.0))
     clipped = 0
-    for start in range(0, matrix.n, STRETCH):
-        stop = min(start + STRETCH, matrix.n)
-        raw = matrix.stretch(start, stop) if matrix.whole is None else matrix.whole[start:stop]
+    for start in range(0, matrix.n, CHUNK):
+        stop = min(start + CHUNK, matrix.n)
+        raw = matrix.chunk(start, stop)
         block = features[start:stop]
         if moves:
             with np.errstate(all="ignore"):
@@ -67,14 +67,14 @@ def refuse_not_finite(values: Floats, matrix: Matrix) -> None:
     """Refuse raw covariates that are missing or infinite."""
     if np.isfinite(values.min()) and np.isfinite(values.max()):
         return
-    tally = Tally(matrix.p)
+    tally = ColumnTally(matrix.p)
     tally.note_not_finite(values, 0)
     for kind in _DROP:
         if (complaint := tally.complaint(kind, matrix, None)) is not None:
             raise complaint
 
 
-class Tally:
+class ColumnTally:
     """Count, for each column and kind of unusable value, the rows that hold one, and remember the first."""
 
     def __init__(self, p: int) -> None:
@@ -83,7 +83,7 @@ class Tally:
         self.first = {kind: np.full(p, -1, dtype=np.int64) for kind in _KINDS}
 
     def note(self, kind: str, bad: npt.NDArray[np.intp], start: int) -> None:
-        """Add the places of unusable values in a stretch, counted row by row."""
+        """Add the places of unusable values in a chunk, counted row by row."""
         columns = bad % self.p
         here = np.bincount(columns, minlength=self.p)
         for column in np.flatnonzero((here > 0) & (self.count[kind] == 0)):
@@ -91,7 +91,7 @@ class Tally:
         self.count[kind] += here
 
     def note_not_finite(self, raw: Floats, start: int) -> None:
-        """Add the missing and infinite values of a stretch."""
+        """Add the missing and infinite values of a chunk."""
         self.note("NaN", np.flatnonzero(np.isnan(raw)), start)
         self.note("infinity", np.flatnonzero(np.isinf(raw)), start)
 
@@ -109,15 +109,10 @@ class Tally:
             return sentence(place, f"is outside [-1, 1] in {rows}: {advice}")
         pair = f"({bounds.low[column]:.12g}, {bounds.high[column]:.12g})"
         advice = "widen the bounds, or give clip=True to move such values to the nearest bound"
-        return sentence(place, f"is outside its bounds {pair} in {rows}: {advice}")
+        return sentence(place, f"is outside its bounds {pair} in {rows}: {advice}", parameter="bounds")
 
 
-def how_often(count: int, first: int) -> str:
-    """Say in how many rows something happens, and in which first; rows are counted here from 0, said from 1."""
-    return f"row {first + 1:,}" if count == 1 else f"{count:,} rows, the first of them row {first + 1:,}"
-
-
-def _mend(raw: Floats, block: Floats, bounds: Bounds, tally: Tally, start: int) -> int:
+def _mend(raw: Floats, block: Floats, bounds: Bounds, tally: ColumnTally, start: int) -> int:
     """Move scaled values to their bounds in place; note those that rounding does not excuse, and count their rows."""
     if not (np.isfinite(raw.min()) and np.isfinite(raw.max())):
         tally.note_not_finite(raw, start)

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from sottovoce.client.reading.complaint import check_missing, kind_of
-from sottovoce.client.reading.values import read_values
+from sottovoce.client.reading.values import check_missing, read_values
 from sottovoce.client.record import Records
-from sottovoce.core.checks import check_names
+from sottovoce.core.checks import check_names, kind_of
 from sottovoce.core.errors import BadInput
 from sottovoce.core.roster import Roster
 from sottovoce.core.unit import Unit, common_unit
@@ -164,9 +163,9 @@ def _named(sites: Any) -> Iterable[tuple[object, Any]]:
 def _all_equal(records: Sequence[Records]) -> bool:
     """Tell whether every record has the value of the first, looking no further than needed."""
     first = records[0].values()[0]
-    stretch = 1 << 16
+    chunk = 1 << 16
     return not any(
-        np.any(record.values()[start : start + stretch] != first)
+        np.any(record.values()[start : start + chunk] != first)
         for record in records
-        for start in range(0, record.size, stretch)
+        for start in range(0, record.size, chunk)
     )

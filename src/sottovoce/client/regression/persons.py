@@ -1,72 +1,208 @@
-"""People behind one door: each answers one query of a regression, once; a retry gets the same bytes."""
+"""People behind one door: each answers one query of a regression, once; a retry gets the same reply."""
 
 import math
+from collections.abc import Callable
+from typing import NoReturn, SupportsIndex, TypeVar
 
 import numpy as np
 
-from sottovoce.client.regression.randomize_row import randomize_product, randomize_row
+from sottovoce.client.door import SiteLimits
+from sottovoce.client.ledger import PersonLedger, Storage
+from sottovoce.client.order import Key, bits_for, places
+from sottovoce.client.regression.randomize_row import (
+    count_above,
+    randomize_people,
+    randomize_product,
+    randomize_row,
+)
 from sottovoce.client.regression.rows import Rows
+from sottovoce.core.arrays import Floats, Words
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
-from sottovoce.protocol.messages import PersonQuery, PersonReport, from_bytes, to_bytes
+from sottovoce.protocol.messages import Message, PersonQuery, PersonReport, Tally
+from sottovoce.protocol.randomised_response import binary, flips_of
 from sottovoce.protocol.regression.blocks import Open, RegressionChannel, tables_of
+from sottovoce.protocol.regression.messages import PeopleQuery, PeopleReport, PilotQuery
+from sottovoce.protocol.regression.questions import KEY, QueryDesign, choose, public_words, which_product
+
+Reply = TypeVar("Reply", bound=Message)
 
 
 class Persons:
-    """Holds rows, answers for each of them once, and remembers what was sent."""
+    """Holds rows and answers for each of them once; person ``i`` is the i-th of a random order, or of the rows' own.
 
-    __slots__ = ("_channel", "_dice", "_rows", "_sent", "_tables")
+    Parameters
+    ----------
+    rows
+        The records.
+    channel
+        The channel that people answer through.
+    dice
+        None for the operating system's entropy.
+    epsilon
+        The budget of a report, which the one bit of a pilot may use; the channel's if None.
+    storage
+        Where the ledger keeps its entries; in memory if None.
+    order
+        The key of a random order of the rows; None: their own.
+    key
+        The public key of the study, if it was agreed on: no question is answered that was not drawn with it.
+    limits
+        What these people are ready to take part in.
+    """
 
-    def __init__(self, rows: Rows, channel: RegressionChannel, dice: RandomSource | None = None) -> None:
-        self._rows, self._channel = rows, channel
+    __slots__ = (
+        "_answered",
+        "_channel",
+        "_dice",
+        "_epsilon",
+        "_key",
+        "_ledger",
+        "_limits",
+        "_order",
+        "_rows",
+        "_tables",
+    )
+
+    kinds: tuple[type[Message], ...] = (PersonQuery, PeopleQuery, PilotQuery)
+
+    def __init__(
+        self,
+        rows: Rows,
+        channel: RegressionChannel,
+        dice: RandomSource | None = None,
+        *,
+        epsilon: float | None = None,
+        storage: Storage | None = None,
+        order: Key | None = None,
+        key: bytes | None = None,
+        limits: SiteLimits | None = None,
+    ) -> None:
+        self._limits = SiteLimits() if limits is None else limits
+        self._epsilon = channel.epsilon if epsilon is None else epsilon
+        self._limits.check_budget(self._epsilon)
+        if channel.epsilon > self._epsilon:
+            raise BadInput("the channel costs a person more than the study says; make it of the study's epsilon.")
+        if rows.p != channel.p:
+            raise BadInput(f"the rows have {rows.p} covariates and the channel is for {channel.p}; give both the same.")
+        self._rows, self._channel, self._order, self._key = rows, channel, order, key
         self._tables = tables_of(channel)
         self._dice: RandomSource = SystemEntropy() if dice is None else dice
-        self._sent: dict[int, tuple[PersonQuery, bytes]] = {}
+        self._ledger = PersonLedger(storage)
+        self._answered = 0
 
     def __repr__(self) -> str:
-        return f"Persons({self._rows.size:,} rows, {len(self._sent):,} answered, values hidden)"
+        return f"Persons({self._rows.size:,} rows, {self._answered:,} answered, values hidden)"
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise TypeError("Persons cannot be pickled or copied: records do not leave the site")
 
     @property
     def size(self) -> int:
         """Return how many people there are."""
         return self._rows.size
 
+    def reply(self, round: int, query: Message) -> Message:
+        """Check, spend and answer a query; the same again gets the same again."""
+        if isinstance(query, PersonQuery):
+            return self.answer(query)
+        if not isinstance(query, PeopleQuery | PilotQuery) or query.round != round:
+            raise BadInput(f"round {round} asks nothing that these people understand; correct the query.")
+        return self.letters(query) if isinstance(query, PeopleQuery) else self.pilot(query)
+
     def answer(self, query: PersonQuery) -> PersonReport:
         """Answer a query for the person it names; the same query again gets the same letter, any other is refused."""
-        self._check(query)
-        if query.person in self._sent:
-            asked, reply = self._sent[query.person]
-            if asked != query:
-                raise BadInput(f"person {query.person} has already answered another query; ask someone else.")
-            return from_bytes(reply, PersonReport)
-        throws = self._dice.words(1 + max(self._channel.widest, 1))
-        words = np.concatenate((np.zeros(1, dtype=np.uint64), throws))[None]
-        reply = to_bytes(PersonReport(query.person, self._letter(query, words)))
-        self._sent[query.person] = (query, reply)
-        return from_bytes(reply, PersonReport)
+        self._check_person(query)
 
-    def _letter(self, query: PersonQuery, words: np.ndarray[tuple[int, int], np.dtype[np.uint64]]) -> int:
+        def draw(person: int) -> PersonReport:
+            words = np.concatenate((np.zeros(1, dtype=np.uint64), self._throw(1)[0]))[None]
+            return PersonReport(person, self._letter(query, int(self._where(person, 1)[0]), words))
+
+        return self._said(query.person, 1, query, PersonReport, draw)
+
+    def letters(self, query: PeopleQuery) -> PeopleReport:
+        """Answer a query for a batch of people, each with the question that their public word gives them."""
+        asked = self._check_people(query)
+
+        def draw(first: int) -> PeopleReport:
+            own = public_words(query.key, first, query.count)
+            words = np.concatenate((own[:, None], self._throw(query.count)), axis=1)
+            letters = np.empty(query.count, dtype=np.int64)
+            with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
+                randomize_people(
+                    self._tables, *asked, self._rows.features(), self._rows.response(),
+                    self._where(first, query.count), words, letters,
+                )  # fmt: skip
+            return PeopleReport(query.round, tuple(letters.tolist()))
+
+        return self._said(query.first, query.count, query, PeopleReport, draw)
+
+    def pilot(self, query: PilotQuery) -> Tally:
+        """Answer with one bit a person about their response; only the sums are told."""
+        self._limits.check_points(max(len(query.points), len(query.counts)))
+        if len(query.points) != len(query.counts) or min(query.counts) < 0 or not all(map(math.isfinite, query.points)):
+            raise BadInput("the query needs one count of at least zero for each finite point; correct the query.")
+        total = sum(query.counts)
+        self._check_range(query.first, total)
+
+        def draw(first: int) -> Tally:
+            die, where, done, ones = self._dice.words(total), self._where(first, total), 0, []
+            flips = flips_of(binary(self._epsilon))
+            for point, count in zip(query.points, query.counts, strict=True):
+                part = slice(done, done + count)
+                ones.append(count_above(self._rows.response(), where[part], die[part], flips, point))
+                done += count
+            return Tally(query.round, tuple(ones))
+
+        return self._said(query.first, total, query, Tally, draw)
+
+    def _said(self, first: int, count: int, query: Message, kind: type[Reply], draw: Callable[[int], Reply]) -> Reply:
+        """Spend people, draw their reply and keep it in one, or return what was said before."""
+        drawn = 0
+
+        def drawing(person: int) -> Reply:
+            nonlocal drawn
+            reply = draw(person)
+            drawn = count
+            return reply
+
+        reply = self._ledger.group(first, count, query, kind, drawing)
+        self._answered += drawn
+        return reply
+
+    def _throw(self, count: int) -> Words:
+        """Throw the dice of some people: one word for the rounding of each slope, and the die last."""
+        throws = 1 + max(self._channel.widest, 1)
+        return self._dice.words(count * throws).reshape(count, throws)
+
+    def _where(self, first: int, count: int) -> Words:
+        """Return which rows some people are."""
+        where = np.arange(first, first + count, dtype=np.uint64)
+        if self._order is not None:
+            places(self.size, bits_for(self.size), self._order, first, where)
+        return where
+
+    def _letter(self, query: PersonQuery, who: int, words: Words) -> int:
+        """Return the letter of one person."""
         _, plan, faces, steps, score, *_, radius = self._tables
         features, response = self._rows.features(), self._rows.response()
         if query.factors:
             first, second = query.factors
-            return int(randomize_product(faces, len(plan), features, query.person, first, second, words, 0))
+            return int(randomize_product(faces, len(plan), features, who, first, second, words, 0))
         chosen = np.array([*query.slopes, 0], dtype=np.int64)
         points = np.array([query.points])
         return int(
             randomize_row(
-                plan, faces, steps, score, radius, query.block, chosen, features, response, query.person, points, 0,
-                words, 0,
+                plan, faces, steps, score, radius, query.block, chosen, features, response, who, points, 0, words, 0
             )
-        )  # fmt: skip
+        )
 
-    def _check(self, query: PersonQuery) -> None:
+    def _check_person(self, query: PersonQuery) -> None:
         """Refuse what cannot be answered, before anything is spent."""
-        p, levels = self._channel.p, len(self._channel.taus)
+        p = self._channel.p
         if not 0 <= query.person < self.size or not 0 <= query.block < len(self._channel.blocks):
-            raise BadInput(f"person {query.person} or block {query.block} does not exist; correct the query.")
-        if isinstance(self._channel.blocks[query.block].channel, Open):
-            raise BadInput("exact scores are not letters, and are not sent; give a channel with a finite epsilon.")
+            raise BadInput("the person or the block does not exist; correct the query.")
+        self._check_channel()
         if query.factors:
             known = not query.slopes and not query.points and len(query.factors) == 2
             known = known and 0 <= query.factors[0] <= query.factors[1] <= p and query.factors[1] > 0
@@ -74,7 +210,53 @@ class Persons:
             block = self._channel.blocks[query.block]
             known = len(query.slopes) == block.count and all(1 <= slope <= p for slope in query.slopes)
             known = known and len(set(query.slopes)) == len(query.slopes)
-            known = known and len(query.points) == levels and all(len(point) == p + 1 for point in query.points)
-            known = known and all(math.isfinite(x) for point in query.points for x in point)
+            known = known and _shaped(query.points, (len(self._channel.taus), p + 1))
         if not known:
-            raise BadInput(f"the query to person {query.person} does not fit the channel; correct the query.")
+            raise BadInput("the query to a person does not fit the channel; correct the query.")
+        if self._key is not None and not self._drawn(self._key, query):
+            raise BadInput("the question is not drawn with the public key of this study; correct the query.")
+
+    def _drawn(self, key: bytes, query: PersonQuery) -> bool:
+        """Tell whether the block and its slopes, or the product, are those of the person's public word."""
+        word, p = public_words(key, query.person, 1)[0], self._channel.p
+        with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
+            if query.factors:
+                return query.factors == tuple(int(factor) for factor in which_product(p + 1, word))
+            chosen = np.zeros(max(p, 1), dtype=np.int64)
+            block = choose(self._tables.upto, self._tables.plan, p, word, chosen)
+        return (query.block, query.slopes) == (block, tuple(chosen[: len(query.slopes)].tolist()))
+
+    def _check_people(self, query: PeopleQuery) -> tuple[Floats, QueryDesign]:
+        """Refuse a batch that cannot be answered, before anything is spent; return its points and its design."""
+        self._check_range(query.first, query.count)
+        self._check_channel()
+        if len(query.key) != KEY or self._key not in (None, query.key):
+            raise BadInput("the questions are not drawn with the public key of this study; correct the query.")
+        levels, d = len(self._channel.taus), self._channel.p + 1
+        shapes = ((query.points, (levels, d)), (query.directions, (levels, d, d)), (query.sizes, (2, levels)))
+        if not all(_shaped(values, shape) for values, shape in (*shapes, (query.upto, (3,)))):
+            raise BadInput("the points or the design do not fit the channel; correct the query.")
+        if not 0 <= query.upto[0] <= query.upto[1] <= query.upto[2] <= 1:
+            raise BadInput("the shares of a design must ascend from 0 to 1 at most; correct the query.")
+        points = np.array([query.points, query.points], dtype=np.float64)
+        design = (np.array(part, dtype=np.float64) for part in (query.directions, query.sizes, query.upto))
+        return points, QueryDesign(*design)
+
+    def _check_range(self, first: int, count: int) -> None:
+        """Refuse people who do not exist."""
+        if not (first >= 0 and 1 <= count <= self.size and first + count <= self.size):
+            raise BadInput("the query asks people who do not exist; correct the query.")
+
+    def _check_channel(self) -> None:
+        """Refuse to send exact scores."""
+        if any(isinstance(block.channel, Open) for block in self._channel.blocks):
+            raise BadInput("exact scores are not letters, and are not sent; give a channel with a finite epsilon.")
+
+
+def _shaped(values: object, shape: tuple[int, ...]) -> bool:
+    """Tell whether nested tuples of finite numbers have a shape."""
+    if not isinstance(values, tuple) or len(values) != shape[0]:
+        return False
+    if len(shape) > 1:
+        return all(_shaped(value, shape[1:]) for value in values)
+    return all(isinstance(value, float | int) and math.isfinite(value) for value in values)

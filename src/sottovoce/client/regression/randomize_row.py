@@ -20,8 +20,10 @@ from sottovoce.protocol.regression.blocks import (
     POSITIONS,
     SLOPES,
     WIDTH,
+    Tables,
     Weights,
 )
+from sottovoce.protocol.regression.questions import MOMENT, QueryDesign, aim, choose, which_product
 
 WORD = 2.0**-53
 
@@ -144,3 +146,44 @@ def show(
         for j in range(p):
             values[level, 1 + j] = exact * features[who, j]
     return int(p + 1)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def randomize_people(
+    tables: Tables,
+    points: Floats,
+    design: QueryDesign,
+    features: Floats,
+    response: Floats,
+    where: Words,
+    words: Words,
+    letters: Ints,
+) -> None:
+    """Fill the letters of the people ``where``, all asked about one point; column 0 of ``words`` is public.
+
+    ``points[0]`` is the point, ``points[1]`` room for a dithered one. Each question follows from the public word alone.
+    """
+    upto, plan, faces, steps, score, radius = tables[0], tables[1], tables[2], tables[3], tables[4], tables[7]
+    p = points.shape[2] - 1
+    chosen = np.zeros(max(p, 1), dtype=np.int64)
+    for i in range(len(where)):
+        word, who = words[i, 0], where[i]
+        kind = aim(design[0], design[1], design[2], word, points)
+        if kind == MOMENT:
+            j, k = which_product(p + 1, word)
+            letters[i] = randomize_product(faces, len(upto), features, who, j, k, words, i)
+            continue
+        block = choose(upto, plan, p, word, chosen)
+        letters[i] = randomize_row(
+            plan, faces, steps, score, radius, block, chosen, features, response, who, points, min(kind, 1), words, i
+        )
+
+
+def count_above(response: Floats, where: Words, die: Words, flips: int, point: float) -> int:
+    """Return how many of the people ``where`` say that their response lies above a point, a word of ``die`` for each.
+
+    The lowest faces of the die say zero and as many of the highest one, whatever the record.
+    """
+    lowest = np.uint64(flips << 2)
+    heard = (response[where] > point) & (die >= lowest)
+    return int(np.count_nonzero(heard | (die > ~lowest)))

@@ -27,7 +27,7 @@ from sottovoce.inference.conformal import counts as of_counts
 
 LEAST_LEVEL = 0.5  # the binomial comparison needs a tail of at most a quarter
 LARGEST = 300.0  # of l a, whose exponential must be a number
-HALVINGS, GRID, ZOOMS = 45, 24, 3  # of mu to the last digit; of l, of which any gives a valid limit
+HALVINGS, GRID, ZOOMS = 45, 24, 3  # of the search for mu; of the search for l, of which any gives a valid limit
 
 
 def limits(

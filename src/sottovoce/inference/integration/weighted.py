@@ -24,8 +24,8 @@ from typing import NamedTuple
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.measured import SiteEstimate, pool, t_value
 
-# By exact integration (module docstring) 3 keeps 94.5 % at a level of 95 %; the paper's 1.96 covered 90.6 % in its own
-# setting, and 81.6 % with more sources.
+# By exact integration (module docstring) 3 keeps 94.5 % at a level of 95 %; the paper's rule, with 1.96
+# and each source by itself, covered 90.6 % in its own setting and 81.6 % with more sources.
 CAUTION = 3.0
 
 REASONS = MappingProxyType(

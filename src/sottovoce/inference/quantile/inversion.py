@@ -24,7 +24,7 @@ from sottovoce.core.arrays import Floats, Ints
 
 FURTHEST = 24.0  # reaches from the estimate within which an edge is looked for
 
-STRAIGHT = 3.0  # units of the exponent, chosen by hand: beyond it an exponential density is no longer believed
+STRAIGHT = 3.0  # units of the exponent; chosen by hand
 
 
 class Stage(NamedTuple):

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.regression.groups import hotelling_value, student_p_value, student_value
+from sottovoce.inference.common.groups import hotelling_value, student_p_value, student_value
 from sottovoce.inference.regression.region import (
     Contrast,
     Ellipsoid,

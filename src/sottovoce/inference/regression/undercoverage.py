@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.regression.groups import student_value
+from sottovoce.inference.common.groups import student_value
 from sottovoce.inference.regression.higrad import Tree
 from sottovoce.inference.regression.region import confident
 from sottovoce.inference.self_normalised.critical_values import critical_value

@@ -30,7 +30,7 @@ from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.self_normalised.critical_values import Schedule, critical_value
 
-CHECKPOINTS = 2048  # chosen by hand: 48 KB, and more rounds than most studies have
+CHECKPOINTS = 2048  # chosen by hand: 48 KB
 
 
 class Memory(NamedTuple):

@@ -38,7 +38,7 @@ from sottovoce.inference.common.roots import root
 from sottovoce.inference.self_normalised.clock import Clock, detour, smoothed_detour
 from sottovoce.inference.self_normalised.pivots import area_transform, normal, root_sinhc, saddle
 
-STEPS = 128  # of time; the errors that the module states were measured with as many
+STEPS = 128  # of time; the errors stated above are for this number
 # Spacings of z and of z/v; the second is finer because the chance to stay is flat, not analytic, at zero.
 SUP_SPACING, SUP_FINE = 0.25, 0.1
 # The bridge leaves [-3.4, 3.4] with probability 2 exp(-2 * 3.4^2) < 2e-10.

@@ -16,7 +16,7 @@ from sottovoce.inference.self_normalised.memory import Memory, look
 from sottovoce.local.quantile.participation import Coin
 from sottovoce.local.quantile.source import Faces, Feed
 from sottovoce.server.quantile.recursion.step_size import StepSize, refresh_due, step_length
-from sottovoce.server.quantile.recursion.study import Plan, WalkStudy
+from sottovoce.server.quantile.recursion.study import WalkArrays, WalkStudy
 from sottovoce.server.quantile.recursion.walk import WalkState, init, learnt, merge, reached
 from sottovoce.server.quantile.trajectory import ROWS, Watch, checkpoints
 
@@ -126,7 +126,7 @@ class Walker:
 
 @njit(cache=True, nogil=True)
 def advance(
-    plan: Plan,
+    plan: WalkArrays,
     pace: StepSize,
     block: Ints,
     masks: Bools,

@@ -1,4 +1,4 @@
-"""The loop of the online regression: rows in, each asked once; looks at their fixed numbers of people."""
+"""The loop of the dithered regression: rows in, each asked once; looks at their fixed numbers of people."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,11 +9,11 @@ import numpy.typing as npt
 from sottovoce.client.order import Key, bits_for, order_key, places
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.random_source import RandomSource
-from sottovoce.local.regression.dithered_compiled import stretch
-from sottovoce.local.regression.room import make_room
+from sottovoce.local.regression.dithered_compiled import segment
+from sottovoce.local.regression.lent import make_room
 from sottovoce.protocol.regression.blocks import tables_of
 from sottovoce.server.regression.dithered.fit import DitheredFit
-from sottovoce.server.regression.dithered.state import State, init, look
+from sottovoce.server.regression.dithered.state import DitheredState, init, look
 from sottovoce.server.regression.dithered.study import DitheredStudy
 
 CHUNK = 1 << 13  # people whose dice are thrown at once
@@ -24,7 +24,7 @@ class DitheredRun:
 
     def __init__(self, study: DitheredStudy) -> None:
         self.study = study
-        self.state: State = init(study)
+        self.state: DitheredState = init(study)
         self._tables = tables_of(study.channel)
         self._room = make_room(study.levels, study.d)
 
@@ -50,9 +50,10 @@ class DitheredRun:
             n = min(len(where) - done, state.until - state.people)
             part = slice(done, done + n)
             with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
-                stretch(
+                segment(
                     self._tables,
-                    state.orders,
+                    state.design,
+                    state.gain,
                     state.sums,
                     rows.features(),
                     rows.response(),
@@ -70,9 +71,7 @@ class DitheredRun:
 
     def estimate(self) -> DitheredFit:
         """Return the estimate from all people so far; what is asked later does not change it."""
-        state = self.state
-        kept = state._replace(points=state.points.copy(), sums=type(state.sums)(*(part.copy() for part in state.sums)))
-        return DitheredFit(self.study, kept)
+        return DitheredFit.of(self.study, self.state)
 
 
 class Order(NamedTuple):

@@ -1,8 +1,14 @@
-"""Arrays lent to a compiled loop: numba counts references of arrays it inlines over, here it does not."""
+"""Arrays lent to a compiled loop: numba counts references of arrays it inlines over, here it does not.
 
-from typing import Any
+Room for such a loop to work in is made outside it, because what is lent is not kept alive.
+"""
 
+from typing import Any, NamedTuple
+
+import numpy as np
 from numba.extending import intrinsic, overload
+
+from sottovoce.core.arrays import Floats, Ints
 
 
 def lent(array: Any) -> Any:
@@ -30,3 +36,19 @@ def _lent(array: Any) -> Any:  # noqa: ARG001 - numba's signature
         return _uncounted(array)  # type: ignore[call-arg]
 
     return uncounted
+
+
+class Room(NamedTuple):
+    """Which slopes a person is asked about, which coordinates they told, the gradient, and a move of the point."""
+
+    chosen: Ints
+    coordinates: Ints
+    values: Floats  # (levels, d)
+    move: Floats
+
+
+def make_room(levels: int, d: int) -> Room:
+    """Return room for a loop."""
+    return Room(
+        np.zeros(max(d - 1, 1), dtype=np.int64), np.zeros(d, dtype=np.int64), np.zeros((levels, d)), np.zeros(d)
+    )

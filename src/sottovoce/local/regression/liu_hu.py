@@ -11,11 +11,11 @@ from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.regression.vector_normalised import VectorMemory, add_all
 from sottovoce.local.regression.dithered import walk
-from sottovoce.local.regression.liu_hu_compiled import stretch
-from sottovoce.local.regression.room import make_room
+from sottovoce.local.regression.lent import make_room
+from sottovoce.local.regression.liu_hu_compiled import segment
 from sottovoce.server.regression.liu_hu.chains import chains_of
 from sottovoce.server.regression.liu_hu.fit import LiuHuFit
-from sottovoce.server.regression.liu_hu.step import State, inherited, init
+from sottovoce.server.regression.liu_hu.step import LiuHuState, inherited, init
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 
 
@@ -30,7 +30,7 @@ class LiuHuRun:
         self.chains = chains_of(study, people)
         self._start = np.ascontiguousarray(study.start, dtype=np.float64)
         self._room = make_room(study.levels, study.d)
-        self.state: State = init(study, self.chains)
+        self.state: LiuHuState = init(study, self.chains)
 
     @property
     def people(self) -> int:
@@ -61,7 +61,7 @@ class LiuHuRun:
             points = inherited(chains, state.people, state.points)
             path = np.empty((study.levels, n if state.memories else 0, study.d))
             with np.errstate(over="ignore"):  # words wrap around, which only matters where nothing is compiled
-                stretch(
+                segment(
                     study.tables,
                     rows.features(),
                     rows.response(),
@@ -77,14 +77,14 @@ class LiuHuRun:
                     self._room,
                 )
             memories = tuple(_looked(m, p) for m, p in zip(state.memories, path, strict=False))
-            self.state = State(state.people + n, points, state.totals, memories)
+            self.state = LiuHuState(state.people + n, points, state.totals, memories)
             done += n
 
     def estimate(self) -> LiuHuFit:
         """Return the estimate from all people so far."""
         state = self.state
         memories = tuple(VectorMemory(m.n, *(part.copy() for part in m[1:])) for m in state.memories)
-        now = State(state.people, state.points.copy(), state.totals.copy(), memories)
+        now = LiuHuState(state.people, state.points.copy(), state.totals.copy(), memories)
         return LiuHuFit(self.study, self.chains, now)
 
 

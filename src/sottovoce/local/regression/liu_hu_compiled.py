@@ -6,15 +6,15 @@ from numba import njit
 
 from sottovoce.client.regression.randomize_row import randomize_row, show
 from sottovoce.core.arrays import Floats, Ints, Words
-from sottovoce.local.regression.lent import lent
-from sottovoce.local.regression.room import Room
+from sottovoce.local.regression.lent import Room, lent
 from sottovoce.protocol.regression.blocks import FORM, OPEN, Tables
-from sottovoce.server.regression.decode import choose, decode
-from sottovoce.server.regression.liu_hu.step import Query, move
+from sottovoce.protocol.regression.questions import choose
+from sottovoce.server.regression.decode import decode
+from sottovoce.server.regression.liu_hu.step import move
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def stretch(
+def segment(
     tables: Tables,
     features: Floats,
     response: Floats,
@@ -60,18 +60,3 @@ def stretch(
             for level in range(levels):
                 for j in range(d):
                     totals[at, level, j] += points[at, level, j] - start[level, j]
-
-
-def answer(tables: Tables, asked: Query, features: Floats, response: Floats, who: int, words: Words) -> int | Floats:
-    """Return one person's report to a query: a letter or, without a channel, the exact score (levels, d)."""
-    points = asked.points[None]
-    if tables.plan[asked.block, FORM] == OPEN:
-        _, levels, d = points.shape
-        values = np.zeros((levels, d))
-        show(tables.score, features, response, who, points, 0, np.zeros(d, dtype=np.int64), values)
-        return values
-    letter = randomize_row(
-        tables.plan, tables.outcomes, tables.steps, tables.score, tables.radius, asked.block, asked.chosen,
-        features, response, who, points, 0, words[None], 0,
-    )  # fmt: skip
-    return int(letter)

@@ -1,16 +1,16 @@
-"""The search for location and scale, one person after another: it takes as many people as it needs from a stream."""
+"""The search for location and scale, one person after another: as `server.regression.method` asks, from a stream."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.client.regression.compare import count_above
+from sottovoce.client.regression.randomize_row import count_above
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Ints, Words
 from sottovoce.core.errors import SearchFailed
 from sottovoce.protocol.randomised_response import binary, flips_of, rate_of
-from sottovoce.server.regression.dithered.guess import Guess, guess_of, search
+from sottovoce.server.regression.pilot import USED_UP, Guess, guess_of, search
 
 
 class Pilot:
@@ -52,9 +52,7 @@ class Pilot:
             return
         self._begin()
         if not self._left.any():
-            raise SearchFailed(
-                "the search for location and scale used up its people; give density and size, public guesses."
-            )
+            raise SearchFailed(USED_UP, parameter=("density", "size"))
 
     def _begin(self) -> None:
         self._ones = np.zeros(self._ask.counts.shape, dtype=np.int64)

@@ -1,19 +1,21 @@
-"""What every conformal threshold tells, however it was made: its value, its promise, its sites and their privacy."""
+"""What every conformal threshold tells, however it was made: its value, its guarantee, its sites and their privacy."""
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
-from sottovoce.server.conformal.settings import Settings
+from sottovoce.server.conformal.plan import SiteFacts
+from sottovoce.server.conformal.settings import ConformalSettings
+from sottovoce.server.description import finite
+from sottovoce.server.stored import StoredResult
 
 if TYPE_CHECKING:
-    from sottovoce.server.conformal.report_result import CoverageReport
-
+    from sottovoce.server.conformal.report import CoverageReport
 
 NOT_PROTECTED = (
     "Not protected: which sites took part, how many scores and missing values each holds; and where one individual "
@@ -21,26 +23,36 @@ NOT_PROTECTED = (
 )
 
 
-class CoverageLaw(NamedTuple):
+class CoverageDistribution(NamedTuple):
     """The probability that one calibration covers at least each level."""
 
     levels: Floats
     at_least: Floats
 
 
-class SiteFacts(NamedTuple):
-    """What is public of a site: its size and the budget of a record, infinite for none."""
+class ThresholdState(NamedTuple):
+    """What every stored threshold is made from again."""
 
-    size: int
-    epsilon: float
+    value: float
+    settings: ConformalSettings
+    names: tuple[str, ...]
+    facts: tuple[SiteFacts, ...]
+    spent: tuple[float, ...] | None
+    edges: tuple[float, ...]
+    seeded: bool
+    per_person: bool
+    dropped: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class Threshold(ABC):
+class Threshold(StoredResult):
     """A threshold for scores; print it, or `summary()`, for a table."""
 
+    # who can report on scores, which no server holds: `api.conformal` says so when it is there
+    reporter: ClassVar[Callable[..., "CoverageReport"] | None] = None
+
     value: float
-    settings: Settings = field(repr=False)
+    settings: ConformalSettings = field(repr=False)
     names: tuple[str, ...]
     facts: tuple[SiteFacts, ...] = field(repr=False)
     spent: tuple[float, ...] | None = field(repr=False)
@@ -62,9 +74,14 @@ class Threshold(ABC):
         """Return the probability that one calibration covers at least 1 - alpha, or what it is at least."""
 
     @property
-    def spread(self) -> float:
-        """Return the standard deviation of the coverage over calibrations; nan where its law is not known."""
+    def sd(self) -> float:
+        """Return the standard deviation of the coverage over calibrations; nan where its distribution is not known."""
         return math.nan
+
+    @property
+    def spread(self) -> float:
+        """Return the standard deviation of the coverage over calibrations; another name of ``sd``."""
+        return self.sd
 
     @property
     def rank(self) -> int | None:
@@ -82,14 +99,19 @@ class Threshold(ABC):
         return dict.fromkeys(self.names, 1)
 
     @property
-    def distribution(self) -> CoverageLaw:
-        """Return the law of the coverage over calibrations."""
-        raise BadInput(f"mechanism {self.mechanism!r} knows bounds of its coverage, and no law; plot report(scores).")
+    def distribution(self) -> CoverageDistribution:
+        """Return the distribution of the coverage over calibrations."""
+        raise BadInput(f"mechanism {self.mechanism!r} knows bounds of its coverage alone; plot report(scores).")
 
     @property
     @abstractmethod
-    def promise(self) -> str:
+    def privacy_statement(self) -> str:
         """Return what is protected, and what is not."""
+
+    @property
+    def promise(self) -> str:
+        """Return what is protected, and what is not; another name of ``privacy_statement``."""
+        return self.privacy_statement
 
     @property
     @abstractmethod
@@ -143,32 +165,29 @@ class Threshold(ABC):
         return f"covers a new score with probability {exactly}{level}, on average over calibrations"
 
     def report(self, scores: Any, **settings: Any) -> "CoverageReport":
-        """Report the coverage site by site, worst first; see `coverage_report`."""
-        from sottovoce.api.conformal.report import coverage_report
-
-        return coverage_report(self, scores, **settings)
+        """Report the coverage site by site, worst first, where the scores are; see `sv.coverage_report`."""
+        if self.reporter is None:
+            raise BadInput("a report needs scores, which are not here; call sv.coverage_report(threshold, scores).")
+        return type(self).reporter(self, scores, **settings)  # type: ignore[misc]
 
     def plot(self, path: str | Path) -> Path:
-        """Draw the law of the coverage over calibrations."""
-        from sottovoce.server.conformal.plot import plot_law
+        """Draw the distribution of the coverage over calibrations."""
+        from sottovoce.server.conformal.plot import plot_distribution
 
-        return plot_law(self, path)
-
-    @abstractmethod
-    def summary(self) -> str:
-        """Return a table of the promise, the threshold and the sites."""
-
-    def __str__(self) -> str:
-        return self.summary()
+        return plot_distribution(self, path)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave at home what is for whoever holds the scores."""
-        return {**self.__dict__, "hints": ()}
+        """Leave at home what is for whoever holds the scores, and what can be computed again."""
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {"hints": ()}
 
-    def to_dict(self) -> dict[str, Any]:
+    def state(self) -> ThresholdState:
+        """Return what every threshold is stored by."""
+        return ThresholdState(*(getattr(self, name) for name in ThresholdState._fields))
+
+    def plain_values(self) -> dict[str, Any]:
         """Return everything that may be passed on, in plain numbers."""
         return {
-            "value": self.value if math.isfinite(self.value) else None,
+            "value": finite(self.value),
             "infinite": self.value == math.inf,
             "empty": self.value == -math.inf,
             "coverage": self.coverage,
@@ -183,14 +202,27 @@ class Threshold(ABC):
             "grid_end": self.edges[-1] if self.edges else None,
             "dropped": self.dropped,
             "infinite_chance": self.infinite_chance,
-            "promise": self.promise,
+            "promise": self.privacy_statement,
             "warnings": list(self.warnings),
             "sites": [
                 {
                     "name": name,
                     "scores": fact.size,
-                    "epsilon": None if self.spent is None or math.isinf(self.spent[i]) else self.spent[i],
+                    "epsilon": None if self.spent is None else finite(self.spent[i]),
                 }
                 for i, (name, fact) in enumerate(zip(self.names, self.facts, strict=True))
             ],
         }
+
+    def text_value(self) -> str:
+        """Return the threshold in words."""
+        if math.isinf(self.value):
+            return "infinite: the prediction set holds everything" if self.value > 0 else "minus infinity: an empty set"
+        return f"{self.value:.6g}"
+
+
+def check_state(state: ThresholdState) -> None:
+    """Refuse a stored threshold of which parts are missing."""
+    sites, spent = len(state.names), state.spent
+    if len(state.facts) != sites or (spent is not None and len(spent) != sites) or math.isnan(state.value):
+        raise BadInput("this is not a whole stored threshold; store it again.")

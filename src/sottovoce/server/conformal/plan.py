@@ -1,32 +1,83 @@
-"""What to ask of the sites for a conformal threshold, decided from public numbers before any score is touched."""
+"""What to ask of the sites for a conformal threshold, decided from public numbers before any score is touched.
+
+The quantile of quantiles of Humbert, Le Bars, Bellet and Arlot, One-Shot Federated Conformal Prediction (ICML 2023,
+https://doi.org/10.48550/arXiv.2302.06322), for sites of any sizes and budgets.
+"""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sottovoce.core.errors import BadInput, Infeasible
+from sottovoce.protocol.calibration import CellQuery, OrderQuery
+from sottovoce.protocol.card import Card
 from sottovoce.protocol.selection import Mechanism, selection
-from sottovoce.server.conformal.base import SiteFacts
 from sottovoce.server.conformal.coverage.choose import Aim, Choice, choose, distribution_grid, infinite, survival
 from sottovoce.server.conformal.coverage.equal import ROUNDING, paper_private
 from sottovoce.server.conformal.coverage.voters import Kind
-from sottovoce.server.conformal.settings import Settings
+from sottovoce.server.conformal.settings import ConformalSettings
 
-LEAP, HALVINGS, MOST = 8.0, 2, 10_000_000  # of the search for a sufficient number of scores
+LEAP, HALVINGS, MOST = 8.0, 2, 10_000_000  # of the search for a sufficient number of scores, told to two digits
 OFTEN = 0.5  # of infinite sets by noise alone: beyond it a private answer is not worth its budget
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Sites sorted into kinds, what each kind is asked, and how the answers are counted."""
+class SiteFacts(NamedTuple):
+    """What is public of a site: its size and the budget of a record, infinite for none."""
 
-    kinds: tuple[Kind, ...]
-    number: tuple[int, ...]
-    kind_of: tuple[int, ...]
+    size: int
+    epsilon: float
+
+
+class Participants(NamedTuple):
+    """Who takes part, and what else is public of a study before anything is asked."""
+
+    names: tuple[str, ...]
+    facts: tuple[SiteFacts, ...]
+    dropped: int = 0
+    per_person: bool = False
+    seeded: bool = False
+
+
+@dataclass(frozen=True)
+class ConformalPlan:
+    """Sites sorted into kinds, what each kind is asked, and how the answers are counted; it holds public numbers only.
+
+    Parameters
+    ----------
+    facts
+        What is public of each site.
+    settings
+        What is promised.
+    cells
+        The number of cells of the public grid; 0 without privacy.
+    choice
+        What the design chose, by kinds: those of the distinct facts, in increasing order.
+    """
+
+    facts: tuple[SiteFacts, ...]
+    settings: ConformalSettings
+    cells: int
     choice: Choice
+
+    @cached_property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Return what the design knows of each kind of site."""
+        order = self.choice.orders[0][0] if self.settings.mechanism == "paper" else None
+        return tuple(_kind(fact, self.settings, self.cells, order) for fact in sorted(set(self.facts)))
+
+    @cached_property
+    def kind_of(self) -> tuple[int, ...]:
+        """Return the kind of each site."""
+        return _sorted_out(self.facts)
+
+    @cached_property
+    def number(self) -> tuple[int, ...]:
+        """Return how many sites there are of each kind."""
+        return tuple(np.bincount(self.kind_of).tolist())
 
     @property
     def orders(self) -> list[tuple[int, ...]]:
@@ -38,40 +89,94 @@ class Plan:
         """Return the votes of each value of each site."""
         return [self.choice.votes[kind] for kind in self.kind_of]
 
+    def queries(self, edges: tuple[float, ...]) -> list[OrderQuery | CellQuery]:
+        """Return the one question of each site; sites of a kind share it."""
+        asked: list[OrderQuery | CellQuery] = []
+        for fact, orders in zip(sorted(set(self.facts)), self.choice.orders, strict=True):
+            if self._open(fact):
+                asked.append(OrderQuery(orders))
+            else:
+                asked.append(CellQuery(str(self.settings.mechanism), orders[0], fact.epsilon, edges))
+        return [asked[kind] for kind in self.kind_of]
 
-def plan(sites: Sequence[SiteFacts], settings: Settings, cells: int) -> Plan:
+    def spent(self) -> tuple[float, ...] | None:
+        """Return what a record pays at each site, from the integers of its mechanism; None without privacy."""
+        if self.settings.mechanism is None:
+            return None
+        name, paid = self.settings.mechanism, []
+        for fact, orders in zip(sorted(set(self.facts)), self.choice.orders, strict=True):
+            mechanism = None if self._open(fact) else selection(name, fact.size, orders[0], self.cells, fact.epsilon)
+            paid.append(math.inf if mechanism is None else mechanism.epsilon)
+        return tuple(paid[kind] for kind in self.kind_of)
+
+    def _open(self, fact: SiteFacts) -> bool:
+        """Tell whether a site answers without privacy."""
+        return self.settings.mechanism is None or math.isinf(fact.epsilon)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep the public numbers; what follows from them is computed again."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+def card_of(who: Participants, settings: ConformalSettings, edges: Sequence[float], name: str = "") -> Card:
+    """Return the card of a study: what every party agrees on, and what names it in every message."""
+    terms: Mapping[str, Any] = {
+        "alpha": settings.alpha,
+        "guarantee": settings.guarantee,
+        "delta": settings.delta,
+        "rule": settings.rule,
+        "statistics": settings.statistics,
+        "exact": settings.exact,
+        "mechanism": settings.mechanism,
+        "edges": list(edges),
+        "sites": list(who.names),
+        "sizes": [fact.size for fact in who.facts],
+        "epsilon": [fact.epsilon for fact in who.facts],
+        "per_person": who.per_person,
+    }
+    return Card("conformal", dict(terms), name)
+
+
+def _sorted_out(sites: Sequence[SiteFacts]) -> tuple[int, ...]:
+    """Return the place of each site's facts among the distinct ones."""
+    return tuple(map({fact: i for i, fact in enumerate(sorted(set(sites)))}.__getitem__, sites))
+
+
+def plan(sites: Sequence[SiteFacts], settings: ConformalSettings, cells: int) -> ConformalPlan:
     """Choose orders, votes and rank, or refuse what so few scores cannot promise."""
     facts = sorted(set(sites))
-    kind_of = tuple(map({fact: i for i, fact in enumerate(facts)}.__getitem__, sites))
-    number = tuple(np.bincount(kind_of).tolist())
+    number = tuple(np.bincount(_sorted_out(sites)).tolist())
     if settings.mechanism == "paper":
-        return _paper(facts, number, kind_of, settings, cells)
+        return ConformalPlan(tuple(sites), settings, cells, _paper(facts, number, settings, cells))
     if settings.mechanism is None and settings.conditional and settings.rule == "paper" and len(facts) > 1:
         raise BadInput("the paper's theorem 3.3 is for sites of one size, and these differ; choose rule 'closest'.")
     kinds = tuple(_kind(fact, settings, cells) for fact in facts)
     found = choose(kinds, number, aim_of(settings), settings.statistics)
     if found is None or _useless(kinds, number, found, settings):
         raise Infeasible(_too_few(sites, settings, cells))
-    return Plan(kinds, number, kind_of, found)
+    return ConformalPlan(tuple(sites), settings, cells, found)
 
 
-def _useless(kinds: Sequence[Kind], number: Sequence[int], choice: Choice, settings: Settings) -> bool:
+def _useless(kinds: Sequence[Kind], number: Sequence[int], choice: Choice, settings: ConformalSettings) -> bool:
     """Tell whether noise alone makes most sets infinite; of the exponential mechanisms only a rough bound is known."""
     return settings.mechanism == "sparse-vector" and infinite(kinds, number, choice) > OFTEN
 
 
-def aim_of(settings: Settings) -> Aim:
-    """Return the promise in the words of the design."""
+def aim_of(settings: ConformalSettings) -> Aim:
+    """Return the guarantee in the words of the design."""
     return Aim(settings.alpha, settings.delta if settings.conditional else None, settings.rule, settings.exact)
 
 
-def _kind(fact: SiteFacts, settings: Settings, cells: int) -> Kind:
-    """Return what the design must know of a site; how far an answer may fail does not depend on the order asked."""
+def _kind(fact: SiteFacts, settings: ConformalSettings, cells: int, order: int | None = None) -> Kind:
+    """Return what the design must know of a site; only the paper's answer fails otherwise for another order."""
     if math.isinf(fact.epsilon) or settings.mechanism is None:
         return Kind(fact.size)
     mechanism = partial(selection, settings.mechanism, fact.size, cells=cells, epsilon=fact.epsilon)
     return Kind(
-        fact.size, mechanism(fact.size).failure, settings.mechanism != "sparse-vector", partial(_unbounded, mechanism)
+        fact.size,
+        mechanism(fact.size if order is None else order).failure,
+        settings.mechanism != "sparse-vector",
+        partial(_unbounded, mechanism),
     )
 
 
@@ -80,9 +185,7 @@ def _unbounded(mechanism: Callable[[int], Mechanism], order: int) -> float:
     return mechanism(order).unbounded
 
 
-def _paper(
-    facts: Sequence[SiteFacts], number: tuple[int, ...], kind_of: tuple[int, ...], settings: Settings, cells: int
-) -> Plan:
+def _paper(facts: Sequence[SiteFacts], number: tuple[int, ...], settings: ConformalSettings, cells: int) -> Choice:
     """Ask what the paper's private algorithm asks; it knows sites of one size with one budget."""
     if len(facts) > 1 or math.isinf(facts[0].epsilon):
         raise BadInput("mechanism 'paper' needs sites of one size with one budget; choose 'sparse-vector'.")
@@ -93,17 +196,17 @@ def _paper(
             f"the paper's mechanism has no finite set for {number[0]:,} sites of {size:,} scores at epsilon "
             f"{epsilon:g}; add scores, or choose mechanism 'sparse-vector'."
         )
-    mechanism = partial(selection, "paper", size, cells=cells, epsilon=epsilon)
-    kinds = (Kind(size, mechanism(pair.order).failure, bounded=True, unbounded=partial(_unbounded, mechanism)),)
+    kinds = (_kind(facts[0], settings, cells, pair.order),)
+    # a first guess of the standard deviation, to lay the grid by: that of the pooled empirical quantile at its worst
     choice = Choice(((pair.order,),), (1,), pair.rank, pair.mean, 0.5 / math.sqrt(size * number[0]))
     grid = distribution_grid(kinds, choice._replace(mean=1 - settings.alpha))
     held = survival(kinds, number, choice, grid.levels)
     # the paper's own bound is 1 - alpha; averaging over the scores gives a better one, where it is better
     mean = max(float(grid.mean(held)), 1 - settings.alpha)
-    return Plan(kinds, number, kind_of, choice._replace(mean=mean, sd=float(grid.sd(held))))
+    return choice._replace(mean=mean, sd=float(grid.sd(held)))
 
 
-def _too_few(sites: Sequence[SiteFacts], settings: Settings, cells: int) -> str:
+def _too_few(sites: Sequence[SiteFacts], settings: ConformalSettings, cells: int) -> str:
     """Say how many scores a finite set would need."""
     total = sum(site.size for site in sites)
     held = f"{total:,} score{'' if total == 1 else 's'}"
@@ -134,7 +237,7 @@ def _too_few(sites: Sequence[SiteFacts], settings: Settings, cells: int) -> str:
     )
 
 
-def _private_needed(sites: Sequence[SiteFacts], settings: Settings, cells: int) -> int | None:
+def _private_needed(sites: Sequence[SiteFacts], settings: ConformalSettings, cells: int) -> int | None:
     """Return about how many scores sites like these would need, shared out evenly; None if not even MOST would do."""
     total, number, least = sum(site.size for site in sites), len(sites), (1 - settings.alpha) / settings.alpha
     epsilon = sorted(site.epsilon for site in sites)[number // 2]

@@ -1,28 +1,31 @@
-"""Pictures of coverage: every site with its interval, worst first, beside what was promised; and the promised law."""
+"""Pictures of coverage: every site with its interval, worst first; and the promised distribution of the coverage."""
 
 import math
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sottovoce.core.arrays import Floats
+from sottovoce.server.conformal.judge import SiteCoverage
 from sottovoce.server.picture import BAND, INK, SOFT, WARM, check_path, clear, save, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from sottovoce.server.conformal.base import Threshold
-    from sottovoce.server.conformal.report_result import CoverageReport, SiteCoverage
-
 ROWS = 100  # more sites than a page has room for share the last row
 GREY = "#333333"
-TAIL = 1e-4  # of a law, beyond which it is not drawn
-FINE = 400
+TAIL = 1e-4  # of a distribution, beyond which it is not drawn
+FINE = 400  # points of a curve
 
 
-def plot(report: "CoverageReport", path: str | os.PathLike[str]) -> Path:
+# A result draws itself by these functions, so that they cannot name its class without a circle of imports.
+ReportToDraw = Any  # a CoverageReport
+ThresholdToDraw = Any  # a Threshold
+
+
+def plot(report: ReportToDraw, path: str | os.PathLike[str]) -> Path:
     """Draw the coverage of every site, worst first, to a file.
 
     Parameters
@@ -56,9 +59,9 @@ def plot(report: "CoverageReport", path: str | os.PathLike[str]) -> Path:
 
 def _sites(
     axes: "Axes",
-    report: "CoverageReport",
-    shown: "tuple[SiteCoverage, ...]",
-    rest: "tuple[SiteCoverage, ...]",
+    report: ReportToDraw,
+    shown: tuple[SiteCoverage, ...],
+    rest: tuple[SiteCoverage, ...],
     size: float,
 ) -> None:
     """Draw dots with intervals, and the lines to compare them with."""
@@ -102,7 +105,7 @@ def _sites(
     axes.grid(visible=False, axis="y")
 
 
-def _title(report: "CoverageReport") -> str:
+def _title(report: ReportToDraw) -> str:
     """Say the mixture and the worst site in one line, how many fail in another."""
     worst, count = report.worst, len(report.below)
     said = f"{count:,} of {len(report.sites):,} sites {'is' if count == 1 else 'are'}" if count else "no site is"
@@ -111,7 +114,7 @@ def _title(report: "CoverageReport") -> str:
 
 
 def _frame(
-    report: "CoverageReport", shown: "tuple[SiteCoverage, ...]", rest: "tuple[SiteCoverage, ...]"
+    report: ReportToDraw, shown: tuple[SiteCoverage, ...], rest: tuple[SiteCoverage, ...]
 ) -> tuple[float, float]:
     """Return the part of the axis that holds everything, with a little room."""
     ends = [report.target, report.mixture.low, report.mixture.high]
@@ -125,9 +128,9 @@ def _frame(
 
 def _columns(
     axes: "Axes",
-    report: "CoverageReport",
-    shown: "tuple[SiteCoverage, ...]",
-    rest: "tuple[SiteCoverage, ...]",
+    report: ReportToDraw,
+    shown: tuple[SiteCoverage, ...],
+    rest: tuple[SiteCoverage, ...],
     size: float,
 ) -> None:
     """Write beside each site its scores and its coverage, and the sum of both below."""
@@ -145,8 +148,8 @@ def _columns(
     axes.set_axis_off()
 
 
-def plot_law(threshold: "Threshold", path: str | os.PathLike[str]) -> Path:
-    """Draw the exact law of the coverage over calibrations, with the target and the mean, to a file.
+def plot_distribution(threshold: ThresholdToDraw, path: str | os.PathLike[str]) -> Path:
+    """Draw the exact distribution of the coverage over calibrations, with the target and the mean, to a file.
 
     Parameters
     ----------
@@ -191,7 +194,7 @@ def plot_law(threshold: "Threshold", path: str | os.PathLike[str]) -> Path:
     number, scores = len(threshold.sizes), sum(threshold.sizes.values())
     axes.set_xlabel("coverage of one calibration, if sites are alike")
     axes.set_title(
-        f"Coverage {least}{threshold.coverage:.4f} on average, standard deviation {threshold.spread:.4f}\n"
+        f"Coverage {least}{threshold.coverage:.4f} on average, standard deviation {threshold.sd:.4f}\n"
         f"over calibrations of {number:,} site{'' if number == 1 else 's'} with {scores:,} scores",
         fontsize=11,
         loc="left",

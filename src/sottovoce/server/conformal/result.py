@@ -1,27 +1,53 @@
-"""A threshold from order statistics or cells that sites sent, and the exact law of its coverage."""
+"""A threshold from order statistics or cells that sites sent, and the exact distribution of its coverage."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from sottovoce.core import codec
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import first_few, number
-from sottovoce.server.conformal.base import CoverageLaw, Threshold
+from sottovoce.core.errors import BadInput
+from sottovoce.server.conformal.base import (
+    NOT_PROTECTED,
+    CoverageDistribution,
+    Threshold,
+    ThresholdState,
+    check_state,
+)
 from sottovoce.server.conformal.coverage.choose import Choice, choose, distribution_grid, infinite, survival
-from sottovoce.server.conformal.plan import Plan, aim_of
+from sottovoce.server.conformal.plan import ConformalPlan, aim_of
+from sottovoce.server.description import WIDTH, Description, labelled
 
 RARE = 0.001  # of infinite sets by noise alone, below which nothing is said
+MOST_ROWS = 24  # of the table of sites
+SHUFFLED = (
+    "Shuffling the messages would not add to it: that takes messages that hide a whole site, and more than 232 of them "
+    "at delta 1e-6."
+)
+
+
+class VotedState(NamedTuple):
+    """What a stored threshold is made from again."""
+
+    common: ThresholdState
+    choice: Choice
+    taken: int
+    chance: float
+    unbounded: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConformalThreshold(Threshold):
     """A rank of what the sites sent; print it, or `summary()`, for a table."""
 
-    plan: Plan = field(repr=False)
+    kind: ClassVar[str] = "threshold"
+
+    plan: ConformalPlan = field(repr=False)
     taken: int = field(repr=False)
     chance: float = field(repr=False)
     unbounded: tuple[str, ...] = field(repr=False)
@@ -42,8 +68,8 @@ class ConformalThreshold(Threshold):
         return 1 - self.alpha if self.settings.exact else self.choice.mean
 
     @property
-    def spread(self) -> float:
-        """Return the standard deviation of the coverage over calibrations, as the law that is promised has it."""
+    def sd(self) -> float:
+        """Return the standard deviation of the coverage over calibrations, as the promised distribution has it."""
         if not self.settings.exact:
             return self.choice.sd
         grid = distribution_grid(self.plan.kinds, self.choice)
@@ -64,6 +90,11 @@ class ConformalThreshold(Threshold):
         """Return how many votes each value of a site has."""
         return dict(zip(self.names, self.plan.votes, strict=True))
 
+    @property
+    def total_votes(self) -> int:
+        """Return how many votes all values have."""
+        return sum(votes * len(asked) for votes, asked in zip(self.plan.votes, self.plan.orders, strict=True))
+
     def at_least(self, level: float) -> float:
         """Return the probability (a lower bound with privacy) that this calibration covers at least a level."""
         asked = number(level, "level")
@@ -77,10 +108,10 @@ class ConformalThreshold(Threshold):
         return self.at_least(1 - self.alpha)
 
     @cached_property
-    def distribution(self) -> CoverageLaw:
-        """Return the law of the coverage over calibrations."""
+    def distribution(self) -> CoverageDistribution:
+        """Return the distribution of the coverage over calibrations."""
         levels = distribution_grid(self.plan.kinds, self.choice).levels
-        return CoverageLaw(levels, self._survival(levels))
+        return CoverageDistribution(levels, self._survival(levels))
 
     def _survival(self, levels: Floats) -> Floats:
         """Return the probability of at least each coverage, over both ranks where one was drawn."""
@@ -126,27 +157,127 @@ class ConformalThreshold(Threshold):
         return tuple(found)
 
     @property
-    def promise(self) -> str:
+    def privacy_statement(self) -> str:
         """Return what is protected, and what is not."""
-        from sottovoce.server.conformal.summary import protected
+        if self.spent is None:
+            return "No privacy: sites sent scores as they are."
+        unit = "person" if self.per_person else "record"
+        worst = max(epsilon for epsilon in self.spent if math.isfinite(epsilon))
+        text = (
+            f"Each site sent one cell of the public grid, drawn so that another score of one {unit} shifts the odds of "
+            f"any cell by at most a factor {math.exp(worst):.3g} (epsilon {worst:.3g}, computed from the integers of "
+            "the mechanism). "
+        )
+        exposed = [name for name, epsilon in zip(self.names, self.spent, strict=True) if math.isinf(epsilon)]
+        if exposed:
+            text += f"Not so at {', '.join(exposed)}, where scores were sent as they are. "
+        if self.seeded:
+            text += "This run used seeded dice, which anybody can throw again: it is a simulation and protects nobody. "
+        return f"{text}{NOT_PROTECTED} {SHUFFLED}"
 
-        return protected(self) if self.spent is not None else "No privacy: sites sent scores as they are."
+    def to_state(self) -> VotedState:
+        """Return the plain state the threshold is made from."""
+        return VotedState(self.state(), self.choice, self.taken, self.chance, self.unbounded)
 
-    def summary(self) -> str:
-        """Return a table of the promise, the threshold and the sites."""
-        from sottovoce.server.conformal.summary import summary
+    @classmethod
+    def from_state(cls, plain: Any) -> Self:
+        """Make the threshold again from what JSON kept of its state."""
+        common, choice, taken, chance, unbounded = codec.from_plain(plain, VotedState)
+        check_state(common)
+        kinds = len(set(common.facts))
+        if len(choice.orders) != kinds or len(choice.votes) != kinds or not all(choice.orders):
+            raise BadInput("this is not a whole stored threshold; store it again.")
+        cells = len(common.edges) + 1 if common.edges else 0
+        plan = ConformalPlan(common.facts, common.settings, cells, choice)
+        return cls(plan=plan, taken=taken, chance=chance, unbounded=unbounded, **common._asdict())
 
-        return summary(self)
+    def describe(self) -> Description:
+        """Return what the threshold says of itself: guarantee, value, coverage, every site, what is protected."""
+        rows = [
+            ("Promise", self.estimand),
+            ("Threshold", self.text_value()),
+            ("Coverage", _coverage(self)),
+            *([] if math.isinf(self.value) else [("Confidence", _confidence(self))]),
+            ("Made from", _made(self)),
+        ]
+        if self.paper is not None and self.rule != "paper" and self.paper[:3] != self.choice[:3]:
+            rows.append(("Paper's rule", f"mean {self.paper.mean:.4f}, standard deviation {self.paper.sd:.4f}"))
+        rows.append(("Private", _private(self)))
+        if self.edges:
+            ends = f"{self.edges[0]:.6g} to {self.edges[-1]:.6g}"
+            rows.append(("Public grid", f"{len(self.edges):,} edges from {ends}, and beyond"))
+        if self.dropped:
+            rows.append(("Left out", f"{self.dropped:,} missing values"))
+        notes = [*labelled("Warning", self.warnings), *labelled("Hint", self.hints)]
+        notes.append(
+            (
+                "Holds for",
+                "new scores that come from the sites' common distribution; see report(scores) where sites differ",
+            )
+        )
+        if self.spent is not None:
+            notes.append(("Protected", self.privacy_statement))
+        title = f"Conformal threshold, alpha = {self.alpha:.6g}"
+        return Description(title, rows, _sites(self), notes, self.plain_values())
 
-    def to_dict(self) -> dict[str, Any]:
+    def plain_values(self) -> dict[str, Any]:
         """Return everything that may be passed on, in plain numbers."""
-        known = super().to_dict()
+        known = super().plain_values()
         for site, asked, votes in zip(known["sites"], self.plan.orders, self.plan.votes, strict=True):
             site |= {"orders": list(asked), "votes": votes}
         return known | {
-            "spread": self.spread,
+            "spread": self.sd,
             "rule": self.rule,
             "exact": self.settings.exact,
             "rank": self.rank,
-            "total_votes": sum(v * len(o) for v, o in zip(self.plan.votes, self.plan.orders, strict=True)),
+            "total_votes": self.total_votes,
         }
+
+
+def _coverage(result: ConformalThreshold) -> str:
+    """Say what coverage is known, and how surely."""
+    if result.spent is not None:  # the deviation of the distribution that is promised is not that of the coverage
+        return f"at least {result.coverage:.4f} on average"
+    return f"{result.coverage:.4f} on average, standard deviation {result.sd:.4f}"
+
+
+def _confidence(result: ConformalThreshold) -> str:
+    """Say how often one calibration covers enough."""
+    least = "at least " if result.spent is not None else ""
+    return f"of calibrations like this one {least}{result.confidence:.1%} cover {1 - result.alpha:.6g} or more"
+
+
+def _made(result: ConformalThreshold) -> str:
+    """Say which of how many values was taken."""
+    scores, sites = sum(fact.size for fact in result.facts), len(result.names)
+    drawn = f" (drawn, with probability {result.chance:.3f} for rank {result.choice.rank:,})"
+    return (
+        f"rank {result.rank:,} of {result.total_votes:,} votes{drawn if result.settings.exact else ''}, {sites:,} "
+        f"site{'' if sites == 1 else 's'}, {scores:,} scores; rule {result.rule!r}"
+    )
+
+
+def _private(result: ConformalThreshold) -> str:
+    """Say whether the threshold is private, and how."""
+    if result.spent is None:
+        return "no: sites sent scores"
+    how = f"{result.mechanism}, one message a site"
+    return f"yes ({how})" if result.private else f"no (simulation, or no budget at some site; {how})"
+
+
+def _sites(result: ConformalThreshold) -> list[str]:
+    """Lay out the sites; of many only the first."""
+    rows = [_row("site", "scores", "order", "votes", "epsilon"), "-" * WIDTH]
+    epsilon = result.spent or (math.inf,) * len(result.names)
+    for name, fact, asked, votes, spent in list(
+        zip(result.names, result.facts, result.plan.orders, result.plan.votes, epsilon, strict=True)
+    )[:MOST_ROWS]:
+        rows.append(_row(name, f"{fact.size:,}", ", ".join(map(str, asked)), f"{votes:,}", f"{spent:.4g}"))
+    if len(result.names) > MOST_ROWS:
+        rows.append(f"and {len(result.names) - MOST_ROWS:,} more sites")
+    return rows
+
+
+def _row(name: str, scores: str, order: str, votes: str, epsilon: str) -> str:
+    shown = name if len(name) <= 24 else name[:23] + "…"
+    return f"{shown:<24}{scores:>12}{order:>24}{votes:>8}{epsilon:>10}"

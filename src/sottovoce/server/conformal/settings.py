@@ -8,23 +8,26 @@ from typing import Any
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.core.checks import number
+from sottovoce.core.checks import number, per_site
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.selection import SELECTIONS
 from sottovoce.protocol.selection.base import grid as checked_grid
 
 GUARANTEES = ("marginal", "training-conditional")
 RULES = ("closest", "paper")
-POOLED = {"local": 16, "aggregate": 32}  # bins of the grid where the answers of all sites are summed
+# Bins of the grid where the answers of all sites are summed: each takes its own part of the records ("local") or adds
+# its own noise ("aggregate"), so fewer are better; where a site names one cell, a fine grid costs next to nothing.
+POOLED = {"local": 16, "aggregate": 32}
 BINS = 100
 MECHANISMS = (*SELECTIONS, *POOLED)
-MOST_STATISTICS = 5
+MOST_STATISTICS = 5  # a site that sends three comes within a few percent of one that sends all its scores
 MOST_BINS = 100_000
-LEAST = 1e-9  # of alpha and delta: the laws are exact to about 1e-12
+LEAST = 1e-9  # of alpha and delta: the distributions of coverage are exact to about 1e-12
+LARGEST_EPSILON = 100.0  # a budget beyond it protects nobody, and words of 64 bits cannot spend 89 of it
 
 
 @dataclass(frozen=True)
-class Settings:
+class ConformalSettings:
     """What is promised, and how it is to be kept."""
 
     alpha: float
@@ -48,7 +51,7 @@ class Settings:
 
 def check_settings(
     alpha: Any, guarantee: Any, delta: Any, rule: Any, statistics: Any, exact: Any, mechanism: Any, private: bool
-) -> Settings:
+) -> ConformalSettings:
     """Return the settings or say which cannot be used."""
     missed, doubt = _part(alpha, "alpha", "0.1 for a coverage of 0.9"), _part(delta, "delta", "0.1")
     _one_of(guarantee, "guarantee", GUARANTEES)
@@ -59,20 +62,41 @@ def check_settings(
         raise BadInput(f"exact must be True or False, not {exact!r}; leave it out for no randomisation.")
     if exact and (private or guarantee != "marginal"):
         why = "noise for privacy is bounded, not known" if private else "it is a matter of averages"
-        raise BadInput(f"exact coverage needs guarantee 'marginal' and no epsilon, since {why}; leave exact out.")
+        text = f"exact coverage needs guarantee 'marginal' and no epsilon, since {why}; leave exact out."
+        raise BadInput(text, parameter="exact")
     if private and count > 1:
         raise BadInput(
-            f"statistics={count} would have a private site answer {count} times with one budget; leave statistics at 1."
+            f"statistics={count} would have a private site answer {count} times with one budget; "
+            "leave statistics at 1.",
+            parameter="statistics",
         )
     if count > 1 and rule == "paper":
-        raise BadInput("rule 'paper' knows one statistic a site; leave statistics at 1, or choose rule 'closest'.")
+        text = "rule 'paper' knows one statistic a site; leave statistics at 1, or choose rule 'closest'."
+        raise BadInput(text, parameter="statistics")
     if private and mechanism in POOLED and rule == "paper":
         raise BadInput(f"mechanism {mechanism!r} has one rule of its own; leave rule out, or choose another mechanism.")
     if private and mechanism == "paper" and guarantee != "marginal":
         raise BadInput("mechanism 'paper' promises the marginal guarantee alone; choose another mechanism.")
     if not private and mechanism != SELECTIONS[0]:
         raise BadInput(f"mechanism {mechanism!r} is for privacy, and epsilon is not given; give it, or leave it out.")
-    return Settings(missed, guarantee, doubt, rule, count, bool(exact), mechanism if private else None)
+    return ConformalSettings(missed, guarantee, doubt, rule, count, bool(exact), mechanism if private else None)
+
+
+def check_budgets(epsilon: Any, names: tuple[str, ...]) -> list[float]:
+    """Return the budget of every site, infinite where there is none."""
+    if epsilon is None:
+        return [math.inf] * len(names)
+    budgets = []
+    for value, where in per_site(epsilon, names, "epsilon"):
+        budget = number(value, where)
+        if not budget > 0 or LARGEST_EPSILON < budget < math.inf:
+            raise BadInput(
+                f"{where} must be positive and at most {LARGEST_EPSILON:g}, not {value!r}; leave it out for none."
+            )
+        budgets.append(budget)
+    if all(map(math.isinf, budgets)):
+        raise BadInput("epsilon is infinite everywhere, which is no privacy; leave it out for order statistics.")
+    return budgets
 
 
 def check_grid(minimum: Any, maximum: Any, bins: Any, edges: Any, mechanism: str) -> Floats:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.core.errors import BadInput, SearchFailed
+from sottovoce.inference.common import groups
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.self_normalised.memory import average
 from sottovoce.protocol.channel import Channel
@@ -115,13 +116,8 @@ def measure(averages: npt.ArrayLike) -> SiteEstimate:
     SiteEstimate(estimate=3.0, std_error=1.0801234497346435, df=3)
     """
     rows = np.asarray(averages, dtype=np.float64)[:, None]
-    if len(rows) < 2 or not np.isfinite(rows).all():
-        raise BadInput("an error needs the averages of two chains or more, all finite; make more, or start near.")
-    apart = rows - rows[0]  # from the first: a variance keeps its digits wherever the averages lie
-    centre = apart.mean(0)
-    apart = apart - centre
-    variance = float((apart.T @ apart / (len(rows) - 1))[0, 0]) / len(rows)
-    return SiteEstimate(float((rows[0] + centre)[0]), math.sqrt(variance), len(rows) - 1)
+    variance = float(groups.covariance(rows)[0, 0]) / len(rows)
+    return SiteEstimate(float(groups.mean(rows)[0]), math.sqrt(variance), len(rows) - 1)
 
 
 class Chained(NamedTuple):

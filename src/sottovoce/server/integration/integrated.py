@@ -10,8 +10,8 @@ from sottovoce.inference.integration import weighted
 from sottovoce.server.integration.combine import Combination, combine, moderate, refuted
 from sottovoce.server.integration.known_site import KnownSite, LostSite
 from sottovoce.server.integration.settings import IntegrationSettings
+from sottovoce.server.interval import Interval
 from sottovoce.server.privacy_statement import promise
-from sottovoce.server.quantile.solutions import Interval
 
 RESTS = {
     "known-bound": "Valid if every source differs from the target by at most its bound, chosen before data were seen.",

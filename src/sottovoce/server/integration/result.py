@@ -25,7 +25,7 @@ from sottovoce.server.integration.settings import (
     width_of,
     with_bound,
 )
-from sottovoce.server.quantile.solutions import Interval
+from sottovoce.server.interval import Interval
 from sottovoce.server.stored import StoredResult
 
 

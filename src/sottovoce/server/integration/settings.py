@@ -56,10 +56,11 @@ def check_settings(
         kabaila_giri.table(asked)
     walks = method in PAPER if sites is None else sites == "chains"
     if walks and method not in PAPER:
-        raise BadInput(f"chains belong to the paper's methods, not to {method!r}; leave sites out.")
+        raise BadInput(f"chains belong to the paper's methods, not to {method!r}; leave sites out.", parameter="sites")
     margin = number(caution, "caution")
     if method not in PAPER and (variance, quantile, margin) != ("printed", "z", 1.96):
-        raise BadInput("variance, quantile and caution belong to the paper's methods; leave them out.")
+        named = ("variance", "quantile", "caution")
+        raise BadInput("variance, quantile and caution belong to the paper's methods; leave them out.", parameter=named)
     if not 0 <= margin < math.inf:
         raise BadInput(f"caution must be a number of errors, 0 or more, not {caution!r}; the paper's is 1.96.")
     if isinstance(chains, bool) or not isinstance(chains, Integral) or chains < 2:
@@ -75,7 +76,8 @@ def with_bound(
     """Add the bound of each source, where the method needs one; ``step`` is that of dithered records, or zero."""
     if settings.method != "known-bound":
         if bound is not None:
-            raise BadInput(f"bound belongs to method 'known-bound', not to {settings.method!r}; choose one.")
+            text = f"bound belongs to method 'known-bound', not to {settings.method!r}; choose one."
+            raise BadInput(text, parameter="bound")
         return settings
     if bound is None:
         raise BadInput("method 'known-bound' needs bound=, the largest difference between a source and the target.")

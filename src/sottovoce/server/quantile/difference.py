@@ -15,8 +15,8 @@ from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
 from sottovoce.inference.common import normal
 from sottovoce.server.description import Description, finite
-from sottovoce.server.quantile.result import ALTERNATIVES, Kept, QuantileResult, Test
-from sottovoce.server.quantile.solutions import Interval
+from sottovoce.server.interval import ALTERNATIVES, Interval, Test
+from sottovoce.server.quantile.result import KeptQuantile, QuantileResult
 from sottovoce.server.stored import StoredResult
 
 FARTHEST = 8.0  # standard normal quantile beyond which a p-value is reported as its bound, about 1e-15
@@ -25,8 +25,8 @@ FARTHEST = 8.0  # standard normal quantile beyond which a p-value is reported as
 class KeptDifference(NamedTuple):
     """A difference as plain values."""
 
-    first: Kept
-    second: Kept
+    first: KeptQuantile
+    second: KeptQuantile
     level: float
 
 

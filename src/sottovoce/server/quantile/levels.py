@@ -12,15 +12,16 @@ from sottovoce.core.arrays import Ints
 from sottovoce.core.checks import number
 from sottovoce.core.errors import BadInput
 from sottovoce.server.description import Description, finite
+from sottovoce.server.interval import Interval
 from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile
 from sottovoce.server.quantile.conversation import Conversation, Log
 from sottovoce.server.quantile.feasibility import STAGES, support
 from sottovoce.server.quantile.method import staged_warnings
 from sottovoce.server.quantile.plan import QuantilePlan
-from sottovoce.server.quantile.result import Kept, QuantileResult
+from sottovoce.server.quantile.result import KeptQuantile, QuantileResult
 from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.search import find
-from sottovoce.server.quantile.solutions import Interval, staged_solution
+from sottovoce.server.quantile.solutions import staged_solution
 from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol
 from sottovoce.server.stored import StoredResult
 
@@ -31,7 +32,7 @@ Outcome = TypeVar("Outcome")
 class KeptLevels(NamedTuple):
     """Several results as plain values."""
 
-    results: tuple[Kept, ...]
+    results: tuple[KeptQuantile, ...]
     level: float
     split: tuple[float, ...]
 

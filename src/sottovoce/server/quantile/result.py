@@ -13,23 +13,14 @@ from sottovoce.core import codec
 from sottovoce.core.checks import confidence
 from sottovoce.core.errors import BadInput
 from sottovoce.server.description import WIDTH, Description, finite, labelled
+from sottovoce.server.interval import ALTERNATIVES, Interval, Test
 from sottovoce.server.privacy_statement import promise
 from sottovoce.server.quantile.plan import QuantilePlan
-from sottovoce.server.quantile.solutions import Interval, KeptSolution, Solution, kept, restored
+from sottovoce.server.quantile.solutions import KeptSolution, Solution, kept, restored
 from sottovoce.server.stored import StoredResult
 
-ALTERNATIVES = ("two-sided", "greater", "less")
 
-
-class Test(NamedTuple):
-    """A test of a supposed quantile."""
-
-    value: float
-    alternative: str
-    pvalue: float
-
-
-class Kept(NamedTuple):
+class KeptQuantile(NamedTuple):
     """A result as plain values."""
 
     plan: QuantilePlan
@@ -216,9 +207,9 @@ class QuantileResult(StoredResult):
             "promise": self.promise,
         }
 
-    def to_state(self) -> Kept:
+    def to_state(self) -> KeptQuantile:
         """Return the plain state the result is made from; hints are for whoever holds the records, and stay behind."""
-        return Kept(
+        return KeptQuantile(
             replace(self.plan, hints=()),
             kept(self.solution),
             self.level,
@@ -232,10 +223,10 @@ class QuantileResult(StoredResult):
     @classmethod
     def from_state(cls, plain: Any) -> Self:
         """Make the result again."""
-        return cls.from_kept(codec.from_plain(plain, Kept))
+        return cls.from_kept(codec.from_plain(plain, KeptQuantile))
 
     @classmethod
-    def from_kept(cls, state: Kept) -> Self:
+    def from_kept(cls, state: KeptQuantile) -> Self:
         """Make the result again from its plain values."""
         return cls(state.plan, restored(state.solution), *state[2:])
 

@@ -72,7 +72,7 @@ class Local:
     dips: bool
 
 
-class Kept(NamedTuple):
+class KeptStage(NamedTuple):
     """An answered stage: its points as the lens shows them, and its allowance."""
 
     heard: Decoded
@@ -128,7 +128,7 @@ def _stages(
     bends = Bends(pilot)
     places = _seen(pilot.points, middle, bends.best)
     half = float(places[2] - places[0]) / 2
-    kept = [Kept(pilot, places, half, FIRST_MASS * tail * max(0.6, mass / tail) ** 3, middle, bends.best)]
+    kept = [KeptStage(pilot, places, half, FIRST_MASS * tail * max(0.6, mass / tail) ** 3, middle, bends.best)]
     slope, shrink, bent, dips = mass / half, 1.0, False, False
     reach = float(pilot.points[2] - pilot.points[0]) / 2
     centre = root(as_stages(kept, study), middle, reach)
@@ -162,7 +162,7 @@ def _stages(
             beyond = steeper - 0.5 * doubt
             if beyond > BEND:
                 bent, allowance = True, max(allowance, beyond * slope * plan.spacing)
-        kept.append(Kept(heard, places, plan.spacing, allowance, centre, bend))
+        kept.append(KeptStage(heard, places, plan.spacing, allowance, centre, bend))
         slope = _slope(kept[1:], slope)
         bends.hear(heard, places, bend)
         reach = float(heard.points[-1] - heard.points[0])
@@ -183,7 +183,7 @@ def _is_lost(heard: Decoded, tau: float) -> bool:
     return abs(float(heard.below[middle]) - tau) > allowed
 
 
-def _slope(kept: list[Kept], before: float) -> float:
+def _slope(kept: list[KeptStage], before: float) -> float:
     """Pool the side contrasts within stages into one slope; keep the old one if noise swallowed it."""
     weight, total = 0.0, 0.0
     for heard, _, spacing, *_ in kept:
@@ -195,7 +195,7 @@ def _slope(kept: list[Kept], before: float) -> float:
     return slope if slope > 0.2 * before else before
 
 
-def as_stages(kept: list[Kept], study: StagedStudy) -> list[Stage]:
+def as_stages(kept: list[KeptStage], study: StagedStudy) -> list[Stage]:
     """Turn what was heard into stages of the test, with variances from the pooled middle points of each site."""
     crowd = study.crowd
     ones = np.sum([heard.ones[:, len(heard.points) // 2] for heard, *_ in kept], axis=0)

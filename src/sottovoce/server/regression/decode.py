@@ -1,57 +1,50 @@
-"""From a letter to the decoded gradient, and the public draw of what a person is asked."""
+"""From a letter to the decoded gradient; letters are checked against their alphabet before they are looked up."""
+
+from collections.abc import Sequence
 
 import numpy as np
-from numba import njit, uint64
+from numba import njit
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.protocol.regression.blocks import CELLS, FIXED, FORM, KINDS, MATRIX, SLOPES
+from sottovoce.core.errors import BadInput
+from sottovoce.protocol.regression.blocks import CELLS, FORM, KINDS, MATRIX, OPEN, SLOPES, RegressionChannel, Tables
+from sottovoce.protocol.regression.box_channel import BoxChannel
 
-WORD = 2.0**-53
-
-
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def public(word: np.uint64, k: int) -> np.uint64:
-    """Return the k-th public draw of a person's public word (the finaliser of splitmix64, Steele et al. 2014)."""
-    z = word + uint64(k) * uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
-    return z ^ (z >> uint64(31))
+BITS = 2  # letters of a report about a moment
 
 
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def uniform(word: np.uint64, k: int) -> float:
-    """Return the k-th public draw as a number in [0, 1)."""
-    return float(public(word, k) >> uint64(11)) * WORD
+def alphabets(channel: RegressionChannel) -> Ints:
+    """Return how many letters each block has, and last those of a bit about a moment.
+
+    Examples
+    --------
+    >>> from sottovoce.protocol.regression.box import cq
+    >>> alphabets(cq(0.5, 2, 2.0, q=3, s=1)).tolist()
+    [2, 3, 2]
+    """
+    sizes = [
+        block.channel.letters if isinstance(block.channel, BoxChannel) else len(getattr(block.channel, "table", ()))
+        for block in channel.blocks
+    ]
+    return np.array([*sizes, BITS], dtype=np.int64)
 
 
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def choose(upto: Floats, plan: Ints, p: int, word: np.uint64, chosen: Ints) -> int:
-    """Draw the block that a person is asked, and fill ``chosen`` with its slopes (from 1)."""
-    block = 0
-    if len(upto) > 1:
-        u = uniform(word, 1)
-        while u >= upto[block]:
-            block += 1
-    slopes = plan[block, SLOPES]
-    if slopes == 0:
-        return block
-    if plan[block, FIXED] > 0:
-        for k in range(slopes):
-            chosen[k] = plan[block, FIXED + k]
-    elif slopes == p:
-        for k in range(slopes):
-            chosen[k] = k + 1
-    elif slopes == 1:
-        chosen[0] = 1 + int(uniform(word, 2) * p)
-    else:  # a random subset, ascending: keep each slope with the probability that the rest still needs
-        found = 0
-        for j in range(p):
-            if uniform(word, 2 + j) * (p - j) < slopes - found:
-                chosen[found] = j + 1
-                found += 1
-                if found == slopes:
-                    break
-    return block
+def checked_letters(letters: Sequence[int], sizes: Ints, round: int) -> Ints:
+    """Return letters as an array, or refuse them all: one each, and each within its alphabet."""
+    if len(letters) != len(sizes):
+        raise BadInput(f"round {round} asked {len(sizes)} people; answer with one letter for each.")
+    whole = all(
+        type(letter) is int and 0 <= letter < size for letter, size in zip(letters, sizes.tolist(), strict=True)
+    )
+    if not whole:
+        raise BadInput(f"a letter of round {round} is not one of its alphabet; answer through the study's channel.")
+    return np.array(letters, dtype=np.int64)
+
+
+def check_sendable(tables: Tables) -> None:
+    """Refuse a conversation about exact scores, which are not letters."""
+    if np.any(tables.plan[:, FORM] == OPEN):
+        raise BadInput("exact scores are not letters, and are not sent; give a channel with a finite epsilon.")
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")

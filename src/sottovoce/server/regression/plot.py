@@ -2,45 +2,44 @@
 
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sottovoce.core.bounds import Bounds
 from sottovoce.server.picture import INK, SOFT, check_path, clear, save, short
-from sottovoce.server.regression.answers import INTERCEPT
-from sottovoce.server.regression.summary import tables
+from sottovoce.server.regression.summary import RegressionFacts, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from sottovoce.api.regression.stream import Stream
-    from sottovoce.server.regression.answers import Row
-
 ACROSS = 3  # panels beside each other
 
 
-def plot(stream: "Stream", path: str | os.PathLike[str], level: float) -> Path:
+def plot(
+    facts: RegressionFacts, bounds: Bounds, rows: Sequence[Table], path: str | os.PathLike[str], level: float
+) -> Path:
     """Draw the coefficients with their intervals to a .png, .svg or .pdf file and return its path."""
     target = check_path(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    rows = tables(stream, level)
     if len(rows) == 1:
         figure = Figure(figsize=(9.0, 1.9 + 0.42 * len(rows[0])), dpi=150, layout="constrained")
-        _side_by_side(figure.subplots(), stream, rows[0], level)
+        _side_by_side(figure.subplots(), facts, bounds, rows[0], level)
     else:
         deep = math.ceil(len(rows[0]) / ACROSS)
         figure = Figure(figsize=(3.7 * ACROSS, 0.6 + 2.8 * deep), dpi=150, layout="constrained")
-        _against_tau(figure, stream, rows, level)
+        _against_tau(figure, facts, rows, level)
     FigureCanvasAgg(figure)
     return save(figure, target)
 
 
-def _side_by_side(axes: "Axes", stream: "Stream", rows: "dict[str, Row]", level: float) -> None:
+def _side_by_side(axes: "Axes", facts: RegressionFacts, bounds: Bounds, rows: Table, level: float) -> None:
     """Draw what each covariate does to the quantile from the middle of its bounds to the upper one."""
     # raw slopes have units of their own; over half the bounds all of them are in the unit of the response
-    halves = dict(zip(stream.answers.bounds.names, stream.answers.bounds.half.tolist(), strict=True))
+    halves = dict(zip(bounds.names, bounds.half.tolist(), strict=True))
     for place, (name, half) in enumerate(halves.items()):
         row = rows[name]
         if row.interval is not None:
@@ -56,23 +55,23 @@ def _side_by_side(axes: "Axes", stream: "Stream", rows: "dict[str, Row]", level:
     axes.set_ylim(len(halves) - 0.4, -0.75)
     axes.margins(x=0.15)
     axes.set_xlabel("change of the quantile from the middle of a covariate's bounds to the upper one")
-    axes.set_title(f"{_title(stream)}: slopes with {level:.4g} intervals", fontsize=11, loc="left")
+    axes.set_title(f"{_title(facts)}: slopes with {level:.4g} intervals", fontsize=11, loc="left")
     clear(axes)
     axes.grid(visible=False, axis="y")
 
 
-def _against_tau(figure: "Figure", stream: "Stream", rows: "list[dict[str, Row]]", level: float) -> None:
+def _against_tau(figure: "Figure", facts: RegressionFacts, rows: Sequence[Table], level: float) -> None:
     """Draw each coefficient, in a panel of its own, against the quantile level."""
     names = list(rows[0])
     grid = figure.subplots(math.ceil(len(names) / ACROSS), ACROSS, squeeze=False, sharex=True)
     for axes, name in zip(grid.flat, names, strict=False):
-        for tau, row in zip(stream.answers.taus, rows, strict=True):
+        for tau, row in zip(facts.taus, rows, strict=True):
             interval = row[name].interval
             if interval is not None:
                 axes.vlines(tau, *interval, color=SOFT, lw=4, alpha=0.55)
-        axes.plot(stream.answers.taus, [row[name].value for row in rows], "o-", color=INK, ms=4.5, lw=1.2)
+        axes.plot(facts.taus, [row[name].value for row in rows], "o-", color=INK, ms=4.5, lw=1.2)
         low, high = axes.get_ylim()
-        if name != INTERCEPT and low < 0 < high:
+        if name != names[0] and low < 0 < high:
             axes.axhline(0, color="#999999", lw=0.8)
         axes.set_title(short(name), fontsize=9.5, loc="left")
         axes.set_xlabel("tau")
@@ -82,10 +81,10 @@ def _against_tau(figure: "Figure", stream: "Stream", rows: "list[dict[str, Row]]
         axes.set_visible(False)
     known = any(row.interval is not None for each in rows for row in each.values())
     shown = f"coefficients with {level:.4g} intervals" if known else "coefficients, too few people for intervals"
-    figure.suptitle(f"{_title(stream)}: {shown}", fontsize=11, x=0.01, ha="left")
+    figure.suptitle(f"{_title(facts)}: {shown}", fontsize=11, x=0.01, ha="left")
 
 
-def _title(stream: "Stream") -> str:
+def _title(facts: RegressionFacts) -> str:
     """Say what the picture is of, in a few words."""
-    what = f"The {stream.answers.taus[0]:.4g} quantile" if len(stream.answers.taus) == 1 else "Quantiles"
-    return f"{what}, {stream.people:,} people, ε {stream.epsilon:.3g}"
+    what = f"The {facts.taus[0]:.4g} quantile" if len(facts.taus) == 1 else "Quantiles"
+    return f"{what}, {facts.people:,} people, ε {facts.epsilon:.3g}"

@@ -2,24 +2,36 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sottovoce.core.arrays import Floats
+from sottovoce.core.bounds import Bounds, read_bounds
 from sottovoce.core.checks import number
 from sottovoce.core.errors import BadInput
+from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.regression.blocks import RegressionChannel
 
 SMALLEST, LARGEST = 1e-15, 1e15  # of guesses; fourth powers of them are computed with
 FLATTEST = 1e-12  # of size times density, which is about 1: a step of less moves no point any more
 SCHEDULES = {"dithered": "information", "self-normalised": "paper", "groups": "paper", "higrad": "paper"}
+PARAMETERS = {"taus": "tau", "several": "tau"}  # of settings that have another name
+# The parameters of `PrivateQuantileRegressor`, without the second that importing scikit-learn takes.
+DEFAULTS = MappingProxyType(
+    {
+        "tau": 0.5, "epsilon": 1.0, "channel": "auto", "bounds": None, "inference": "dithered", "clip": False,
+        "schedule": "auto", "density": None, "size": None, "start": None, "second_moments": None, "limit": None,
+        "groups": None, "tree": (4, 4), "shuffle": True, "randomness": None,
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class Settings:
+class RegressionSettings:
     """The checked parameters of a regressor; levels ascend, and what is given for each level follows them."""
 
     taus: tuple[float, ...]
@@ -66,7 +78,7 @@ class Settings:
         return np.broadcast_to(self.start, (levels, d)) @ to_scaled.T
 
 
-def read_settings(given: Mapping[str, Any]) -> Settings:
+def read_settings(given: Mapping[str, Any]) -> RegressionSettings:
     """Read the parameters of the estimator, or refuse the first that is wrong in one sentence."""
     taus, several = _levels(given["tau"])
     order = np.argsort(taus)
@@ -92,7 +104,7 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
             f"size times density is {size * density.min():.3g} and never far below 1, as the density is about one over "
             "the spread of the response; correct one of them, or leave both out."
         )
-    return Settings(
+    return RegressionSettings(
         tuple(taus[i] for i in order),
         several,
         epsilon,
@@ -109,6 +121,29 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
         _truth(given["clip"], "clip"),
         given["bounds"],
     )
+
+
+def check_unchanged(
+    first: RegressionSettings, bounds: Bounds, randomness: RandomSource | None, given: Mapping[str, Any]
+) -> None:
+    """Refuse a parameter that was changed since the first batch; its people answered to the old one."""
+    now = read_settings(given)
+    names = [each.name for each in fields(RegressionSettings) if each.name != "bounds"]
+    changed = [PARAMETERS.get(name, name) for name in names if not _same(getattr(first, name), getattr(now, name))]
+    again = read_bounds(now.bounds, bounds.names)
+    if not (np.array_equal(again.low, bounds.low) and np.array_equal(again.high, bounds.high)):
+        changed.append("bounds")
+    if given["randomness"] is not randomness:
+        changed.append("randomness")
+    if changed:
+        raise BadInput(f"{changed[0]} was changed since the first partial_fit; call fit to begin anew, or set it back.")
+
+
+def _same(before: Any, now: Any) -> bool:
+    """Compare numbers, names and arrays; of a channel that somebody built, whether it is the same one."""
+    if isinstance(before, np.ndarray) or isinstance(now, np.ndarray):
+        return before is not None and now is not None and np.array_equal(before, now)
+    return bool(before is now or before == now)
 
 
 def _levels(tau: Any) -> tuple[list[float], bool]:

@@ -1,13 +1,10 @@
-"""The table under a private quantile regression in plain text, the same as plain values, and its promise."""
+"""What a private quantile regression says of itself: the table in plain text, the same as values, and its promise."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from sottovoce.server.description import WIDTH, finite, wrapped
-from sottovoce.server.regression.answers import Row
-
-if TYPE_CHECKING:
-    from sottovoce.api.regression.stream import Stream
+from sottovoce.server.description import WIDTH, Description, finite, labelled
 
 METHODS = {
     "dithered": "dithered regression root",
@@ -17,43 +14,81 @@ METHODS = {
 }
 
 
-def summary(stream: "Stream", level: float) -> str:
-    """Return how the regression was run, a table of coefficients for each level, warnings and promise."""
-    taus, design = stream.answers.taus, stream.design
-    lines = [
-        f" Private quantile regression, tau = {', '.join(f'{tau:.6g}' for tau in taus)} ".center(WIDTH, "="),
-        *wrapped("People", f"{stream.people:,}, one report each"),
-        *wrapped("Epsilon", f"{stream.epsilon:.6g}, computed from the channel"),
-        *wrapped("Channel", channel_words(stream)),
-        *wrapped("Inference", METHODS[stream.settings.inference]),
-        *wrapped("Private", "yes" if stream.private else "no (simulation, or no budget)"),
+class RegressionFacts(NamedTuple):
+    """How a regression was run: all public, and no record."""
+
+    taus: tuple[float, ...]
+    several: bool  # whether levels were given as a sequence
+    inference: str
+    epsilon: float  # realised, computed from the channels
+    private: bool
+    people: int
+    channel: str
+    why: str  # this channel
+    letters: int  # of the largest alphabet; 0: exact scores
+    split: bool  # whether each person answered for one level only
+    level: float = 0.95  # of the intervals, unless another is asked for
+    response: str = ""  # the name of the response, if it has one
+
+
+class CoefficientRow(NamedTuple):
+    """A line of the table: a coefficient, its standard error and interval, or why they are missing."""
+
+    value: float
+    error: float | None
+    interval: tuple[float, float] | None
+    reason: str | None
+
+
+Table = Mapping[str, CoefficientRow]
+
+
+def describe(
+    facts: RegressionFacts, tables: Sequence[Table], warnings: Sequence[str], level: float, clipped: int = 0
+) -> Description:
+    """Say how the regression was run, a table of coefficients for each level, warnings and promise."""
+    rows = [("Response", facts.response)] if facts.response else []
+    rows += [
+        ("People", f"{facts.people:,}, one report each"),
+        ("Epsilon", f"{facts.epsilon:.6g}, computed from the channel"),
+        ("Channel", channel_words(facts)),
+        ("Inference", METHODS[facts.inference]),
+        ("Private", "yes" if facts.private else "no (simulation, or no budget)"),
     ]
-    if stream.clipped:
-        lines += wrapped("Clipped", f"{stream.clipped:,} {_rows(stream.clipped)} moved to the bounds")
-    if design.split:
-        lines += wrapped("Levels", "each person answered for one level, drawn at random")
+    if clipped:
+        rows.append(("Clipped", f"{clipped:,} {'row was' if clipped == 1 else 'rows were'} moved to the bounds"))
+    if facts.split:
+        rows.append(("Levels", "each person answered for one level, drawn at random"))
+    lines, reasons = _table(facts, tables, level)
+    every = len(facts.taus) * len(tables[0])
+    notes = []
+    for reason, missing in reasons.items():
+        whom = "" if len(missing) == every else f" for {', '.join(missing)}"
+        notes.append(("No interval", f"not enough information{whom}: {reason}"))
+    notes += [*labelled("Warning", warnings), ("Promise", promise(facts))]
+    title = f"Private quantile regression, tau = {', '.join(f'{tau:.6g}' for tau in facts.taus)}"
+    return Description(title, rows, lines, notes, _values(facts, tables, warnings, level, clipped))
+
+
+def _table(facts: RegressionFacts, tables: Sequence[Table], level: float) -> tuple[list[str], dict[str, list[str]]]:
+    """Lay the table of coefficients; return why intervals are missing, and whose."""
     tail = (1 - level) / 2
-    header = _line("", "coef", "std err", f"[{tail:.4g}", f"{1 - tail:.4g}]")
-    lines += ["-" * WIDTH, header]
+    lines = [_line("", "coef", "std err", f"[{tail:.4g}", f"{1 - tail:.4g}]")]
     reasons: dict[str, list[str]] = {}
-    for tau, rows in zip(taus, tables(stream, level), strict=True):
-        lines.append(f" tau = {tau:.6g} ".center(WIDTH, "-") if len(taus) > 1 else "-" * WIDTH)
+    several = len(facts.taus) > 1
+    for tau, rows in zip(facts.taus, tables, strict=True):
+        lines.append(f" tau = {tau:.6g} ".center(WIDTH, "-") if several else "-" * WIDTH)
         for name, row in rows.items():
             ends = ("-", "-") if row.interval is None else tuple(_number(end) for end in row.interval)
             lines.append(_line(name, _number(row.value), "-" if row.error is None else _number(row.error), *ends))
             if row.reason is not None:
-                reasons.setdefault(row.reason, []).append(_where(name, tau, several=len(taus) > 1))
-    lines.append("-" * WIDTH)
-    for reason, missing in reasons.items():
-        whom = "" if len(missing) == len(taus) * len(stream.answers.names) else f" for {', '.join(missing)}"
-        lines += wrapped("No interval", f"not enough information{whom}: {reason}")
-    for warning in stream.answers.warnings:
-        lines += wrapped("Warning", warning)
-    lines += wrapped("Promise", promise(stream))
-    return "\n".join([*lines, "=" * WIDTH])
+                reasons.setdefault(row.reason, []).append(_where(name, tau, several=several))
+    return lines, reasons
 
 
-def to_dict(stream: "Stream", level: float) -> dict[str, Any]:
+def _values(
+    facts: RegressionFacts, tables: Sequence[Table], warnings: Sequence[str], level: float, clipped: int
+) -> dict[str, Any]:
     """Return everything as plain values, ready for strict JSON: what is infinite is None."""
     levels = [
         {
@@ -70,29 +105,22 @@ def to_dict(stream: "Stream", level: float) -> dict[str, Any]:
                 for name, row in rows.items()
             ],
         }
-        for tau, rows in zip(stream.answers.taus, tables(stream, level), strict=True)
+        for tau, rows in zip(facts.taus, tables, strict=True)
     ]
     return {
+        **({"response": facts.response} if facts.response else {}),
         "levels": levels,
         "level": level,
-        "people": stream.people,
-        "clipped": stream.clipped,
-        "epsilon": finite(stream.epsilon),
-        "private": stream.private,
-        "channel": stream.design.name,
-        "split": stream.design.split,
-        "inference": stream.settings.inference,
-        "warnings": list(stream.answers.warnings),
-        "promise": promise(stream),
+        "people": facts.people,
+        "clipped": clipped,
+        "epsilon": finite(facts.epsilon),
+        "private": facts.private,
+        "channel": facts.channel,
+        "split": facts.split,
+        "inference": facts.inference,
+        "warnings": list(warnings),
+        "promise": promise(facts),
     }
-
-
-def tables(stream: "Stream", level: float) -> list[dict[str, Row]]:
-    """Return the rows of each level by name, the intercept first."""
-    answers = stream.answers
-    return [
-        {name: answers.row(at, j, level) for j, name in enumerate(answers.names)} for at in range(len(answers.taus))
-    ]
 
 
 def sentence_of_missing(refused: list[tuple[float, dict[str, str]]]) -> str:
@@ -109,23 +137,22 @@ def _where(name: str, tau: float, *, several: bool) -> str:
     return f"{name!r} at tau {tau:.6g}" if several else repr(name)
 
 
-def channel_words(stream: "Stream") -> str:
+def channel_words(facts: RegressionFacts) -> str:
     """Describe the channel in a line."""
-    design, letters = stream.design, max(channel.letters for channel in stream.design.channels)
-    answer = f"one of {letters:,} letters" if letters else "the exact score"
-    return f"{design.name} ({design.why}); a report is {answer}"
+    answer = f"one of {facts.letters:,} letters" if facts.letters else "the exact score"
+    return f"{facts.channel} ({facts.why}); a report is {answer}"
 
 
-def promise(stream: "Stream") -> str:
+def promise(facts: RegressionFacts) -> str:
     """Return the paragraph that belongs under every private coefficient."""
-    if math.isinf(stream.epsilon):
+    if math.isinf(facts.epsilon):
         return "No privacy: epsilon is infinite, so every score was sent as it is."
     text = (
         "Each person answered once, with one letter that was drawn at random before it left them; whoever sees that "
         "letter can shift the odds between any two records, covariates and response, by at most a factor "
-        f"{math.exp(stream.epsilon):.3g} (epsilon {stream.epsilon:.3g}, computed from the integers of the channel). "
+        f"{math.exp(facts.epsilon):.3g} (epsilon {facts.epsilon:.3g}, computed from the integers of the channel). "
     )
-    if not stream.private:
+    if not facts.private:
         text += "This run used seeded dice, which anybody can throw again: it is a simulation and protects nobody. "
     return text + (
         "Not protected: how many people took part, how many rows were clipped, and, where one individual gave several "
@@ -142,7 +169,3 @@ def _line(name: str, *cells: str) -> str:
 def _number(value: float) -> str:
     """Write a number to five digits."""
     return f"{value:.5g}"
-
-
-def _rows(count: int) -> str:
-    return "row was" if count == 1 else "rows were"

@@ -186,7 +186,7 @@ def test_known_figures_for_unequal_sites() -> None:
 
 
 def test_known_figures_for_several_statistics() -> None:
-    spreads = [choose([Kind(100)], [10], Aim(0.1), statistics).spread for statistics in range(1, 6)]  # type: ignore[union-attr]
+    spreads = [choose([Kind(100)], [10], Aim(0.1), statistics).sd for statistics in range(1, 6)]  # type: ignore[union-attr]
     assert spreads[0] <= 0.0120
     assert spreads[2] <= 0.0101
     assert spreads == sorted(spreads, reverse=True)

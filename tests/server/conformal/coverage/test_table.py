@@ -148,7 +148,7 @@ def test_the_public_name_is_this_one() -> None:
     ("m", "n", "sentence"),
     [
         (0, 5, "m, the number of sites, must be at least 1, not 0"),
-        (5, -1, "n, the number of scores a site, must be at least 1, not -1"),
+        (5, -1, "n, the number of scores per site, must be at least 1, not -1"),
         (True, 5, "m, the number of sites, must be at least 1, not True"),
         (5.0, 5, "m, the number of sites, must be a whole number, not 5.0"),
         ("5", 5, "must be a whole number"),

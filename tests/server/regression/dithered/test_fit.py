@@ -1,4 +1,4 @@
-"""The estimate of an online run and its intervals: refusals, nesting, units, and coverage in a small cell."""
+"""The estimate of a dithered run and its intervals: refusals, nesting, units, and coverage in a small cell."""
 
 import math
 import os
@@ -61,7 +61,7 @@ def lengths(one: DitheredFit, level: float = 0.9, index: int = 0) -> Floats:
 def test_the_truth_is_found(name: str, epsilon: float) -> None:
     one = fit(name, epsilon)
     assert one.people == PEOPLE
-    for index, tau in enumerate(one.study.channel.taus):
+    for index, tau in enumerate(one.study.taus):
         truth = paper(2).beta_at(tau, 0.5)
         spread = np.sqrt(np.diag(one.roots[index].covariance))
         for place in (one.point[index], one.roots[index].place):
@@ -73,7 +73,7 @@ def test_the_truth_is_found(name: str, epsilon: float) -> None:
 @every
 def test_intervals_nest_and_lie_about_their_root(name: str, epsilon: float) -> None:
     one = fit(name, epsilon)
-    for index in range(len(one.study.channel.taus)):
+    for index in range(len(one.study.taus)):
         for contrast in (*np.eye(3), np.array([1.0, -0.5, 0.25])):
             ends = [one.interval(index, contrast, level) for level in (0.5, 0.8, 0.9, 0.95)]
             assert all(wide[0] < tight[0] < tight[1] < wide[1] for tight, wide in pairwise(ends))
@@ -115,7 +115,7 @@ def test_doubt_about_the_slope_widens_the_interval() -> None:
         z = float(special.ndtri(0.95))
         plain = 2 * z * math.sqrt(axis @ one.roots[0].covariance @ axis)
         low, high = one.interval(0, axis, 0.9)
-        assert (high - low) == pytest.approx(plain / math.sqrt(1 - z**2 * one.knowledge.doubt(0, axis)))
+        assert (high - low) == pytest.approx(plain / math.sqrt(1 - z**2 * one.knowledge.relative_variance(0, axis)))
         assert high - low > plain
 
 
@@ -188,7 +188,7 @@ def test_units_and_zero_of_the_response_do_not_matter(name: str, epsilon: float,
     shift = np.array([b, 0.0, 0.0])
     # 1e8 units from zero a response may change its side of the fit by rounding, which is worth 1 / PEOPLE
     close = 1e-6 if abs(b) < 1e6 * a else 0.02
-    for index in range(len(plain.study.channel.taus)):
+    for index in range(len(plain.study.taus)):
         length = lengths(plain, 0.9, index)
         assert (np.abs((moved.point[index] - shift) / a - plain.point[index]) < close * length).all()
         assert lengths(moved, 0.9, index) / a == pytest.approx(length, rel=close)

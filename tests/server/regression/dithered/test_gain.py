@@ -11,7 +11,7 @@ from sottovoce.server.regression.dithered.gain import (
     STEADY,
     STEEP,
     SURE,
-    bend_guess,
+    curvature_prior,
     gain,
     pace,
     reach,
@@ -74,15 +74,15 @@ def test_pace() -> None:
 def test_shares_stay_within_bounds() -> None:
     nobody = np.zeros((3, 3))
     vague = learn_moments(nobody, nobody, 0.3, np.diag([1.0, 0.3, 0.3]))
-    for doubt in (0.0, 0.05, 0.15, 10.0):
+    for uncertain in (0.0, 0.05, 0.15, 10.0):
         for moments in (certain(np.eye(3)), vague):
-            asked, dithered = shares(doubt, moments, False, 1.0)
+            asked, dithered = shares(uncertain, moments, False, 1.0)
             assert MOMENTS[0] <= asked <= MOMENTS[1]
             assert DITHERED[0] <= dithered <= DITHERED[1]
-            assert shares(doubt, moments, True, 1.0) == (0.0, dithered)
-            assert shares(doubt, moments, False, 1e9) == (asked, dithered)
-            assert shares(doubt, moments, False, 0.5) == (asked / 2, dithered / 2)
-            assert shares(doubt, moments, False, 0.0) == (0.0, 0.0)  # far from the truth, neither helps
+            assert shares(uncertain, moments, True, 1.0) == (0.0, dithered)
+            assert shares(uncertain, moments, False, 1e9) == (asked, dithered)
+            assert shares(uncertain, moments, False, 0.5) == (asked / 2, dithered / 2)
+            assert shares(uncertain, moments, False, 0.0) == (0.0, 0.0)  # far from the truth, neither helps
     assert shares(0.0, certain(np.eye(3)), False, 1.0) == (MOMENTS[0], DITHERED[0])
     assert shares(10.0, vague, False, 1.0) == (MOMENTS[1], DITHERED[1])
 
@@ -90,7 +90,7 @@ def test_shares_stay_within_bounds() -> None:
 def test_the_far_dither_stays_within_the_tail() -> None:
     for tail in (0.01, 0.1, 0.25, 0.5):
         assert reach(tail) == min(FAR, STEEP * tail) < tail
-        mean, spread = bend_guess(tail)
+        mean, spread = curvature_prior(tail)
         assert spread > 0
         assert abs(mean) < 1
-    assert bend_guess(0.5)[0] < 0 < bend_guess(0.05)[0]
+    assert curvature_prior(0.5)[0] < 0 < curvature_prior(0.05)[0]

@@ -1,4 +1,4 @@
-"""What stretches tell together: sums, noise, dithers, and how much of the slope is still in doubt."""
+"""What segments tell together: sums, noise, dithers, and how much of the slope is still in doubt."""
 
 import math
 
@@ -8,16 +8,17 @@ import pytest
 
 from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
 from sottovoce.protocol.regression.box import box, cq
+from sottovoce.protocol.regression.questions import FAR, NEAR, TIGHT
 from sottovoce.server.regression.dithered.knowledge import (
     DROPPED,
     PRIOR_PEOPLE,
-    Stretch,
+    LookSegment,
     coefficients_size,
     learn_all,
     total,
 )
 from sottovoce.server.regression.dithered.study import DitheredStudy
-from sottovoce.server.regression.dithered.sums import FAR, GRADIENT, NEAR, POINT, PRODUCT, TIGHT, no_sums
+from sottovoce.server.regression.dithered.sums import GRADIENT, POINT, PRODUCT, no_sums
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]
@@ -31,7 +32,7 @@ def study(channel: RegressionChannel | None = None, known: bool = False) -> Dith
     return DitheredStudy(channel, omega, np.full(levels, 0.4), 1.0, np.zeros((levels, d)), MOMENTS, known)
 
 
-def stretch(first: int, last: int, seed: int, levels: int = 1, size: float = 0.3) -> Stretch:
+def segment(first: int, last: int, seed: int, levels: int = 1, size: float = 0.3) -> LookSegment:
     """Sums that some people could have left; ``last - first`` of them, a tenth near and a tenth far."""
     generator, d = dice(seed).generator(), 3
     sums, n = no_sums(levels, d), last - first
@@ -43,64 +44,64 @@ def stretch(first: int, last: int, seed: int, levels: int = 1, size: float = 0.3
     sums.moments[0] = np.triu(np.full((d, d), 0.02 * n))
     sums.moments[1] = sums.moments[0] * 0.6
     ways = np.array([np.linalg.inv(np.linalg.cholesky(MOMENTS)).T / math.sqrt(d)] * levels)
-    return Stretch(first, last, sums, ways, np.full((2, levels), size) * np.array([[0.5], [1.0]]))
+    return LookSegment(first, last, sums, ways, np.full((2, levels), size) * np.array([[0.5], [1.0]]))
 
 
 ALL = math.ceil(1000 / DROPPED)  # people, of whom the first thousand are left out
-STRETCHES = (stretch(0, 64, 1), stretch(64, 1000, 2, size=0.4), stretch(1000, ALL, 3))
+SEGMENTS = (segment(0, 64, 1), segment(64, 1000, 2, size=0.4), segment(1000, ALL, 3))
 
 
 def test_sums_add_up_from_a_number_of_people_on() -> None:
-    whole = total(STRETCHES, 1, 3)
-    assert whole.counts == pytest.approx(sum(s.sums.counts for s in STRETCHES))
-    assert whole.squares == pytest.approx(np.sum([s.sums.squares for s in STRETCHES], axis=0))
-    late = total(STRETCHES, 1, 3, 1000.0)
-    assert np.array_equal(late.vectors, STRETCHES[2].sums.vectors)
-    assert np.array_equal(total(STRETCHES, 1, 3, 999.0).counts, late.counts + STRETCHES[1].sums.counts)
+    whole = total(SEGMENTS, 1, 3)
+    assert whole.counts == pytest.approx(sum(s.sums.counts for s in SEGMENTS))
+    assert whole.squares == pytest.approx(np.sum([s.sums.squares for s in SEGMENTS], axis=0))
+    late = total(SEGMENTS, 1, 3, 1000.0)
+    assert np.array_equal(late.vectors, SEGMENTS[2].sums.vectors)
+    assert np.array_equal(total(SEGMENTS, 1, 3, 999.0).counts, late.counts + SEGMENTS[1].sums.counts)
     assert not total((), 2, 3).counts.any()
 
 
-def test_the_stretches_are_left_as_they_were() -> None:
-    before = [part.copy() for one in STRETCHES for part in one.sums]
-    learn_all(study(), STRETCHES)
-    assert all(np.array_equal(a, b) for a, b in zip(before, (p for s in STRETCHES for p in s.sums), strict=True))
+def test_the_segments_are_left_as_they_were() -> None:
+    before = [part.copy() for one in SEGMENTS for part in one.sums]
+    learn_all(study(), SEGMENTS)
+    assert all(np.array_equal(a, b) for a, b in zip(before, (p for s in SEGMENTS for p in s.sums), strict=True))
 
 
 def test_the_window_leaves_out_the_first_people() -> None:
-    found = learn_all(study(), STRETCHES)
+    found = learn_all(study(), SEGMENTS)
     assert 1000 <= DROPPED * ALL < 1001
-    assert found.whole.counts.sum() > found.window.counts.sum() == STRETCHES[2].sums.counts.sum()
+    assert found.whole.counts.sum() > found.window.counts.sum() == SEGMENTS[2].sums.counts.sum()
 
 
 def test_noise_is_measured_and_starts_as_predicted() -> None:
     assert learn_all(study(), ()).omegas == pytest.approx(study().omega)
-    lower = STRETCHES[2].sums.squares[PRODUCT, 0]
-    n, prior = STRETCHES[2].sums.counts[TIGHT], PRIOR_PEOPLE * 3
+    lower = SEGMENTS[2].sums.squares[PRODUCT, 0]
+    n, prior = SEGMENTS[2].sums.counts[TIGHT], PRIOR_PEOPLE * 3
     whole = lower + lower.T - np.diag(np.diag(lower))
     expected = (whole + prior * np.eye(3)) / (n + prior)
-    found = learn_all(study(), STRETCHES).omegas[0]
+    found = learn_all(study(), SEGMENTS).omegas[0]
     assert found == pytest.approx(expected)
     assert np.linalg.eigvalsh(found).min() > 0
 
 
 def test_dithers_of_several_looks_are_weighed_by_their_people() -> None:
-    (found,) = learn_all(study(), STRETCHES).dithers
+    (found,) = learn_all(study(), SEGMENTS).dithers
     for size, kind in enumerate((NEAR, FAR)):
-        n = np.array([s.sums.counts[kind] for s in STRETCHES])
-        h = np.array([s.sizes[size, 0] for s in STRETCHES])
+        n = np.array([s.sums.counts[kind] for s in SEGMENTS])
+        h = np.array([s.sizes[size, 0] for s in SEGMENTS])
         assert found.people[size] == pytest.approx(n.sum())
-        gram = sum(k * x**2 * s.directions[0] @ s.directions[0].T for k, x, s in zip(n, h, STRETCHES, strict=True))
+        gram = sum(k * x**2 * s.directions[0] @ s.directions[0].T for k, x, s in zip(n, h, SEGMENTS, strict=True))
         assert found.gram[size] == pytest.approx(gram)
         assert found.square[size] == pytest.approx((n * h**4).sum() / (n * h**2).sum())
-        cross = sum(x * s.sums.squares[size, 0] @ s.directions[0].T for x, s in zip(h, STRETCHES, strict=True))
+        cross = sum(x * s.sums.squares[size, 0] @ s.directions[0].T for x, s in zip(h, SEGMENTS, strict=True))
         assert found.cross[size] == pytest.approx(cross)
 
 
 def test_moments_are_learnt_unless_they_are_known() -> None:
-    learnt = learn_all(study(), STRETCHES).moments
+    learnt = learn_all(study(), SEGMENTS).moments
     assert np.abs(learnt.matrix - MOMENTS).max() > 1e-3
     assert learnt.variances.max() > 0
-    told = learn_all(study(known=True), STRETCHES).moments
+    told = learn_all(study(known=True), SEGMENTS).moments
     assert np.array_equal(told.matrix, MOMENTS)
     assert not told.variances.any()
 
@@ -109,7 +110,7 @@ def test_exact_scores_show_the_moments() -> None:
     one = study(open_channel(0.75, 2))
     one = DitheredStudy(one.channel, 0.75 * 0.25 * MOMENTS[None], one.density, 1.0, one.start, MOMENTS)
     assert learn_all(one, ()).moments.matrix == pytest.approx(MOMENTS)
-    found = learn_all(one, STRETCHES)
+    found = learn_all(one, SEGMENTS)
     assert found.moments.matrix == pytest.approx(found.omegas[0] / (0.75 * 0.25))
 
 
@@ -122,7 +123,7 @@ def spread(contrast: Floats, slope: Floats, omega: Floats) -> float:
 @pytest.mark.parametrize("contrast", [[1.0, 0, 0], [0, 1.0, 0], [0.3, -1.0, 2.0]])
 @pytest.mark.parametrize("confident", [False, True])
 def test_doubt_is_the_relative_variance_of_the_standard_error(contrast: list[float], confident: bool) -> None:
-    found = learn_all(study(), STRETCHES)
+    found = learn_all(study(), SEGMENTS)
     slope, omega, a = found.slopes[0], found.omegas[0], np.array(contrast)
     back = np.linalg.inv(slope.root)
     variances = slope.confident if confident else slope.variances
@@ -134,28 +135,28 @@ def test_doubt_is_the_relative_variance_of_the_standard_error(contrast: list[flo
             nudge[i, j] = nudge[j, i] = step
             up, down = (spread(a, slope.matrix + s * slope.density * back @ nudge @ back, omega) for s in (1, -1))
             variance += ((up - down) / (2 * step) / spread(a, slope.matrix, omega)) ** 2 * variances[i, j]
-    density = 0.0 if confident else slope.doubt
-    assert found.doubt(0, a, confident) == pytest.approx(variance + density, rel=1e-5)
+    density = 0.0 if confident else slope.density_variance
+    assert found.relative_variance(0, a, confident) == pytest.approx(variance + density, rel=1e-5)
 
 
-def test_the_worst_doubt_is_that_of_a_coefficient() -> None:
-    found = learn_all(study(), STRETCHES)
-    worst = max(found.doubt(0, axis) for axis in np.eye(3))
-    assert found.worst_doubt() == pytest.approx(math.sqrt(worst))
-    assert found.worst_doubt(confident=True) < found.worst_doubt()
+def test_the_worst_relative_sd_is_that_of_a_coefficient() -> None:
+    found = learn_all(study(), SEGMENTS)
+    worst = max(found.relative_variance(0, axis) for axis in np.eye(3))
+    assert found.worst_relative_sd() == pytest.approx(math.sqrt(worst))
+    assert found.worst_relative_sd(confident=True) < found.worst_relative_sd()
 
 
 def test_levels_are_learnt_apart() -> None:
     channel = box((0.25, 0.5), 2, 4.0, slopes=2, cells=4, width=2)
-    found = learn_all(study(channel), (stretch(0, 500, 4, levels=2),))
+    found = learn_all(study(channel), (segment(0, 500, 4, levels=2),))
     assert len(found.slopes) == len(found.dithers) == 2
     assert not np.allclose(found.slopes[0].matrix, found.slopes[1].matrix)
     assert not np.allclose(found.omegas[0], found.omegas[1])
 
 
-def settled(off: Floats, n: int = 10**8) -> Stretch:
+def settled(off: Floats, n: int = 10**8) -> LookSegment:
     """People so many that noise is nothing, about a point that lies ``off`` the start, with a mean gradient of zero."""
-    one = stretch(0, n, 1)
+    one = segment(0, n, 1)
     one.sums.vectors[:] = 0
     for kind in (TIGHT, NEAR, FAR):
         one.sums.vectors[kind, POINT, 0] = one.sums.counts[kind] * off

@@ -1,4 +1,4 @@
-"""The state of an online run: looks at fixed people, orders within bounds, and knowing that changes nothing."""
+"""The state of a dithered run: looks at fixed people, designs within bounds, and knowing that changes nothing."""
 
 import math
 from itertools import pairwise
@@ -8,11 +8,20 @@ import pytest
 
 from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
 from sottovoce.protocol.regression.box import box, cq
+from sottovoce.protocol.regression.questions import NEAR, TIGHT
 from sottovoce.server.regression.dithered.gain import DITHERED, MOMENTS, reach
 from sottovoce.server.regression.dithered.knowledge import learn_all
-from sottovoce.server.regression.dithered.state import FIRST, RATIO, State, init, know, look, orders_after, under_way
+from sottovoce.server.regression.dithered.state import (
+    FIRST,
+    RATIO,
+    DitheredState,
+    design_after,
+    init,
+    know,
+    look,
+    under_way,
+)
 from sottovoce.server.regression.dithered.study import DitheredStudy
-from sottovoce.server.regression.dithered.sums import NEAR, TIGHT
 
 GUESS = np.array([[1.0, 0.2, 0.0], [0.2, 0.4, 0.1], [0.0, 0.1, 0.3]])
 
@@ -32,7 +41,7 @@ def flat(value: object) -> list[object]:
     return list(np.asarray(value, dtype=float).ravel())
 
 
-def asked(state: State, n: int) -> State:
+def asked(state: DitheredState, n: int) -> DitheredState:
     """A state after ``n`` more people whose sums are plausible."""
     counts = state.sums.counts.copy()
     counts[TIGHT] += 0.9 * n
@@ -68,14 +77,14 @@ def test_looks_come_at_fixed_numbers_of_people() -> None:
     assert [one.last for one in state.behind] == looks
 
 
-def test_a_look_closes_the_stretch_and_keeps_the_point() -> None:
+def test_a_look_closes_the_segment_and_keeps_the_point() -> None:
     state = asked(init(study()), FIRST)
     state.points[0] += 0.25
     after = look(study(), state)
     assert after.begun == after.people == FIRST
     assert np.array_equal(after.points, state.points)
     assert after.behind[-1].sums is state.sums
-    assert np.array_equal(after.behind[-1].directions, state.orders.directions)
+    assert np.array_equal(after.behind[-1].directions, state.design.directions)
     assert not any(part.any() for part in after.sums)
     assert state.behind == ()
 
@@ -101,12 +110,12 @@ CHANNELS = {
 
 @pytest.mark.parametrize("name", CHANNELS)
 @pytest.mark.parametrize("known", [False, True])
-def test_orders_stay_within_bounds(name: str, known: bool) -> None:
+def test_designs_stay_within_bounds(name: str, known: bool) -> None:
     one = study(CHANNELS[name](), known)
     state = init(one)
     for number in range(16):
-        orders, moments = state.orders, know(one, state).moments.matrix
-        of_moments, near, far = orders.upto
+        design, moments = state.design, know(one, state).moments.matrix
+        of_moments, near, far = design.upto
         if known or one.exact:
             assert of_moments == 0
         else:
@@ -115,22 +124,22 @@ def test_orders_stay_within_bounds(name: str, known: bool) -> None:
         # the first people are needed to come near, all later ones to learn the slope as well
         assert DITHERED[0] * (number > 14) <= far - of_moments + 1e-12
         assert far - of_moments <= DITHERED[1] + 1e-12
-        assert (orders.needs > 0).all()
-        assert orders.sizes[0] == pytest.approx(orders.sizes[1] / 2)
+        assert (state.gain.needs > 0).all()
+        assert design.sizes[0] == pytest.approx(design.sizes[1] / 2)
         for level in range(one.levels):
             # whitened directions: x'dither has the size of the dither, and moves the distribution function within reach
-            ways = orders.directions[level]
+            ways = design.directions[level]
             assert np.trace(ways @ ways.T @ moments) == pytest.approx(1.0)
             density = know(one, state).slopes[level].density
-            assert orders.sizes[1, level] * density == pytest.approx(reach(float(one.tails[level])))
+            assert design.sizes[1, level] * density == pytest.approx(reach(float(one.tails[level])))
         state = look(one, asked(state, state.until - state.people))
 
 
 def test_the_first_step_is_small_and_later_ones_smaller() -> None:
     one, steps = study(), []
     for people in (0, 100, 1000, 100_000):
-        orders = orders_after(one, people, learn_all(one, ()))
-        left, right, needs = orders.gains[0, 0], orders.gains[1, 0], orders.needs[0]
+        _, onwards = design_after(one, people, learn_all(one, ()))
+        left, right, needs = onwards.gains[0, 0], onwards.gains[1, 0], onwards.needs[0]
         steps.append(float(np.linalg.norm(left @ np.diag(1 / (needs[:3] + people * needs[3])) @ right)))
     assert steps[0] < one.size
     assert all(later < earlier for earlier, later in pairwise(steps))
@@ -138,17 +147,18 @@ def test_the_first_step_is_small_and_later_ones_smaller() -> None:
 
 
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
-def test_orders_move_along_with_the_unit(unit: float) -> None:
-    plain, moved = init(study()).orders, init(study(unit=unit)).orders
-    assert moved.needs == pytest.approx(plain.needs, rel=1e-9)
+def test_designs_move_along_with_the_unit(unit: float) -> None:
+    before, after = init(study()), init(study(unit=unit))
+    (plain, one), (moved, other) = (before.design, before.gain), (after.design, after.gain)
+    assert other.needs == pytest.approx(one.needs, rel=1e-9)
     assert moved.upto == pytest.approx(plain.upto, rel=1e-9)
     assert moved.sizes / unit == pytest.approx(plain.sizes, rel=1e-9)
-    steps = [o.gains[0, 0] @ np.diag(1 / o.needs[0, :3]) @ o.gains[1, 0] for o in (plain, moved)]
+    steps = [o.gains[0, 0] @ np.diag(1 / o.needs[0, :3]) @ o.gains[1, 0] for o in (one, other)]
     assert steps[1] / unit == pytest.approx(steps[0], rel=1e-9)
 
 
 def test_the_limit_is_handed_on() -> None:
     one = study()
-    assert math.isinf(init(one).orders.limit)
+    assert math.isinf(init(one).gain.limit)
     held = DitheredStudy(one.channel, one.omega, one.density, one.size, one.start, one.moments, limit=3.0)
-    assert init(held).orders.limit == 3.0
+    assert init(held).gain.limit == 3.0

@@ -1,4 +1,4 @@
-"""One person of the online regression: where they are asked, and what their gradient does, by hand."""
+"""One person of the dithered regression: where they are asked, and what their gradient does, by hand."""
 
 import math
 import os
@@ -9,19 +9,15 @@ import numpy.typing as npt
 import pytest
 from scipy import special
 
-from sottovoce.server.regression.decode import public
-from sottovoce.server.regression.dithered.step import SIGNS, aim, learn, which_product
+from sottovoce.protocol.regression.questions import FAR, MOMENT, NEAR, SIGNS, TIGHT, aim, public, which_product
+from sottovoce.server.regression.dithered.step import learn
 from sottovoce.server.regression.dithered.sums import (
-    FAR,
     GRADIENT,
     LOOKED,
-    MOMENT,
-    NEAR,
     POINT,
     PRODUCT,
     SELDOM,
     SPREAD,
-    TIGHT,
     Sums,
     no_sums,
 )
@@ -102,7 +98,7 @@ def step(kind: int, word: int, person: int, limit: float = math.inf, sums: Sums 
     index, values = np.array([2, 0, 0]), np.array([[0.5, -1.0, 99.0], [2.0, 3.0, 99.0]])
     learn(
         gains, needs, limit, sums.counts, sums.vectors, sums.squares, kind, np.uint64(word), person, 2, index, values,
-        np.ones((2, d)), points, np.zeros(d),
+        np.ones((2, d)), points, 0, np.zeros(d),
     )  # fmt: skip
     return sums, points
 

@@ -1,4 +1,4 @@
-"""What the online regression is told: derived numbers follow from the channel."""
+"""What the dithered regression is told: derived numbers follow from the channel."""
 
 import math
 

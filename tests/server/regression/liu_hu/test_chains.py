@@ -6,18 +6,20 @@ import pytest
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.regression.higrad import Tree
 from sottovoce.protocol.regression.blocks import open_channel
-from sottovoce.server.regression.liu_hu.chains import Chains, chains_of
+from sottovoce.server.regression.liu_hu.chains import RegressionChains, chains_of
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 
 
-def chains(inference: str, people: int | None = None, groups: int = 0, tree: tuple[int, ...] = (4, 4)) -> Chains:
+def chains(
+    inference: str, people: int | None = None, groups: int = 0, tree: tuple[int, ...] = (4, 4)
+) -> RegressionChains:
     study = LiuHuStudy(
         open_channel(0.5, 1), np.eye(2)[None], np.zeros((1, 2)), 1.0, inference=inference, groups=groups, tree=tree
     )
     return chains_of(study, people)
 
 
-def dealt(found: Chains, n: int) -> tuple[list[int], list[int]]:
+def dealt(found: RegressionChains, n: int) -> tuple[list[int], list[int]]:
     pairs = [found.deal(person, 1) for person in range(n)]
     return [int(chain[0]) for chain, _ in pairs], [int(time[0]) for _, time in pairs]
 
@@ -51,12 +53,12 @@ def test_a_tree_deals_its_segments_and_continues_their_parents(tree: tuple[int, 
 @pytest.mark.parametrize("inference", ["self-normalised", "groups", "higrad"])
 def test_dealing_many_is_dealing_one_by_one(inference: str) -> None:
     found = chains(inference, 100, groups=7)
-    for stretch in found.stretches:
-        n = min(stretch.stop, 100) - stretch.first
+    for span in found.spans:
+        n = min(span.stop, 100) - span.first
         for skip in (0, 1, 5):
-            many = found.deal(stretch.first + skip, n - skip) if skip < n else None
+            many = found.deal(span.first + skip, n - skip) if skip < n else None
             for i in range(n - skip if many is not None else 0):
-                one = found.deal(stretch.first + skip + i, 1)
+                one = found.deal(span.first + skip + i, 1)
                 assert many is not None
                 assert (int(many[0][i]), int(many[1][i])) == (int(one[0][0]), int(one[1][0]))
 

@@ -7,13 +7,14 @@ import numpy.typing as npt
 import pytest
 
 from sottovoce.core.errors import BadInput, Infeasible
-from sottovoce.inference.regression import groups, higrad, vector_normalised
+from sottovoce.inference.common import groups
+from sottovoce.inference.regression import higrad, vector_normalised
 from sottovoce.inference.regression.vector_normalised import VectorMemory, add_all
 from sottovoce.protocol.regression.blocks import open_channel
 from sottovoce.protocol.regression.box import cq
 from sottovoce.server.regression.liu_hu.chains import chains_of
 from sottovoce.server.regression.liu_hu.fit import LiuHuFit
-from sottovoce.server.regression.liu_hu.step import State, init
+from sottovoce.server.regression.liu_hu.step import LiuHuState, init
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy, paper_scale
 from sottovoce.server.regression.liu_hu.warnings import curvature_ratio, start_ratios
 from sottovoce.sim.randomness import dice
@@ -42,7 +43,7 @@ def fitted(inference: str, people: int, count: int = 6) -> LiuHuFit:
     for memory in state.memories:
         n = add_all(draw.normal(size=(people, 2)), 0, *memory[1:])
         memories.append(VectorMemory(n, *memory[1:]))
-    return LiuHuFit(one, chains, State(people, state.points, state.totals, tuple(memories)))
+    return LiuHuFit(one, chains, LiuHuState(people, state.points, state.totals, tuple(memories)))
 
 
 def test_self_normalised() -> None:
@@ -154,7 +155,7 @@ def test_the_start_is_forgotten_as_by_summing_up_person_by_person() -> None:
 def warned(one: LiuHuStudy, people: int) -> tuple[str, ...]:
     chains = chains_of(one, people)
     state = init(one, chains)
-    return LiuHuFit(one, chains, State(people, *state[1:])).warnings
+    return LiuHuFit(one, chains, LiuHuState(people, *state[1:])).warnings
 
 
 def test_warnings_where_coverage_is_known_to_fall_short() -> None:

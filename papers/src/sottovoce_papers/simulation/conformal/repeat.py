@@ -15,10 +15,9 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.protocol.selection import Mechanism, selection
-from sottovoce.server.conformal.base import SiteFacts
 from sottovoce.server.conformal.coverage.choose import lower_neighbour
-from sottovoce.server.conformal.plan import Plan, plan
-from sottovoce.server.conformal.settings import Settings
+from sottovoce.server.conformal.plan import ConformalPlan, SiteFacts, plan
+from sottovoce.server.conformal.settings import ConformalSettings
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.conformal.score_distributions import ScoreDistribution, score_distribution
 from sottovoce_papers.simulation.conformal.selections import draw_cells
@@ -48,11 +47,12 @@ class Setting:
         return tuple(SiteFacts(*fact) for fact in zip(self.sizes, epsilons, strict=True))
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> ConformalPlan:
         """Return what the shipped design asks of the sites."""
         guarantee = "marginal" if self.delta is None else "training-conditional"
         delta = 0.1 if self.delta is None else self.delta
-        settings = Settings(self.alpha, guarantee, delta, self.rule, self.statistics, self.exact, self.mechanism)
+        promised = self.alpha, guarantee, delta, self.rule
+        settings = ConformalSettings(*promised, self.statistics, self.exact, self.mechanism)
         return plan(self.facts, settings, 0 if self.mechanism is None else self.bins + 1)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.core.arrays import Floats
-from sottovoce.inference.regression.groups import hotelling_value, student_value
+from sottovoce.inference.common.groups import hotelling_value, student_value
 from sottovoce.inference.regression.higrad import Tree
 
 Hits = npt.NDArray[np.bool_]

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 VOTES = (24, 96, 384, 1536)
 ALMOST = 0.99
 # Chances that a site's value lies below the level 1 - alpha. A vote tells most near one half, so these come first: many
-# kinds of sites try the first few only. The grid itself was chosen by hand, with both tails for small alpha and few
-# sites (docs/decisions/0032); the exact distribution decides among them, so a coarse grid costs width and no validity.
+# kinds of sites try the first few only. The grid was chosen by hand (docs/decisions/0032); the exact distribution
+# decides among them, so a coarse grid costs width and no validity.
 CHANCES = (0.5, 0.55, 0.45, 0.6, 0.4, 0.65, 0.35, 0.7, 0.3, 0.8, 0.2, 0.9, 0.1, 0.97, 0.03)
 SMALL = 50_000  # scores of a site up to which a finer grid of chances is tried
 MANY, FEW = 40, 5  # kinds of sites beyond which only some chances, or one, are tried

@@ -16,7 +16,7 @@ from sottovoce.server.quantile.recursion.step_size import StepSize
 RUN_OUT = 4.0  # standard deviations between the expected and the possible number of turns of a site
 
 
-class Plan(NamedTuple):
+class WalkArrays(NamedTuple):
     """The study as the arrays that a kernel reads, one entry a site."""
 
     sizes: Ints
@@ -87,11 +87,11 @@ class WalkStudy:
         return int(np.searchsorted(reached, self.burn * reached[-1], side="right"))
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> WalkArrays:
         """Return the arrays for the kernels."""
         n = len(self.channels)
         sizes = np.asarray(self.sizes, dtype=np.int64)
-        return Plan(
+        return WalkArrays(
             sizes,
             sizes / sizes.max(),
             spread_offsets(n),

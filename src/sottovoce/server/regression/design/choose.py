@@ -21,7 +21,7 @@ from sottovoce.server.regression.design.covariates import Covariates, covariates
 from sottovoce.server.regression.design.explain import Alternative, Design, alternative
 from sottovoce.server.regression.design.families import Setting, best_cq, box_mixture, lp_mixture, shared_box
 from sottovoce.server.regression.design.omega import covariance
-from sottovoce.server.regression.settings import Settings
+from sottovoce.server.regression.settings import RegressionSettings
 
 Moments = float | Sequence[float] | np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
@@ -176,7 +176,7 @@ def _split(channels: list[RegressionChannel], known: Covariates, epsilon: float)
     return Design("split", tuple(channels), known, epsilon, (whole,), whole.description)
 
 
-def design_of(settings: Settings, p: int) -> Design:
+def design_of(settings: RegressionSettings, p: int) -> Design:
     """Return the design for ``p`` covariates; it looks at public numbers alone, and spends nothing."""
     moments = settings.second_moments
     if isinstance(settings.channel, RegressionChannel):
@@ -198,7 +198,7 @@ def _parsed(
     return parse(text, taus, p, epsilon, moments)
 
 
-def _given(channel: RegressionChannel, settings: Settings, p: int) -> Design:
+def _given(channel: RegressionChannel, settings: RegressionSettings, p: int) -> Design:
     """Return the design of a channel that somebody built, unless it is one for another regression."""
     if channel.p != p:
         raise BadInput(f"the channel is for {channel.p} covariates and X has {p}; build it for {p}.")

@@ -1,9 +1,10 @@
-"""The estimate of an online run, and its intervals.
+"""The estimate of a dithered run, and its intervals.
 
 Point: the root of the regression over all people (without the first ones, once there are plenty), shrunk towards the
 start by as much as the guess is worth.
 Interval: the root ``mean point - H^-1 (mean gradient - curvature)`` over all but the first people, with the noise of a
-gradient carried through H^-1. What is not known of H widens it as in Fieller's method: by 1 / sqrt(1 - z^2 doubt).
+gradient carried through H^-1. What is not known of H widens it as in Fieller's method: by
+1 / sqrt(1 - z^2 v) with v the relative variance of a standard error (Fieller 1954).
 """
 
 import math
@@ -16,52 +17,51 @@ from scipy.special import ndtri
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.region import Ellipsoid, normal_ellipsoid
+from sottovoce.protocol.regression.questions import FAR, NEAR, TIGHT
 from sottovoce.server.regression.dithered.gain import gain
 from sottovoce.server.regression.dithered.knowledge import Knowledge, coefficients_size
 from sottovoce.server.regression.dithered.root import FAR_OFF, Root, find_root, square_about
-from sottovoce.server.regression.dithered.state import State, know
-from sottovoce.server.regression.dithered.study import DitheredStudy
-from sottovoce.server.regression.dithered.sums import FAR, GRADIENT, NEAR, POINT, TIGHT
+from sottovoce.server.regression.dithered.state import DitheredState, know
+from sottovoce.server.regression.dithered.study import DitheredStudy, DitheredTerms
+from sottovoce.server.regression.dithered.sums import GRADIENT, POINT
 
-LEAST_ROOM = 0.1  # of 1 - z^2 doubt: an interval three times as long as with a known slope
-PLENTY = 20  # times the people who are worth the guess: from then on the first ones may be left out
-SETTLED, TYPICAL = 10, 130  # times the people who are worth the guess: an interval's need shows, and is, typically
-APART = 0.6  # standard errors between a point and the middle of its interval
-THIN, SHAKY = 0.2, 0.18  # min(tau, 1 - tau), and doubt, from which on coverage is known to be lower
+LEAST_ROOM = 0.1  # of 1 - z^2 v: an interval three times as long as with a known slope (decision 0021)
+PLENTY = 20  # times the people who are worth the guess: from then on the first ones may be left out (decision 0017)
+# times the people who are worth the guess: an interval's need shows, and is, typically (decision 0021)
+SETTLED, TYPICAL = 10, 130
+APART = 0.6  # standard errors between a point and the middle of its interval (decision 0021)
+# min(tau, 1 - tau), and relative standard deviation, from which on coverage is known to be lower (decision 0018)
+THIN, SHAKY = 0.2, 0.18
 EARLIEST = 1000  # people: fewer are never said to be enough
-READY = 0.28  # relative standard deviation of a standard error up to which it is given
+READY = 0.28  # relative standard deviation of a standard error up to which it is given (decision 0021)
 VAGUE = 0.07  # relative variance of a standard error, by the moments as the bits alone tell them, likewise
 
 
 @dataclass(frozen=True, eq=False)
 class DitheredFit:
-    """Estimate and intervals after some people."""
+    """Estimate and intervals after some people: the terms of the study, and what the people tell."""
 
-    study: DitheredStudy
-    state: State
+    study: DitheredTerms
+    people: int
+    knowledge: Knowledge
+
+    @staticmethod
+    def of(study: DitheredStudy, state: DitheredState) -> "DitheredFit":
+        """Return the fit to all people so far."""
+        return DitheredFit(study, state.people, know(study, state))
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return where these intervals are known to cover less than they say."""
         near = max(root.nearness for root in self.roots) > FAR_OFF / 2
-        doubtful = self.knowledge.worst_doubt() > SHAKY
-        far = [f"{tau:g}" for tau, tail in zip(self.study.channel.taus, self.study.tails, strict=True) if tail < THIN]
-        if not far or not (near or doubtful):
+        uncertain = self.knowledge.worst_relative_sd() > SHAKY
+        far = [f"{tau:g}" for tau, tail in zip(self.study.taus, self.study.tails, strict=True) if tail < THIN]
+        if not far or not (near or uncertain):
             return ()
         return (
             f"intervals at tau {', '.join(far)} with {self.people:,} people have covered 87 to 93 % instead of 95 % on "
             "skewed or heavy-tailed responses; ask more people before relying on them.",
         )
-
-    @property
-    def people(self) -> int:
-        """Return how many people were asked."""
-        return self.state.people
-
-    @cached_property
-    def knowledge(self) -> Knowledge:
-        """Return what all people so far tell."""
-        return know(self.study, self.state)
 
     @cached_property
     def roots(self) -> tuple[Root, ...]:
@@ -117,9 +117,9 @@ class DitheredFit:
 
     def _excess(self, index: int, contrasts: Floats) -> Floats:
         """Return how far the columns of ``contrasts`` are from being told well enough; at most one: they are."""
-        doubts = self.knowledge.doubts(index, contrasts) / READY**2
-        vague = self.knowledge.vaguenesses(index, contrasts) / VAGUE
-        return np.maximum(np.maximum(doubts, vague), self.roots[index].nearness / FAR_OFF)
+        variances = self.knowledge.relative_variances(index, contrasts) / READY**2
+        vague = self.knowledge.moment_variances(index, contrasts) / VAGUE
+        return np.maximum(np.maximum(variances, vague), self.roots[index].nearness / FAR_OFF)
 
     def _people_for(self, index: int, excess: float) -> int:
         if excess <= 1:
@@ -135,7 +135,7 @@ class DitheredFit:
             raise BadInput("a contrast of zeros has no interval; give a vector with an entry that is not zero.")
         self._check_ready(self.needed(index, contrast))
         z = float(ndtri((1 + level) / 2))
-        room = 1 - z**2 * self.knowledge.doubt(index, contrast)
+        room = 1 - z**2 * self.knowledge.relative_variance(index, contrast)
         if room < LEAST_ROOM:
             needed = _rounded_up(1.2 * self.people * (1 - room) / (1 - LEAST_ROOM))
             raise Infeasible(
@@ -151,8 +151,8 @@ class DitheredFit:
         """Return the ellipsoid of one level's coefficients."""
         axes, root = np.eye(self.study.d), self.roots[index]
         self._check_ready(self._people_for(index, float(self._excess(index, axes).max())))
-        doubt = float(self.knowledge.doubts(index, axes).max())
-        room = 1 - float(ndtri((1 + level) / 2)) ** 2 * doubt
+        variance = float(self.knowledge.relative_variances(index, axes).max())
+        room = 1 - float(ndtri((1 + level) / 2)) ** 2 * variance
         if room < LEAST_ROOM:
             raise Infeasible(
                 f"an ellipsoid at level {level:g} needs more than the {self.people:,} people asked; "
@@ -168,7 +168,7 @@ class DitheredFit:
             )
 
 
-def _worth(study: DitheredStudy, level: int) -> Floats:
+def _worth(study: DitheredTerms, level: int) -> Floats:
     """Return the people whom the public guess is worth, along each direction."""
     return gain(study.density[level] * study.moments, study.omega[level], study.size)[2]
 

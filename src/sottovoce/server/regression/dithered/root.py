@@ -1,7 +1,7 @@
 """Where the mean gradient is zero: a line through what tight people told, without the curvature that dithers saw.
 
 ``mean point - H^-1 (mean gradient - curvature x square)``, square being half the mean of (x'(point - root))^2: points
-that swing see a bent distribution function, and people asked farther off see more of the bend.
+that swing see a bent distribution function, and people asked farther off see more of its curvature.
 """
 
 import math
@@ -10,11 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from sottovoce.core.arrays import Floats
+from sottovoce.protocol.regression.questions import TIGHT
 from sottovoce.server.regression.dithered.knowledge import Knowledge
-from sottovoce.server.regression.dithered.study import DitheredStudy
-from sottovoce.server.regression.dithered.sums import GRADIENT, LOOKED, POINT, SPREAD, TIGHT, Sums
+from sottovoce.server.regression.dithered.study import DitheredTerms
+from sottovoce.server.regression.dithered.sums import GRADIENT, LOOKED, POINT, SPREAD, Sums
 
-FAR_OFF = 0.3  # of the dithers' square: the points' own, up to which the curvature they see is the dithers'
+# of the dithers' square: the points' own, up to which the curvature they see is the dithers' (decision 0021)
+FAR_OFF = 0.3
 STEEPNESS = 1.5  # the density's slope, in units of density^2 / min(tau, 1 - tau), thought possible
 
 
@@ -38,7 +40,7 @@ def square_about(sums: Sums, level: int, place: Floats, knowledge: Knowledge) ->
     return max(0.5 * float(np.trace(knowledge.moments.matrix @ about)), 0.0)
 
 
-def find_root(study: DitheredStudy, knowledge: Knowledge, level: int) -> Root:
+def find_root(study: DitheredTerms, knowledge: Knowledge, level: int) -> Root:
     """Return the root of the regression, the curvature that the dithers saw taken out."""
     sums, slope, omega = knowledge.window, knowledge.slopes[level], knowledge.omegas[level]
     n = max(float(sums.counts[TIGHT]), 1.0)

@@ -1,67 +1,95 @@
-"""The online quantile regression: each person is asked once, and each look decides how the next ones are asked.
+"""The dithered quantile regression: each person is asked once, and each look decides how the next ones are asked.
 
-State is plain: where the points stand, the sums of the stretch under way, and the sums of the stretches behind it.
-Looks come at fixed numbers of people, so that it does not matter in which batches people arrive.
+State is plain: where the points stand, the sums of the segment under way, and the sums of the segments behind it. Looks
+come at fixed numbers of people, so that it does not matter in which batches people arrive.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce.core.arrays import Floats
+from sottovoce.core.arrays import Floats, Ints, Words
+from sottovoce.core.errors import BadInput
+from sottovoce.protocol.regression.questions import QueryDesign
 from sottovoce.server.regression.dithered.gain import gain, pace, reach, shares
-from sottovoce.server.regression.dithered.knowledge import Knowledge, Stretch, coefficients_size, learn_all
+from sottovoce.server.regression.dithered.knowledge import Knowledge, LookSegment, coefficients_size, learn_all
 from sottovoce.server.regression.dithered.moments import whitener
-from sottovoce.server.regression.dithered.step import Orders
+from sottovoce.server.regression.dithered.step import ASKED, InformationGain, take_letters
 from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.dithered.sums import Sums, no_sums
 
-FIRST, RATIO = 64, 1.3  # people before the first look, and the growth from one look to the next
+FIRST, RATIO = 64, 1.3  # people before the first look, and the growth from one look to the next (decision 0016)
 
 
-class State(NamedTuple):
-    """People asked so far, their points (and room for a dithered one), the stretch under way and those behind it."""
+class DitheredState(NamedTuple):
+    """People asked so far, their points (and room for a dithered one), the segment under way and those behind it."""
 
     people: int
     points: Floats  # (2, levels, d)
-    orders: Orders
+    design: QueryDesign
+    gain: InformationGain
     sums: Sums
-    begun: int  # people before the stretch under way
+    begun: int  # people before the segment under way
     until: int  # people at the next look
-    behind: tuple[Stretch, ...]
+    behind: tuple[LookSegment, ...]
 
 
-def init(study: DitheredStudy) -> State:
+class AskedBatch(NamedTuple):
+    """Under what people were asked: the point, and the design by which some are asked beside it."""
+
+    point: Floats  # (levels, d)
+    design: QueryDesign
+
+
+def init(study: DitheredStudy) -> DitheredState:
     """Return the state before the first person."""
     points = np.stack([study.start, study.start]).astype(np.float64)
-    return State(0, points, orders_after(study, 0, learn_all(study, ())), no_sums(study.levels, study.d), 0, FIRST, ())
+    design, first = design_after(study, 0, learn_all(study, ()))
+    return DitheredState(0, points, design, first, no_sums(study.levels, study.d), 0, FIRST, ())
 
 
-def look(study: DitheredStudy, state: State) -> State:
-    """Close the stretch under way and give the orders for the next."""
+def take(study: DitheredStudy, state: DitheredState, asked: AskedBatch, words: Words, letters: Ints) -> DitheredState:
+    """Return the state after some people's checked letters, booked under what they were asked.
+
+    Between two looks only: the last of them comes at ``state.until`` or before, and then there is a look.
+    """
+    _check_shapes(study, state, asked)
+    sums = Sums(*(part.copy() for part in state.sums))
+    points, at = np.stack([*state.points, asked.point]), np.stack([asked.point, asked.point])
+    with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
+        take_letters(
+            study.tables, asked.design, state.gain, sums, words, letters, state.people, study.start, at, points
+        )
+    after = state._replace(people=state.people + len(words), points=points[:ASKED].copy(), sums=sums)
+    return look(study, after) if after.people == after.until else after
+
+
+def look(study: DitheredStudy, state: DitheredState) -> DitheredState:
+    """Close the segment under way and say how the next people are asked."""
     behind = (*state.behind, under_way(state))
-    orders = orders_after(study, state.people, learn_all(study, behind))
+    design, onwards = design_after(study, state.people, learn_all(study, behind))
     later = int(state.until * RATIO) + 1
-    return State(state.people, state.points, orders, no_sums(study.levels, study.d), state.people, later, behind)
+    empty = no_sums(study.levels, study.d)
+    return DitheredState(state.people, state.points, design, onwards, empty, state.people, later, behind)
 
 
-def under_way(state: State) -> Stretch:
-    """Return the stretch under way as if it were closed."""
-    return Stretch(state.begun, state.people, state.sums, state.orders.directions, state.orders.sizes)
+def under_way(state: DitheredState) -> LookSegment:
+    """Return the segment under way as if it were closed."""
+    return LookSegment(state.begun, state.people, state.sums, state.design.directions, state.design.sizes)
 
 
-def know(study: DitheredStudy, state: State) -> Knowledge:
+def know(study: DitheredStudy, state: DitheredState) -> Knowledge:
     """Return what all people so far tell."""
     return learn_all(study, (*state.behind, under_way(state)))
 
 
-def orders_after(study: DitheredStudy, people: int, knowledge: Knowledge) -> Orders:
+def design_after(study: DitheredStudy, people: int, knowledge: Knowledge) -> tuple[QueryDesign, InformationGain]:
     """Return how the next people are asked, and what their gradients do."""
     levels, d = study.levels, study.d
     gains, needs = np.zeros((2, levels, d, d)), np.zeros((levels, d + 1))
     directions, sizes = np.zeros((levels, d, d)), np.zeros((2, levels))
     worth = np.zeros(levels)
-    doubt, sure = knowledge.worst_doubt(), knowledge.worst_doubt(confident=True)
+    uncertain, sure = knowledge.worst_relative_sd(), knowledge.worst_relative_sd(confident=True)
     for level in range(levels):
         slope = knowledge.slopes[level]
         size = coefficients_size(study, knowledge, level)
@@ -74,7 +102,18 @@ def orders_after(study: DitheredStudy, people: int, knowledge: Knowledge) -> Ord
         far = reach(float(study.tails[level])) / slope.density
         sizes[:, level] = far / 2, far
     moments, dithered = shares(
-        doubt, knowledge.moments, study.known or study.exact or d == 1, people / float(worth.max())
+        uncertain, knowledge.moments, study.known or study.exact or d == 1, people / float(worth.max())
     )
     upto = np.array([moments, moments + dithered / 2, moments + dithered])
-    return Orders(gains, needs, directions, sizes, upto, study.limit)
+    return QueryDesign(directions, sizes, upto), InformationGain(gains, needs, study.limit)
+
+
+def _check_shapes(study: DitheredStudy, state: DitheredState, asked: AskedBatch) -> None:
+    """Refuse a state of another study, before compiled code looks into its arrays."""
+    levels, d = study.levels, study.d
+    parts = [state.points, asked.point, *asked.design, *state.gain[:2], *state.sums]
+    design = [(levels, d, d), (2, levels), (3,)]
+    sums = [(5,), (3, 2, levels, d), (4, levels, d, d), (2, d, d)]
+    shapes = [(2, levels, d), (levels, d), *design, (2, levels, d, d), (levels, d + 1), *sums]
+    if [part.shape for part in parts] != shapes:
+        raise BadInput("the state belongs to another study; restore it with the study that it was made by.")

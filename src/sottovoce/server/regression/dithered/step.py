@@ -1,4 +1,4 @@
-"""One person of the online regression: where they are asked, and what their decoded gradient does.
+"""What one person's decoded gradient does in the dithered regression: it is booked, and it moves the point.
 
 A public few are asked beside the point (dithered): they tell the slope of the mean gradient and do not
 move the point. The rest move it by ``left diag(1 / (need + i / pace)) right``: the information gain.
@@ -9,66 +9,29 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, uint64
 
-from sottovoce.core.arrays import Floats, Ints
-from sottovoce.server.regression.decode import public, uniform
-from sottovoce.server.regression.dithered.sums import (
-    FAR,
-    GRADIENT,
-    LOOKED,
+from sottovoce.core.arrays import Floats, Ints, Words
+from sottovoce.protocol.regression.blocks import Tables
+from sottovoce.protocol.regression.questions import (
     MOMENT,
-    NEAR,
-    POINT,
-    PRODUCT,
-    SELDOM,
-    SPREAD,
-    TIGHT,
+    SIGNS,
+    QueryDesign,
+    aim,
+    choose,
+    public,
+    which_product,
 )
+from sottovoce.server.regression.decode import decode
+from sottovoce.server.regression.dithered.sums import GRADIENT, LOOKED, POINT, PRODUCT, SELDOM, SPREAD, Sums
 
-KIND, PRODUCT_OF, SIGNS = 1 << 20, 1 << 21, 1 << 22  # public draws beyond those that choose a block
+ASKED = 2  # of the points of a batch: the one that everybody in it was asked about
 
 
-class Orders(NamedTuple):
-    """What is fixed between two looks: the gain, and how and how often to dither."""
+class InformationGain(NamedTuple):
+    """What a gradient does to the point, fixed between two looks."""
 
     gains: Floats  # (2, levels, d, d): left factor, and right factor
-    needs: Floats  # (levels, d + 1): people after which noise equals the guess, along each; then the pace
-    directions: Floats  # (levels, d, d): from signs to a dither of size one
-    sizes: Floats  # (2, levels): of the near and the far dither
-    upto: Floats  # (3,): cumulative probabilities of a moment, of near and of far
+    needs: Floats  # (levels, d + 1): people after which noise equals the guess, along each; then one over the pace
     limit: float  # how far a coordinate may go from the reference
-
-
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def aim(directions: Floats, sizes: Floats, upto: Floats, word: np.uint64, points: Floats) -> int:
-    """Return what a person is asked; if beside ``points[0]``, fill ``points[1]`` with where."""
-    _, levels, d = points.shape
-    u = uniform(word, KIND)
-    if u >= upto[2]:
-        return TIGHT
-    if u < upto[0]:
-        return MOMENT
-    kind = NEAR if u < upto[1] else FAR
-    signs = public(word, SIGNS)
-    for level in range(levels):
-        for j in range(d):
-            off = 0.0
-            for k in range(d):
-                if d > 64 and k % 64 == 0:
-                    signs = public(word, SIGNS + k // 64)
-                way = directions[level, j, k]
-                off += way if (signs >> uint64(k % 64)) & uint64(1) else -way
-            points[1, level, j] = points[0, level, j] + sizes[kind - 1, level] * off
-    return kind
-
-
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def which_product(d: int, word: np.uint64) -> tuple[int, int]:
-    """Draw the product of covariates that a person is asked about, the constant alone left out."""
-    rest, first = 1 + int(uniform(word, PRODUCT_OF) * (d * (d + 1) // 2 - 1)), 0
-    while rest >= d - first:
-        rest -= d - first
-        first += 1
-    return first, first + rest
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
@@ -87,16 +50,23 @@ def learn(
     values: Floats,
     reference: Floats,
     points: Floats,
-    move: Floats,
+    asked: int,
+    along: Floats,
 ) -> None:
-    """Add one person's gradient to the sums, and move the point if they were asked at it (``move`` is room to work)."""
+    """Book one person's gradient under the point they were asked about, and move the present one if it was at it.
+
+    ``points[asked]`` is that point, ``points[0]`` the present one: the same where people are asked one by one. Booking
+    and moving are one function because numba counts references of all arrays at each one it inlines (a tenth of the
+    loop's time). ``along`` is room to work.
+    """
     _, levels, d = points.shape
     counts[kind] += 1.0
     if kind > 0:
+        # beside the point: the gradient times each sign, whose mean is H times the directions (`slope`)
         signs = public(word, SIGNS)
         for level in range(levels):
             for j in range(d):
-                vectors[kind, POINT, level, j] += points[0, level, j] - reference[level, j]
+                vectors[kind, POINT, level, j] += points[asked, level, j] - reference[level, j]
             for a in range(found):
                 value, j = values[level, a], index[a]
                 vectors[kind, GRADIENT, level, j] += value
@@ -106,31 +76,85 @@ def learn(
                     squares[kind - 1, level, j, k] += value if (signs >> uint64(k % 64)) & uint64(1) else -value
         return
     if person % SELDOM == 0:
+        # how far the points swing: the curvature that they see grows with it (`root.square_about`)
         counts[LOOKED] += 1.0
         for level in range(levels):
             for j in range(d):
-                off = points[0, level, j] - reference[level, j]
+                off = points[asked, level, j] - reference[level, j]
                 for k in range(j + 1):
-                    squares[SPREAD, level, j, k] += off * (points[0, level, k] - reference[level, k])
+                    squares[SPREAD, level, j, k] += off * (points[asked, level, k] - reference[level, k])
     for level in range(levels):
-        elapsed = person * needs[level, d]
+        elapsed = person * needs[level, d]  # people so far over the pace
+        # book: the noise of a gradient is learnt from its own products, each pair of coordinates once
         for a in range(found):
             value, j = values[level, a], index[a]
             vectors[0, GRADIENT, level, j] += value
             for b in range(a + 1):
                 squares[PRODUCT, level, j, index[b]] += value * values[level, b]
+        # move, right factor: the gradient along the directions in which information and guess are both diagonal
         for k in range(d):
-            along = 0.0
+            told = 0.0
             for a in range(found):
-                along += gains[1, level, k, index[a]] * values[level, a]
-            move[k] = along / (needs[level, k] + elapsed)
+                told += gains[1, level, k, index[a]] * values[level, a]
+            along[k] = told / (needs[level, k] + elapsed)
+        # move, left factor: back to the coefficients, whose asked values are booked on the way
         for j in range(d):
             here = points[0, level, j]
-            vectors[0, POINT, level, j] += here - reference[level, j]
+            vectors[0, POINT, level, j] += points[asked, level, j] - reference[level, j]
             for k in range(d):
-                here -= gains[0, level, j, k] * move[k]
+                here -= gains[0, level, j, k] * along[k]
             points[0, level, j] = here
         if limit < np.inf:
             for j in range(d):
                 low, high = reference[level, j] - limit, reference[level, j] + limit
                 points[0, level, j] = min(max(points[0, level, j], low), high)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def which_blocks(tables: Tables, upto: Floats, words: Words, p: int, blocks: Ints) -> None:
+    """Fill the block that each person's public word gives them; the number of blocks: a bit about a moment."""
+    chosen, nowhere = np.zeros(max(p, 1), dtype=np.int64), np.zeros((2, 0, p + 1))
+    for i in range(len(words)):
+        if aim(np.zeros((0, 0, 0)), np.zeros((2, 0)), upto, words[i], nowhere) == MOMENT:
+            blocks[i] = len(tables[0])
+        else:
+            blocks[i] = choose(tables[0], tables[1], p, words[i], chosen)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def take_letters(
+    tables: Tables,
+    design: QueryDesign,
+    gain: InformationGain,
+    sums: Sums,
+    words: Words,
+    letters: Ints,
+    first: int,
+    reference: Floats,
+    asked: Floats,
+    points: Floats,
+) -> None:
+    """Take in checked letters of people who were all asked under one point and design, in place.
+
+    ``points`` is (3, levels, d): the point that they move, room, and the point that they were asked about; ``asked`` is
+    (2, levels, d): that point again, and room for a dithered one. ``first`` is how many people had answered before.
+    """
+    plan, score, read, matrix, radius = tables[1], tables[4], tables[5], tables[6], tables[7]
+    _, levels, d = points.shape
+    chosen, index = np.zeros(max(d - 1, 1), dtype=np.int64), np.zeros(d, dtype=np.int64)
+    values, along = np.zeros((levels, d)), np.zeros(d)
+    for i in range(len(words)):
+        word, person = words[i], first + i
+        kind = aim(design[0], design[1], design[2], word, asked)
+        if kind == MOMENT:
+            j, k = which_product(d, word)
+            sums[0][MOMENT] += 1.0
+            sums[3][0, j, k] += 1.0
+            sums[3][1, j, k] += letters[i]
+            continue
+        block = choose(tables[0], plan, d - 1, word, chosen)
+        found = decode(plan, score, read, matrix, radius, block, chosen, letters[i], index, values)
+        learn(
+            gain[0], gain[1], gain[2], sums[0], sums[1], sums[2], kind, word, person, found, index, values, reference,
+            points, ASKED, along,
+        )  # fmt: skip

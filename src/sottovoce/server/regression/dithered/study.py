@@ -1,13 +1,82 @@
-"""What the online regression is told before the first person is asked: all of it public."""
+"""What the dithered regression is told before the first person is asked: all of it public."""
 
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from sottovoce.core.arrays import Floats
-from sottovoce.protocol.regression.blocks import Open, RegressionChannel
+from sottovoce.core.arrays import Floats, Ints
+from sottovoce.protocol.regression.blocks import Open, RegressionChannel, Tables, tables_of
+from sottovoce.server.regression.decode import alphabets, check_sendable
+
+
+class DitheredTerms(Protocol):
+    """What a fit has to know of its study, whether it was just run or is read back."""
+
+    @property
+    def taus(self) -> tuple[float, ...]:
+        """Return the quantile levels."""
+
+    @property
+    def omega(self) -> Floats:
+        """Return the predicted covariance of a decoded gradient, (levels, d, d)."""
+
+    @property
+    def density(self) -> Floats:
+        """Return the guessed density of the response about its quantile, (levels,)."""
+
+    @property
+    def size(self) -> float:
+        """Return the guessed length of the coefficients about the start."""
+
+    @property
+    def start(self) -> Floats:
+        """Return the start, (levels, d)."""
+
+    @property
+    def moments(self) -> Floats:
+        """Return the guessed moments E x x', (d, d)."""
+
+    @property
+    def levels(self) -> int:
+        """Return how many quantile levels are fitted."""
+
+    @property
+    def d(self) -> int:
+        """Return the number of coefficients, the intercept among them."""
+
+    @property
+    def tails(self) -> Floats:
+        """Return the smaller of tau and 1 - tau at each level."""
+
+
+class StoredDithered(NamedTuple):
+    """The terms of a study as they are stored: plain, and without its channel."""
+
+    taus: tuple[float, ...]
+    omega: Floats
+    density: Floats
+    size: float
+    start: Floats
+    moments: Floats
+
+    @property
+    def levels(self) -> int:
+        """Return how many quantile levels are fitted."""
+        return len(self.taus)
+
+    @property
+    def d(self) -> int:
+        """Return the number of coefficients, the intercept among them."""
+        return int(self.start.shape[1])
+
+    @property
+    def tails(self) -> Floats:
+        """Return the smaller of tau and 1 - tau at each level."""
+        taus = np.array(self.taus)
+        return np.asarray(np.minimum(taus, 1 - taus))
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +94,11 @@ class DitheredStudy:
     moments: Floats  # (d, d)
     known: bool = False
     limit: float = math.inf  # how far a coefficient may move from its start
+
+    @property
+    def taus(self) -> tuple[float, ...]:
+        """Return the quantile levels."""
+        return self.channel.taus
 
     @property
     def levels(self) -> int:
@@ -49,5 +123,22 @@ class DitheredStudy:
     @property
     def tails(self) -> Floats:
         """Return the smaller of tau and 1 - tau at each level."""
-        taus = np.array(self.channel.taus)
-        return np.asarray(np.minimum(taus, 1 - taus))
+        return self.terms.tails
+
+    @property
+    def terms(self) -> StoredDithered:
+        """Return what a fit has to know, plain."""
+        guesses = (np.asarray(each, dtype=np.float64) for each in (self.start, self.moments))
+        return StoredDithered(self.taus, self.omega, self.density, float(self.size), *guesses)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """Return the channel as arrays, if its reports are letters."""
+        tables = tables_of(self.channel)
+        check_sendable(tables)
+        return tables
+
+    @cached_property
+    def alphabets(self) -> Ints:
+        """Return how many letters each block has, and last a bit."""
+        return alphabets(self.channel)

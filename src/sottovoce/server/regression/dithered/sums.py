@@ -6,14 +6,14 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 
-TIGHT, NEAR, FAR, MOMENT, LOOKED = range(5)  # asked at the point, a little or twice as far off it, or about moments
+LOOKED = 4  # of the counts, after the four kinds of question: people whose spread was looked at
 POINT, GRADIENT = 0, 1
 PRODUCT, SPREAD = 2, 3  # of the squares; the first two are the slopes of the near and the far
-SELDOM = 8  # every so many people the spread of the points is looked at
+SELDOM = 8  # every so many people the spread of the points is looked at: d^2 sums that need no precision
 
 
 class Sums(NamedTuple):
-    """Sums over the people of one stretch; points are counted from a reference, so that none is large."""
+    """Sums over the people of one segment; points are counted from a reference, so that none is large."""
 
     counts: Floats  # (5,): tight, near, far, moment; people whose spread was looked at
     vectors: Floats  # (3, 2, levels, d): points and gradients of tight, near, far

@@ -9,11 +9,12 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, Infeasible
-from sottovoce.inference.regression import groups, higrad, vector_normalised
+from sottovoce.inference.common import groups
+from sottovoce.inference.regression import higrad, vector_normalised
 from sottovoce.inference.regression.region import Ellipsoid, confident, vector
-from sottovoce.server.regression.liu_hu.chains import Chains
-from sottovoce.server.regression.liu_hu.step import State
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy
+from sottovoce.server.regression.liu_hu.chains import RegressionChains
+from sottovoce.server.regression.liu_hu.step import LiuHuState
+from sottovoce.server.regression.liu_hu.study import LiuHuTerms
 from sottovoce.server.regression.liu_hu.warnings import warnings
 
 Found = TypeVar("Found")
@@ -23,9 +24,9 @@ Found = TypeVar("Found")
 class LiuHuFit:
     """Estimate and intervals after some people, in internal units."""
 
-    study: LiuHuStudy
-    chains: Chains
-    state: State
+    study: LiuHuTerms
+    chains: RegressionChains
+    state: LiuHuState
 
     @property
     def people(self) -> int:

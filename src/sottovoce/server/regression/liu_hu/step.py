@@ -8,12 +8,13 @@ from numba import njit
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.inference.regression import vector_normalised
 from sottovoce.inference.regression.vector_normalised import VectorMemory
-from sottovoce.server.regression.decode import choose, decode
-from sottovoce.server.regression.liu_hu.chains import Chains
+from sottovoce.protocol.regression.questions import choose
+from sottovoce.server.regression.decode import decode
+from sottovoce.server.regression.liu_hu.chains import RegressionChains
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 
 
-class State(NamedTuple):
+class LiuHuState(NamedTuple):
     """People so far, each chain's point, and its sum of points less the start or what self-normalisation remembers."""
 
     people: int
@@ -22,7 +23,7 @@ class State(NamedTuple):
     memories: tuple[VectorMemory, ...]  # one a level; none for several chains
 
 
-class Query(NamedTuple):
+class ChainQuery(NamedTuple):
     """What one person is asked: a block of slopes at a chain's points; the step is the server's own."""
 
     chain: int
@@ -32,15 +33,15 @@ class Query(NamedTuple):
     step: float
 
 
-def init(study: LiuHuStudy, chains: Chains) -> State:
+def init(study: LiuHuStudy, chains: RegressionChains) -> LiuHuState:
     """Return the state before the first person."""
     points = np.repeat(study.start[None].astype(np.float64), len(chains.parents), axis=0)
     count = study.levels if study.inference == "self-normalised" else 0
     memories = tuple(vector_normalised.init(study.d) for _ in range(count))
-    return State(0, points, np.zeros_like(points), memories)
+    return LiuHuState(0, points, np.zeros_like(points), memories)
 
 
-def query(study: LiuHuStudy, chains: Chains, state: State, word: np.uint64) -> Query:
+def query(study: LiuHuStudy, chains: RegressionChains, state: LiuHuState, word: np.uint64) -> ChainQuery:
     """Return what the next person is asked, given their public word."""
     chain, times = chains.deal(state.people, 1)
     chosen = np.zeros(max(study.channel.p, 1), dtype=np.int64)
@@ -48,10 +49,12 @@ def query(study: LiuHuStudy, chains: Chains, state: State, word: np.uint64) -> Q
         block = choose(study.tables.upto, study.tables.plan, study.channel.p, word, chosen)
     at = int(chain[0])
     point = inherited(chains, state.people, state.points)[at]
-    return Query(at, point.copy(), int(block), chosen, float(study.steps(times)[0]))
+    return ChainQuery(at, point.copy(), int(block), chosen, float(study.steps(times)[0]))
 
 
-def step(study: LiuHuStudy, chains: Chains, state: State, asked: Query, report: int | Floats) -> State:
+def step(
+    study: LiuHuStudy, chains: RegressionChains, state: LiuHuState, asked: ChainQuery, report: int | Floats
+) -> LiuHuState:
     """Return the state after a report: a letter or, without a channel, the exact score (levels, d)."""
     index, values = np.arange(study.d), np.zeros((study.levels, study.d))
     if isinstance(report, np.ndarray):
@@ -68,15 +71,15 @@ def step(study: LiuHuStudy, chains: Chains, state: State, asked: Query, report: 
     if not state.memories:
         totals[asked.chain] += points[asked.chain] - study.start
     seen = (vector_normalised.look(m, p) for m, p in zip(state.memories, points[asked.chain], strict=False))
-    return State(state.people + 1, points, totals, tuple(seen))
+    return LiuHuState(state.people + 1, points, totals, tuple(seen))
 
 
-def inherited(chains: Chains, people: int, points: Floats) -> Floats:
+def inherited(chains: RegressionChains, people: int, points: Floats) -> Floats:
     """Return the points of all chains before a person, those that begin there having taken their parents'."""
-    stretch = chains.at(people)
-    if people != stretch.first or people == 0:
+    dealt = chains.at(people)
+    if people != dealt.first or people == 0:
         return points
-    begun = slice(stretch.chain, stretch.chain + stretch.width)
+    begun = slice(dealt.chain, dealt.chain + dealt.width)
     after = points.copy()
     after[begun] = points[chains.parents[begun]]
     return after
@@ -87,6 +90,7 @@ def move(
     points: Floats, at: int, step: float, found: int, index: Ints, values: Floats, low: Floats, high: Floats
 ) -> None:
     """Take one step of a chain against the decoded gradient, and project it, in place."""
+    # (5) of Algorithm 1: only the coordinates that the letter spoke of move, each back into its interval
     for level in range(points.shape[1]):
         for a in range(found):
             j = index[a]

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,88 @@ from sottovoce.protocol.regression.blocks import RegressionChannel, Tables, tabl
 from sottovoce.protocol.regression.box_channel import BoxChannel
 
 METHODS = ("self-normalised", "groups", "higrad")
+
+
+class LiuHuTerms(Protocol):
+    """What a fit has to know of its study, whether it was just run or is read back; see `LiuHuStudy`."""
+
+    @property
+    def taus(self) -> tuple[float, ...]:
+        """Return the quantile levels."""
+
+    @property
+    def omega(self) -> Floats:
+        """Return the covariance of a decoded gradient at the truth, (levels, d, d)."""
+
+    @property
+    def start(self) -> Floats:
+        """Return the start, (levels, d)."""
+
+    @property
+    def scale(self) -> float:
+        """Return the constant of the step."""
+
+    @property
+    def power(self) -> float:
+        """Return the exponent of the step."""
+
+    @property
+    def offset(self) -> float:
+        """Return the offset of the step."""
+
+    @property
+    def inference(self) -> str:
+        """Return the name of the inference."""
+
+    @property
+    def chains(self) -> int:
+        """Return the number of groups."""
+
+    @property
+    def tree(self) -> tuple[int, ...]:
+        """Return the branches of each level of a tree."""
+
+    @property
+    def noise(self) -> float:
+        """Return the guessed scale of logistic errors."""
+
+    @property
+    def moments(self) -> Floats | None:
+        """Return the moments E x x', (d, d), if they are known."""
+
+    @property
+    def levels(self) -> int:
+        """Return how many quantile levels are fitted."""
+
+    @property
+    def d(self) -> int:
+        """Return the number of coefficients, the intercept among them."""
+
+
+class StoredLiuHu(NamedTuple):
+    """The terms of a study as they are stored: plain, and without its channel."""
+
+    taus: tuple[float, ...]
+    omega: Floats
+    start: Floats
+    scale: float
+    power: float
+    offset: float
+    inference: str
+    chains: int
+    tree: tuple[int, ...]
+    noise: float
+    moments: Floats | None
+
+    @property
+    def levels(self) -> int:
+        """Return how many quantile levels are fitted."""
+        return len(self.taus)
+
+    @property
+    def d(self) -> int:
+        """Return the number of coefficients, the intercept among them."""
+        return int(self.start.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +116,8 @@ class LiuHuStudy:
     inference: str = "self-normalised"
     groups: int = 0  # 0: p + 5
     tree: tuple[int, ...] = (4, 4)
-    noise: float = 0.5  # a guess of the response's spread about the fit, as the scale of a logistic law; the paper's
+    # a guess of the response's spread about the fit, as the scale of a logistic distribution; the paper's
+    noise: float = 0.5
     moments: Floats | None = None  # (d, d): E x x' with x = (1, z); None: of uniform covariates
 
     def __post_init__(self) -> None:
@@ -50,6 +134,28 @@ class LiuHuStudy:
             raise BadInput(f"inference {self.inference!r} is not known here; choose one of {', '.join(METHODS)}.")
         if self.inference == "groups" and self.chains < 2:
             raise BadInput(f"{self.groups} groups have no spread to judge by; give at least 2.")
+
+    @property
+    def taus(self) -> tuple[float, ...]:
+        """Return the quantile levels."""
+        return self.channel.taus
+
+    @property
+    def terms(self) -> StoredLiuHu:
+        """Return what a fit has to know, plain."""
+        return StoredLiuHu(
+            self.taus,
+            self.omega,
+            np.asarray(self.start, dtype=np.float64),
+            float(self.scale),
+            float(self.power),
+            float(self.offset),
+            self.inference,
+            self.chains,
+            tuple(self.tree),
+            float(self.noise),
+            self.moments,
+        )
 
     @property
     def levels(self) -> int:

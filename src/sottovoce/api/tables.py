@@ -1,0 +1,79 @@
+"""Reading data frames and files into the sites of a study, with the system's dice where persons are drawn."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sottovoce.client.reading import files, frames
+from sottovoce.client.reading.table import SiteTable as SiteTable
+from sottovoce.core.random_source import RandomSource, SystemEntropy
+
+
+def read_frame(
+    frame: Any,
+    *,
+    value: str,
+    site: str,
+    person: str | None = None,
+    missing: str = "refuse",
+    randomness: RandomSource | None = None,
+) -> SiteTable:
+    """Read the sites of a study from a data frame: pandas, polars, Arrow, or anything narwhals knows.
+
+    Parameters
+    ----------
+    frame
+        The data frame.
+    value
+        The column of records: numbers, durations, dates or moments.
+    site
+        The column that says where a record is held.
+    person
+        The column of persons, to make the person rather than the row the unit of privacy: one row each is drawn.
+    missing
+        "refuse" missing values, or "drop" and count them.
+    randomness
+        None for the operating system's entropy; `sim.dice` for simulation.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> frame = pa.table({"wait": [3.0, 4.0, 9.0, 5.0], "clinic": ["a", "a", "b", "b"]})
+    >>> read_frame(frame, value="wait", site="clinic").names
+    ('a', 'b')
+    """
+    dice = SystemEntropy() if randomness is None else randomness
+    table = frames.read_frame(frame, value=value, site=site, person=person, missing=missing, dice=dice.words)
+    return replace(table, seeded=person is not None and not dice.private)
+
+
+def read_files(
+    paths: str | Path | Sequence[str | Path],
+    *,
+    value: str,
+    site: str | None = None,
+    person: str | None = None,
+    missing: str = "refuse",
+    randomness: RandomSource | None = None,
+) -> SiteTable:
+    """Read the sites of a study from Parquet, CSV or Arrow files: one with a site column, or one a site.
+
+    Parameters
+    ----------
+    paths
+        A path, a glob such as ``"clinics/*.parquet"``, or several of them.
+    value
+        The column of records.
+    site
+        The column that says where a record is held; without it each file is a site, named by the file.
+    person
+        The column of persons, to make the person rather than the row the unit of privacy.
+    missing
+        "refuse" missing values, or "drop" and count them.
+    randomness
+        None for the operating system's entropy; `sim.dice` for simulation.
+    """
+    dice = SystemEntropy() if randomness is None else randomness
+    table = files.read_files(paths, value=value, site=site, person=person, missing=missing, dice=dice.words)
+    return replace(table, seeded=person is not None and not dice.private)

@@ -1,0 +1,180 @@
+"""Dates, moments and durations as people write them, to and from days or seconds (since 1970-01-01)."""
+
+import datetime as dt
+import re
+from zoneinfo import ZoneInfo
+
+from sottovoce.core.errors import BadInput
+
+_EPOCH_DAY = dt.date(1970, 1, 1)
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_OFFSET = re.compile(r"([+-])(\d{2}):?(\d{2})")
+_NUMBER = r"\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+"
+_CLOCK = re.compile(
+    r"(?:(?P<days>\d+)\s*d(?:ays?)?,?\s+)?(?P<hours>\d+):(?P<minutes>[0-5]\d):(?P<seconds>[0-5]\d(?:\.\d*)?)"
+)
+_PART = re.compile(rf"\s*(?P<number>{_NUMBER})\s*(?P<word>[a-zµ]+)\s*,?")
+_PLAIN = re.compile(_NUMBER)
+_WORDS = {
+    "w week weeks": 604800.0,
+    "d day days": 86400.0,
+    "h hr hrs hour hours": 3600.0,
+    "m min mins minute minutes": 60.0,
+    "s sec secs second seconds": 1.0,
+    "ms": 1e-3,
+    "us µs": 1e-6,
+    "ns": 1e-9,
+}
+_SECONDS = {word: seconds for words, seconds in _WORDS.items() for word in words.split()}
+
+
+def zone_of(text: str) -> dt.tzinfo:
+    """Find the time zone a text such as "Europe/Berlin", "UTC" or "+02:00" names; no text counts as UTC."""
+    if text in ("", "UTC", "Z"):
+        return dt.UTC
+    if offset := _OFFSET.fullmatch(text):
+        size = dt.timedelta(hours=int(offset[2]), minutes=int(offset[3]))
+        return dt.timezone(-size if offset[1] == "-" else size)
+    try:
+        return ZoneInfo(text)
+    except (KeyError, ValueError, OSError):
+        raise BadInput(f"the time zone {text!r} is not known here: convert the times to UTC") from None
+
+
+def text_of_zone(zone: dt.tzinfo, at: dt.datetime) -> str:
+    """Name a time zone such that `zone_of` finds it again."""
+    key = getattr(zone, "key", None) or getattr(zone, "zone", None)
+    if isinstance(key, str):
+        return key
+    offset = zone.utcoffset(at) or dt.timedelta()
+    minutes = round(offset / dt.timedelta(minutes=1))
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}" if minutes else "UTC"
+
+
+def days_of(value: dt.date) -> float:
+    """Count the days from 1970-01-01 to a date."""
+    return float(value.toordinal() - _EPOCH_DAY.toordinal())
+
+
+def seconds_of(value: dt.datetime, zone: str = "") -> float:
+    """Count the seconds from 1970-01-01 to a moment; one without a time zone is in `zone`."""
+    aware = value if value.tzinfo else value.replace(tzinfo=zone_of(zone))
+    return (aware - _EPOCH) / dt.timedelta(seconds=1)
+
+
+def format_date(days: float) -> str:
+    """Write days since 1970-01-01 as the nearest date.
+
+    Examples
+    --------
+    >>> format_date(15826.2)
+    '2013-05-01'
+    """
+    try:
+        return (_EPOCH_DAY + dt.timedelta(days=round(days))).isoformat()
+    except OverflowError:
+        return f"day {days:.6g} since 1970-01-01"
+
+
+def format_moment(seconds: float, zone: str = "") -> str:
+    """Write seconds since 1970-01-01 as the nearest second, with its offset when a time zone is known.
+
+    Examples
+    --------
+    >>> format_moment(1367416999.8), format_moment(1367416999.8, "+02:00")
+    ('2013-05-01 14:03:20', '2013-05-01 16:03:20+02:00')
+    """
+    try:
+        moment = (_EPOCH + dt.timedelta(seconds=round(seconds))).astimezone(zone_of(zone))
+    except (OverflowError, ValueError):
+        return f"second {seconds:.6g} since 1970-01-01"
+    return moment.isoformat(sep=" ") if zone else moment.replace(tzinfo=None).isoformat(sep=" ")
+
+
+def parse_date(value: object) -> float | None:
+    """Read a date, or text of one, as days since 1970-01-01; None when it is not a date."""
+    value = _from_text(value)
+    if isinstance(value, dt.datetime):
+        return days_of(value.date()) if value.time() == dt.time() and value.tzinfo is None else None
+    return days_of(value) if isinstance(value, dt.date) else None
+
+
+def parse_moment(value: object, zone: str = "") -> float | None:
+    """Read a moment, a date (its first moment in the time zone) or text as seconds; None when it is not a moment."""
+    value = _from_text(value)
+    if isinstance(value, dt.datetime):
+        # An offset cannot be compared with times whose own zone nobody wrote down.
+        return seconds_of(value, zone) if zone or value.tzinfo is None else None
+    return seconds_of(dt.datetime.combine(value, dt.time()), zone) if isinstance(value, dt.date) else None
+
+
+def _from_text(value: object) -> object:
+    """Read text as a moment; None when it is none, and what is no text stays as it is."""
+    try:
+        return dt.datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
+    except ValueError:
+        return None
+
+
+def duration_of(value: dt.timedelta | dt.time) -> float:
+    """Count the seconds of a duration; a time of day is the duration since midnight."""
+    if isinstance(value, dt.time):
+        return value.hour * 3600.0 + value.minute * 60.0 + value.second + value.microsecond / 1e6
+    return value / dt.timedelta(seconds=1)
+
+
+def format_duration(seconds: float) -> str:
+    """Write seconds as "12.3 s", "1:23:20" or "2 days 4:00:00".
+
+    Examples
+    --------
+    >>> format_duration(12.34), format_duration(-5000.0), format_duration(187200.0)
+    ('12.34 s', '-1:23:20', '2 days 4:00:00')
+    """
+    size = abs(seconds)
+    if size < 59.5:
+        return f"{seconds:.4g} s"
+    minutes, second = divmod(round(size), 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    before = f"{days:,} day{'' if days == 1 else 's'} " if days else ""
+    return f"{'-' if seconds < 0 else ''}{before}{hour}:{minute:02}:{second:02}"
+
+
+def parse_duration(value: object) -> float | None:
+    """Read a timedelta, a time of day or text as seconds; None when it is not a duration.
+
+    Examples
+    --------
+    >>> parse_duration("90min"), parse_duration("1:30:00"), parse_duration("1h 30m"), parse_duration("90 sheep")
+    (5400.0, 5400.0, 5400.0, None)
+    """
+    if isinstance(value, dt.timedelta | dt.time):
+        return duration_of(value)
+    if not isinstance(value, str):
+        return None
+    text = value.strip().lower()
+    sign = -1.0 if text.startswith("-") else 1.0
+    size = _size(text[1:].lstrip() if text.startswith(("-", "+")) else text)
+    return None if size is None else sign * size
+
+
+def _size(text: str) -> float | None:
+    """Read unsigned text as seconds."""
+    if clock := _CLOCK.fullmatch(text.replace(",", "") if ":" in text else text):
+        return (
+            float(clock["days"] or 0) * 86400.0
+            + float(clock["hours"]) * 3600.0
+            + float(clock["minutes"]) * 60.0
+            + float(clock["seconds"])
+        )
+    if _PLAIN.fullmatch(text):
+        return float(text)
+    total, position = 0.0, 0
+    while position < len(text):
+        part = _PART.match(text, position)
+        if part is None or part["word"] not in _SECONDS:
+            return None
+        total += float(part["number"]) * _SECONDS[part["word"]]
+        position = part.end()
+    return total if text else None

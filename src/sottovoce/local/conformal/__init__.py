@@ -1,1 +1,0 @@
-"""Conformal prediction in one process."""

@@ -1,0 +1,122 @@
+"""What a person is asked, drawn in public: both sides derive it from the person's public word, and from nothing else.
+
+A public word is a keyed hash of the person's number (BLAKE2b, RFC 7693), so that whoever knows the study's public key
+can check every draw. Of the word come what a person is asked about (`aim`), the block and its slopes (`choose`), the
+signs of a dither, and the product of covariates (`which_product`).
+"""
+
+import hashlib
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, uint64
+
+from sottovoce.core.arrays import Floats, Ints, Words
+from sottovoce.protocol.regression.blocks import FIXED, SLOPES
+
+WORD = 2.0**-53
+KEY = 16  # bytes of a study's public key
+TIGHT, NEAR, FAR, MOMENT = range(4)  # asked at the point, a little or twice as far beside it, or about moments
+KIND, PRODUCT_OF, SIGNS = 1 << 20, 1 << 21, 1 << 22  # public draws beyond those that choose a block
+
+
+class QueryDesign(NamedTuple):
+    """How the next people are asked: how often beside the point, and how far."""
+
+    directions: Floats  # (levels, d, d): from signs to a dither of size one
+    sizes: Floats  # (2, levels): of the near and the far dither
+    upto: Floats  # (3,): cumulative probabilities of a moment, of near and of far
+
+
+def public_words(key: bytes, first: int, count: int) -> Words:
+    """Return the public words of the people from ``first`` on.
+
+    Examples
+    --------
+    >>> words = public_words(bytes(16), 0, 3)
+    >>> hex(words[2]), bool(words[2] == public_words(bytes(16), 2, 1)[0])
+    ('0x77269b921c8de0e6', True)
+    """
+    digests = (
+        hashlib.blake2b(person.to_bytes(8, "little"), digest_size=8, key=key).digest()
+        for person in range(first, first + count)
+    )
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def public(word: np.uint64, k: int) -> np.uint64:
+    """Return the k-th draw of a public word (the finaliser of splitmix64, Steele et al. 2014)."""
+    z = word + uint64(k) * uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
+    return z ^ (z >> uint64(31))
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def uniform(word: np.uint64, k: int) -> float:
+    """Return the k-th draw of a public word as a number in [0, 1)."""
+    return float(public(word, k) >> uint64(11)) * WORD
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def choose(upto: Floats, plan: Ints, p: int, word: np.uint64, chosen: Ints) -> int:
+    """Draw the block that a person is asked, and fill ``chosen`` with its slopes (from 1)."""
+    block = 0
+    if len(upto) > 1:
+        u = uniform(word, 1)
+        while u >= upto[block]:
+            block += 1
+    slopes = plan[block, SLOPES]
+    if slopes == 0:
+        return block
+    if plan[block, FIXED] > 0:
+        for k in range(slopes):
+            chosen[k] = plan[block, FIXED + k]
+    elif slopes == p:
+        for k in range(slopes):
+            chosen[k] = k + 1
+    elif slopes == 1:
+        chosen[0] = 1 + int(uniform(word, 2) * p)
+    else:  # a random subset, ascending: keep each slope with the probability that the rest still needs
+        found = 0
+        for j in range(p):
+            if uniform(word, 2 + j) * (p - j) < slopes - found:
+                chosen[found] = j + 1
+                found += 1
+                if found == slopes:
+                    break
+    return block
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def aim(directions: Floats, sizes: Floats, upto: Floats, word: np.uint64, points: Floats) -> int:
+    """Return what a person is asked; if beside ``points[0]``, fill ``points[1]`` with where."""
+    _, levels, d = points.shape
+    u = uniform(word, KIND)
+    if u >= upto[2]:
+        return TIGHT
+    if u < upto[0]:
+        return MOMENT
+    kind = NEAR if u < upto[1] else FAR
+    signs = public(word, SIGNS)
+    for level in range(levels):
+        for j in range(d):
+            off = 0.0
+            for k in range(d):
+                if d > 64 and k % 64 == 0:  # a word has 64 signs; from there on the next draws give more
+                    signs = public(word, SIGNS + k // 64)
+                way = directions[level, j, k]
+                off += way if (signs >> uint64(k % 64)) & uint64(1) else -way
+            points[1, level, j] = points[0, level, j] + sizes[kind - 1, level] * off
+    return kind
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def which_product(d: int, word: np.uint64) -> tuple[int, int]:
+    """Draw the product of covariates that a person is asked about, the constant alone left out."""
+    rest, first = 1 + int(uniform(word, PRODUCT_OF) * (d * (d + 1) // 2 - 1)), 0
+    while rest >= d - first:
+        rest -= d - first
+        first += 1
+    return first, first + rest

@@ -1,0 +1,228 @@
+"""A finished regression in the units of the raw covariates: coefficients, intervals, ellipsoids and tests; no record.
+
+Raw coefficients are a linear map of scaled ones, ``raw = T scaled``; so the interval of a raw contrast ``a`` is that of
+the scaled contrast ``T'a``, and an ellipsoid is carried over by ``T``.
+"""
+
+import math
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from sottovoce.core import codec
+from sottovoce.core.arrays import Floats
+from sottovoce.core.bounds import Bounds
+from sottovoce.core.checks import confidence
+from sottovoce.core.errors import BadInput, Infeasible
+from sottovoce.inference.regression.region import Ellipsoid, vector
+from sottovoce.server.description import Description
+from sottovoce.server.regression.fits import RegressionFit, StoredFit, restored, stored
+from sottovoce.server.regression.summary import CoefficientRow, RegressionFacts, describe
+from sottovoce.server.stored import StoredResult
+
+ONE_SIGMA = math.erf(math.sqrt(0.5))  # the level of an interval of one standard error to each side
+INTERCEPT = "intercept"
+SMALLEST = 1e-9  # p-values below it are not told apart
+
+
+class StoredRegression(NamedTuple):
+    """A regression as it is stored."""
+
+    facts: RegressionFacts
+    bounds: Bounds
+    fits: tuple[StoredFit, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionResult(StoredResult):
+    """What a private quantile regression found; print it, or `summary()`, for a table.
+
+    Parameters
+    ----------
+    facts
+        How it was run.
+    bounds
+        The public bounds of the covariates, with their names.
+    fits
+        A fit a channel, in the order of the levels.
+    clipped
+        A hint to whoever holds the rows: how many were moved to the bounds. It is never stored.
+    """
+
+    facts: RegressionFacts
+    bounds: Bounds
+    fits: tuple[RegressionFit, ...] = field(repr=False)
+    clipped: int = field(default=0, repr=False)
+
+    kind: ClassVar[str] = "regression"
+
+    @property
+    def taus(self) -> tuple[float, ...]:
+        """Return the quantile levels, ascending."""
+        return self.facts.taus
+
+    @property
+    def epsilon(self) -> float:
+        """Return the realised epsilon of a report."""
+        return self.facts.epsilon
+
+    @property
+    def private(self) -> bool:
+        """Tell whether the run protects its people."""
+        return self.facts.private
+
+    @property
+    def people(self) -> int:
+        """Return how many people were asked."""
+        return self.facts.people
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the coefficients."""
+        return (INTERCEPT, *self.bounds.names)
+
+    @cached_property
+    def _levels(self) -> list[tuple[RegressionFit, int]]:
+        """Return, for each level, a fit and the number of the level in it."""
+        return [(fit, level) for fit in self.fits for level in range(len(fit.point))]
+
+    @property
+    def scaled(self) -> Floats:
+        """Return the coefficients of scaled covariates, (levels, d)."""
+        return np.concatenate([fit.point for fit in self.fits])
+
+    @property
+    def raw(self) -> Floats:
+        """Return the coefficients of raw covariates, (levels, d), intercept first."""
+        intercepts, slopes = self.bounds.unscale_coefficients(self.scaled)
+        return np.column_stack([intercepts, slopes])
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what the fits warn of, each sentence once; worked out when somebody asks, as some take a second."""
+        return tuple(dict.fromkeys(warning for fit in self.fits for warning in fit.warnings))
+
+    def predict(self, features: Floats) -> Floats:
+        """Return the fitted quantiles of raw covariates, (n, levels), rearranged so that they never cross."""
+        scaled, beta = self.bounds.scale(features), self.scaled
+        # a product row by row: the sum of one person must not depend on who else is asked for
+        fitted = beta[:, 0] + np.einsum("ij,lj->il", scaled, beta[:, 1:])
+        return np.asarray(np.sort(fitted, axis=1))
+
+    def level_of(self, tau: Any) -> int:
+        """Return the number of a level that was fitted; None means the only one."""
+        if tau is None and len(self.taus) == 1:
+            return 0
+        for index, known in enumerate(self.taus):
+            if isinstance(tau, int | float) and math.isclose(tau, known, rel_tol=1e-12):
+                return index
+        wrong = "several levels were fitted" if tau is None else f"tau {tau!r} was not fitted"
+        raise BadInput(f"{wrong}; give tau as one of {', '.join(f'{known:g}' for known in self.taus)}.")
+
+    def interval(self, level: int, contrast: Any, confidence: float) -> tuple[float, float]:
+        """Return the interval of a contrast of raw coefficients, or refuse."""
+        a = vector(contrast, len(self.bounds.low) + 1, "contrast")
+        fit, index = self._levels[level]
+        return fit.interval(index, self.bounds.to_raw.T @ a, confidence)
+
+    def intervals(self, level: int, confidence: float) -> tuple[Floats, dict[str, str]]:
+        """Return the intervals of all coefficients, (d, 2), and why some are NaN, by name; refuse if none is given."""
+        rows: list[tuple[float, float]] = []
+        reasons: dict[str, str] = {}
+        for name, axis in zip(self.names, np.eye(len(self.names)), strict=True):
+            try:
+                rows.append(self.interval(level, axis, confidence))
+            except Infeasible as refusal:
+                reasons[name] = str(refusal)
+                rows.append((math.nan, math.nan))
+        if len(reasons) == len(rows):
+            raise Infeasible(reasons[self.names[-1]])
+        return np.array(rows), reasons
+
+    def ellipsoid(self, tau: Any, confidence: float) -> Ellipsoid:
+        """Return the ellipsoid of the raw coefficients of a level, or refuse."""
+        fit, index = self._levels[self.level_of(tau)]
+        centre, shape, radius2 = fit.ellipsoid(index, confidence)
+        turn = self.bounds.to_raw
+        return Ellipsoid(turn @ centre, turn @ shape @ turn.T, radius2)
+
+    def row(self, level: int, coefficient: int, confidence: float) -> CoefficientRow:
+        """Return a coefficient with standard error and interval, or with the reason why there is none."""
+        axis = np.eye(len(self.bounds.low) + 1)[coefficient]
+        value = float(self.raw[level, coefficient])
+        try:
+            low, high = self.interval(level, axis, ONE_SIGMA)
+            ends = self.interval(level, axis, confidence)
+        except Infeasible as refusal:
+            return CoefficientRow(value, None, None, str(refusal))
+        return CoefficientRow(value, (high - low) / 2, ends, None)
+
+    def tables(self, confidence: float) -> list[dict[str, CoefficientRow]]:
+        """Return the rows of each level by name, the intercept first."""
+        return [
+            {name: self.row(at, j, confidence) for j, name in enumerate(self.names)} for at in range(len(self.taus))
+        ]
+
+    def p_value(self, tau: Any, contrast: Any, value: float) -> float:
+        """Return one less the largest confidence at which the interval of a contrast leaves a value out."""
+        level = self.level_of(tau)
+        self.interval(level, contrast, 0.5)  # refuses where no interval is given at all
+
+        def leaves_out(p: float) -> bool:
+            try:
+                low, high = self.interval(level, contrast, 1 - p)
+            except Infeasible:  # so confident that the interval would have no ends
+                return False
+            return not low <= value <= high
+
+        if leaves_out(SMALLEST):
+            return SMALLEST
+        if not leaves_out(1 - SMALLEST):
+            return 1.0
+        inside, outside = math.log(SMALLEST), 0.0
+        for _ in range(50):
+            middle = (inside + outside) / 2
+            inside, outside = (inside, middle) if leaves_out(math.exp(middle)) else (middle, outside)
+        return math.exp(outside)
+
+    def describe(self, level: float | None = None) -> Description:
+        """Return what the result says of itself, with intervals at a level."""
+        wanted = self.facts.level if level is None else confidence(level)
+        return describe(self.facts, self.tables(wanted), self.warnings, wanted, self.clipped)
+
+    def summary(self, level: float | None = None) -> str:
+        """Return a table that a statistician reads at a glance."""
+        return self.describe(level).text()
+
+    def to_dict(self, level: float | None = None) -> dict[str, Any]:
+        """Return everything as plain values, ready for strict JSON; `from_dict` reads it back."""
+        whole = {**self.describe(level).values, "stored": super().to_dict()["stored"]}
+        return {name: value for name, value in whole.items() if name != "clipped"}
+
+    def plot(self, path: str | os.PathLike[str], level: float | None = None) -> Path:
+        """Draw the coefficients with their intervals; of several levels, against tau."""
+        from sottovoce.server.regression.plot import plot
+
+        wanted = self.facts.level if level is None else confidence(level)
+        return plot(self.facts, self.bounds, self.tables(wanted), path, wanted)
+
+    def to_state(self) -> StoredRegression:
+        """Return the plain state the result is made from."""
+        return StoredRegression(self.facts, self.bounds, tuple(stored(fit) for fit in self.fits))
+
+    @classmethod
+    def from_state(cls, plain: Any) -> Self:
+        """Make the result again from what JSON kept of its state."""
+        facts, bounds, fits = codec.from_plain(plain, StoredRegression)
+        try:
+            made = cls(facts, bounds, tuple(restored(fit) for fit in fits))
+            whole = made.scaled.shape == made.raw.shape == (len(facts.taus), len(bounds.names) + 1)
+        except (ValueError, IndexError, ArithmeticError):  # a BadInput and numpy's LinAlgError are ValueErrors
+            whole = False
+        if not whole:
+            raise BadInput("this is not a stored regression: its parts do not fit each other; store it again.")
+        return made
