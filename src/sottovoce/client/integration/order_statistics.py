@@ -68,16 +68,7 @@ def rank_interval(records: Records, tau: float, level: float) -> tuple[float, fl
     >>> rank_interval(Records(np.arange(101.0)), 0.5, 0.95), rank_interval(Records(np.arange(20.0)), 0.9, 0.95)
     ((40.0, 60.0), (14.0, inf))
     """
-    n = records.size
-    lower, upper = ranks(n, tau, level)
-    held = [rank - 1 for rank in (lower, upper) if 1 <= rank <= n]
-    if not held:
-        return -math.inf, math.inf
-    values = np.partition(records.values(), held)
-    return (
-        float(values[lower - 1]) if lower >= 1 else -math.inf,
-        float(values[upper - 1]) if upper <= n else math.inf,
-    )
+    return summarise(records, tau, level)[1]
 
 
 def rank_summary(records: Records, tau: float) -> RankSummary:
@@ -88,19 +79,29 @@ def rank_summary(records: Records, tau: float) -> RankSummary:
     >>> rank_summary(Records(np.full(50, 7.0)), 0.5).error, rank_summary(Records(np.arange(5.0)), 0.5).error
     (0.0, inf)
     """
+    return summarise(records, tau, LEVEL)[0]
+
+
+def summarise(records: Records, tau: float, level: float) -> tuple[RankSummary, tuple[float, float]]:
+    """Return both, the summary and the interval of a level, from one partition of the records."""
     n = records.size
-    lower, upper = ranks(n, tau, LEVEL)
+    inner = ranks(n, tau, LEVEL)
+    outer = inner if level == LEVEL else ranks(n, tau, level)
     middle = max(math.ceil(n * tau * (1 - ROUNDING)), 1)
-    df = (upper - lower) / 2
+    values = np.partition(records.values(), sorted({rank - 1 for rank in (*inner, middle, *outer) if 1 <= rank <= n}))
+    (lower, upper), estimate, df = inner, float(values[middle - 1]), (inner[1] - inner[0]) / 2
+    ends = (
+        float(values[outer[0] - 1]) if outer[0] >= 1 else -math.inf,
+        float(values[outer[1] - 1]) if outer[1] <= n else math.inf,
+    )
     if lower < 1 or upper > n:
-        return RankSummary(float(np.partition(records.values(), middle - 1)[middle - 1]), math.inf, df)
-    values = np.partition(records.values(), sorted({lower - 1, middle - 1, upper - 1}))
-    low, estimate, high = (float(values[rank - 1]) for rank in (lower, middle, upper))
+        return RankSummary(estimate, math.inf, df), ends
+    low, high = float(values[lower - 1]), float(values[upper - 1])
     left, right = _half_a_cell(values, low, -1), _half_a_cell(values, high, 1)
     below, above = estimate - low + left, high - estimate + right
     # each half is a sum of about df spacings: its relative standard error is 1 / sqrt(df)
     half = max((below + above) / 2, max(below, above) / (1 + 1 / math.sqrt(df)))
-    return RankSummary(estimate, max(half / Z, (left + right) / math.sqrt(12)), df)
+    return RankSummary(estimate, max(half / Z, (left + right) / math.sqrt(12)), df), ends
 
 
 def dithered(records: Records, resolution: float, dice: RandomSource) -> Records:

@@ -7,7 +7,7 @@ before anything is read.
 import math
 
 from sottovoce.client.door import SiteLimits
-from sottovoce.client.integration.order_statistics import dithered, rank_interval, rank_summary, shared
+from sottovoce.client.integration.order_statistics import dithered, shared, summarise
 from sottovoce.client.ledger import Ledger, Storage
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
@@ -90,8 +90,7 @@ class OpenSite:
 
         def draw(_: int) -> SummaryReport:
             records = dithered(self._records, self._study.resolution, self._dice)
-            estimate, std_error, df = rank_summary(records, query.tau)
-            ends = rank_interval(records, query.tau, query.level)
+            (estimate, std_error, df), ends = summarise(records, query.tau, query.level)
             return SummaryReport(round, records.size, estimate, std_error, df, *ends, shared(records, ends))
 
         return self._ledger.transaction(round, query, self._records.size, SummaryReport, draw)

@@ -195,20 +195,20 @@ class ChainMethod:
 
     def step(self, state: ChainState, replies: Replies) -> ChainState:
         """Return the state after a reply, or as it was if there was none."""
-        asked = self.query(state)
-        if asked is None:
+        if state.start is None:
+            log = self._search.step(state.search, replies)
+            return self._searched(state._replace(search=log)) if log.rounds > state.search.rounds else state
+        if state.walk is None:
             raise BadInput("the chains are at their end; nothing was asked.")
         if len(replies) != 1:
-            raise BadInput(f"round {asked.round} asked one site; give one reply.")
-        if replies[0] is None and asked.messages[0] is not None:
+            raise BadInput("the chains belong to one site; give one reply.")
+        [reply], one = replies, self.one(state)
+        if reply is None:
             return state
-        if state.start is None:
-            return self._searched(state._replace(search=self._search.step(state.search, replies)))
-        reply = replies[0]
-        if not isinstance(reply, Reports) or reply.round != asked.round:
-            raise BadInput(f"the site sent no letters of round {asked.round}; send the reports of this round.")
-        assert state.walk is not None
-        moved = walk.step(self.one(state), state.walk, [reply.letters])
+        round = one.first + state.walk.round + 1
+        if not isinstance(reply, Reports) or reply.round != round:
+            raise BadInput(f"the site sent no letters of round {round}; send the reports of this round.")
+        moved = walk.step(one, state.walk, [reply.letters])
         if moved.round < state.start.length:
             return state._replace(walk=moved)
         return self.with_averages(state, (*state.averages, average(moved.memory)))
@@ -237,9 +237,10 @@ class ChainMethod:
 
     def _searched(self, state: ChainState) -> ChainState:
         """Start the first chain if the search is over and has found a start."""
-        if self._search.query(state.search) is not None:
+        try:
+            found = self._search.outcome(state.search)
+        except BadInput:  # it goes on
             return state
-        found = self._search.outcome(state.search)
         point = found.point if self.study.start is None else self.study.start
         unit = found.unit if self.study.unit is None else self.study.unit
         if not (math.isfinite(point) and 0 < unit < math.inf):

@@ -47,7 +47,7 @@ class PlannedSite:
         """Return "private", "open" (records without a budget), or "summary"."""
         if self.study is None:
             return "summary"
-        return "private" if math.isfinite(self.study.channels[0].epsilon) else "open"
+        return "private" if self.study.flips[0] else "open"  # a letter that is never flipped has no finite epsilon
 
     @property
     def size(self) -> int | None:
@@ -205,7 +205,7 @@ def _studies(
             study = plan_quantile(alone, tau, {name: budget}, limits=limits, **known)
         except Infeasible as error:
             raise Infeasible(f"{where(name, target)} has too few records: {error}") from None
-        if math.isinf(study.channels[0].epsilon):
+        if study.flips[0] == 0:
             needed = max(records_needed(study.tau, level), records_needed(study.tau))
             if size < needed:
                 raise BadInput(
