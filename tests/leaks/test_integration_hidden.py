@@ -196,6 +196,7 @@ def test_each_record_answers_at_most_once(method: str, monkeypatch: pytest.Monke
 @compiled
 @pytest.mark.parametrize("method", METHODS)
 def test_every_word_is_the_systems(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask(method)  # a kernel that is compiled now asks for the names of its files
     drawn: list[int] = []
     system = importlib.import_module("os").urandom
     module = importlib.import_module("numpy.random")

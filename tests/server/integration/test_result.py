@@ -86,7 +86,7 @@ def test_a_curve_reads_back_as_what_it_was(bounds: Any, tmp_path: Path) -> None:
 
 
 def test_one_kind_is_not_read_as_another() -> None:
-    with pytest.raises(BadInput, match="stored Sensitivity, not a IntegratedResult"):
+    with pytest.raises(BadInput, match="not a stored integrated but another result"):
         IntegratedResult.from_dict(told().sensitivity().to_dict())
 
 

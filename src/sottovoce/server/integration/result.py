@@ -200,7 +200,7 @@ class Sensitivity(StoredResult):
 
     def plot(self, path: str | Path) -> Path:
         """Draw the curve to a file; bounds refuted by the data are grey."""
-        from sottovoce.server.integration.sensitivity_plot import plot_sensitivity
+        from sottovoce.server.integration.plot import plot_sensitivity
 
         return plot_sensitivity(self.result, self.curve, path)
 
