@@ -21,9 +21,9 @@ from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.region import Ellipsoid, normal_ellipsoid
 from sottovoce.local.regression.doors import open_doors
 from sottovoce.local.runner import run
+from sottovoce.server.load import load
 from sottovoce.server.regression.result import SMALLEST, RegressionResult
 from sottovoce.server.regression.summary import RegressionFacts
-from sottovoce.server.load import load
 from sottovoce.sim.randomness import dice
 
 pickle: Any = importlib.import_module("pickle")
