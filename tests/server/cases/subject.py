@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from sottovoce.client.door import Door
+from sottovoce.protocol.messages import Message
 from sottovoce.server.method import Method, Queries, Replies
 
 AS_LISTED, TURNED = (0, 1, 2), (2, 0, 1)
@@ -20,3 +22,18 @@ class Subject(NamedTuple):
 
 Case = Callable[[Sequence[int]], Subject]
 """A subject whose sites stand in an order; methods without sites ignore it."""
+
+
+def answered_by(doors: Sequence[Door]) -> Callable[[Any, Queries], Replies]:
+    """Return the replies of doors, each asked once a round and remembered, so that a round may be asked for again."""
+    said: dict[tuple[int, int], Message] = {}
+
+    def reply(state: Any, queries: Queries) -> Replies:
+        for k, message in enumerate(queries.messages):
+            if message is not None and (queries.round, k) not in said:
+                said[queries.round, k] = doors[k].ask(queries.round, message)
+        return [
+            None if message is None else said[queries.round, k] for k, message in enumerate(queries.messages)
+        ]
+
+    return reply
