@@ -9,7 +9,7 @@ import pytest
 
 from sottovoce import server
 from sottovoce.core import codec
-from sottovoce.core.errors import BadInput
+from sottovoce.core.errors import BadInput, SearchFailed
 from sottovoce.protocol.messages import Message
 from sottovoce.protocol.wire import seal
 from sottovoce.server.method import Method, opened, restore
@@ -20,6 +20,7 @@ from .cases.subject import AS_LISTED, TURNED, Case, Subject
 CASES: dict[str, Case] = {}
 for found in pkgutil.iter_modules(cases.__path__, cases.__name__ + "."):
     CASES |= getattr(importlib.import_module(found.name), "CASES", {})
+NOTHING_TO_ASK = {"PublishedSummary"}
 VERBS = {"init", "query", "step", "outcome", "replies", "state"}
 every = pytest.mark.parametrize("make", CASES.values(), ids=CASES)
 
@@ -35,9 +36,9 @@ def test_every_method_has_a_case() -> None:
     for module in pkgutil.walk_packages(server.__path__, server.__name__ + "."):
         for name, kind in vars(importlib.import_module(module.name)).items():
             own = inspect.isclass(kind) and kind.__module__ == module.name and kind is not Method
-            if own and verbs(kind) >= VERBS:
+            if own and not inspect.isabstract(kind) and verbs(kind) >= VERBS:
                 kinds.add(name)
-    assert kinds == {name.partition("-")[0] for name in CASES}
+    assert kinds - NOTHING_TO_ASK == {name.partition("-")[0] for name in CASES}
 
 
 def fold(subject: Subject) -> tuple[Method[Any, Any], list[Any], list[Any]]:
@@ -142,5 +143,6 @@ def test_replies_that_do_not_fit_are_refused_and_the_state_stays(make: Case) -> 
         assert codec.to_bytes(state) == before
     with pytest.raises(BadInput):
         method.step(states[-1], log[-1])
-    with pytest.raises(BadInput):
-        method.outcome(states[0])
+    if not subject.anytime:
+        with pytest.raises((BadInput, SearchFailed)):
+            method.outcome(states[0])

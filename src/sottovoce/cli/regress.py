@@ -73,4 +73,4 @@ def regress(
         return
     with progress_bar(study.people, wanted=not no_progress, who="people") as progress:
         found = study.run(progress)
-    show(found, found.to_dict(), [in_options(found.summary())], json, plot)
+    show(found, dict(found.describe().values), [in_options(found.summary())], json, plot)

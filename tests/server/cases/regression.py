@@ -19,7 +19,7 @@ from .subject import Case, Subject, answered_by
 KEY, N = b"0123456789abcdef", 300
 
 
-def whole(way: str, batches: BatchRule = BY_SHARE) -> Case:
+def whole(way: str, batches: BatchRule = BY_SHARE, anytime: bool = False) -> Case:
     def made(order: Sequence[int]) -> Subject:
         plan = plan_of(**WAYS[way])
         method, doors, _ = open_doors(plan, rows_of(700), dice(3), batches)
@@ -28,6 +28,7 @@ def whole(way: str, batches: BatchRule = BY_SHARE) -> Case:
             answered_by(doors),
             lambda result: float(result.scaled.sum()),
             stride=5,
+            anytime=anytime,
         )
 
     return made
@@ -48,6 +49,7 @@ def part(way: str, batches: BatchRule | None) -> Case:
             answered_by([door]),
             lambda fit: float(np.sum(fit.point)),
             stride=17,
+            anytime=True,
         )
 
     return made
@@ -56,7 +58,7 @@ def part(way: str, batches: BatchRule | None) -> Case:
 CASES: dict[str, Case] = {
     "RegressionMethod-pilot": whole("pilot"),
     "RegressionMethod-split": whole("split"),
-    "RegressionMethod-groups": whole("groups"),
+    "RegressionMethod-groups": whole("groups", anytime=True),
     "DitheredMethod-one by one": part("dithered", ONE_BY_ONE),
     "DitheredMethod-batches": part("dithered", BY_SHARE),
     "LiuHuMethod": part("self-normalised", None),

@@ -17,7 +17,8 @@ class Subject(NamedTuple):
     reply: Callable[[Any, Queries], Replies]  # a pure function of state and queries
     point: Callable[[Any], float]
     tolerance: float = 1e-9  # when the sites change places
-    stride: int = 3  # check every so manieth state
+    stride: int = 3  # of how many states one is checked
+    anytime: bool = False  # whether there is an outcome before the end
 
 
 Case = Callable[[Sequence[int]], Subject]
@@ -32,8 +33,6 @@ def answered_by(doors: Sequence[Door]) -> Callable[[Any, Queries], Replies]:
         for k, message in enumerate(queries.messages):
             if message is not None and (queries.round, k) not in said:
                 said[queries.round, k] = doors[k].ask(queries.round, message)
-        return [
-            None if message is None else said[queries.round, k] for k, message in enumerate(queries.messages)
-        ]
+        return [None if message is None else said[queries.round, k] for k, message in enumerate(queries.messages)]
 
     return reply

@@ -34,6 +34,8 @@ class RegressionState(NamedTuple):
     guess: Guess | None = None  # None: the pilot goes on
     dithered: tuple[DitheredRounds, ...] = ()
     liu_hu: tuple[LiuHuRounds, ...] = ()
+    open: tuple[bool, ...] = ()  # who has answered the round that is open; empty: nobody
+    told: tuple[tuple[int, ...], ...] = ()  # and what, of the pilot
 
 
 @dataclass(eq=False)
@@ -69,14 +71,17 @@ class RegressionMethod:
         """Return what the people behind each door are asked next; None once all were, or the pilot used them up."""
         if state.guess is None:
             return self._pilot(state)
-        parts = [method.query(own) for method, own in self._channels(state)]
+        done = state.open or (False,) * len(self.people)
+        parts = [
+            None if told else method.query(own) for told, (method, own) in zip(done, self._channels(state), strict=True)
+        ]
         if all(part is None for part in parts):
             return None
         messages = [None if part is None else part.messages[0] for part in parts]
         return Queries(state.round + 1, messages, sum(part.records for part in parts if part is not None))
 
     def step(self, state: RegressionState, replies: Replies) -> RegressionState:
-        """Return the state after a round's replies, or refuse them; while one is missing, nothing has changed."""
+        """Return the state with a round's replies in it, or refuse them; the round closes when all have come."""
         queries = self.query(state)
         if queries is None or len(replies) != len(queries.messages):
             raise BadInput(
@@ -91,9 +96,13 @@ class RegressionMethod:
             method.step(own, [reply]) if wanted else own
             for (method, own), reply, wanted in zip(self._channels(state), replies, asked, strict=True)
         ]
-        if any(reply is None and wanted for reply, wanted in zip(replies, asked, strict=True)):
+        if all(reply is None for reply in replies):
             return state
-        return self._with(state._replace(round=state.round + 1), runs)
+        if any(reply is None and wanted for reply, wanted in zip(replies, asked, strict=True)):
+            before = state.open or (False,) * len(self.people)
+            done = tuple(told or reply is not None for told, reply in zip(before, replies, strict=True))
+            return self._with(state._replace(open=done), runs)
+        return self._with(state._replace(round=state.round + 1, open=()), runs)
 
     def outcome(self, state: RegressionState) -> RegressionResult:
         """Return the result: coefficients, intervals, summary."""
@@ -110,22 +119,31 @@ class RegressionMethod:
     def _pilot(self, state: RegressionState) -> Queries | None:
         """Return the pilot's next query, each point's people divided over the doors; None if they are too few."""
         asked = self._asked(state)
-        counts = asked.counts[0]
-        if not counts.any():
+        if not asked.counts[0].any():
             raise SearchFailed(USED_UP)
-        doors = np.arange(len(self.people))[:, None]
-        shares = (counts + (doors + np.arange(len(counts))) % len(doors)) // len(doors)
+        shares = self._shares(asked)
         if np.any(shares.sum(axis=1) > np.array(self.people) - np.array(state.searched)):
             return None
         messages = [
-            PilotQuery(state.round + 1, first, tuple(asked.points.tolist()), tuple(own.tolist())) if own.any() else None
-            for first, own in zip(state.searched, shares, strict=True)
+            PilotQuery(state.round + 1, first, tuple(asked.points.tolist()), tuple(own.tolist()))
+            if own.any() and not told
+            else None
+            for first, own, told in zip(state.searched, shares, self._told(state), strict=True)
         ]
-        return Queries(state.round + 1, messages, int(counts.sum()))
+        return Queries(state.round + 1, messages, sum(sum(query.counts) for query in messages if query is not None))
+
+    def _shares(self, asked: Ask) -> Ints:
+        """Return how many people behind each door answer at each of the pilot's points."""
+        counts, doors = asked.counts[0], np.arange(len(self.people))[:, None]
+        return np.asarray((counts + (doors + np.arange(len(counts))) % len(doors)) // len(doors), dtype=np.int64)
+
+    def _told(self, state: RegressionState) -> tuple[tuple[int, ...], ...]:
+        """Return what each door has said in the pilot's open round."""
+        return state.told or ((),) * len(self.people)
 
     def _found(self, state: RegressionState, queries: Queries, replies: Replies) -> RegressionState:
         """Return the state after the pilot's replies."""
-        ones, searched, missing = np.zeros(0, dtype=np.int64), list(state.searched), False
+        heard, missing = list(self._told(state)), False
         for door, (query, reply) in enumerate(zip(queries.messages, replies, strict=True)):
             if not isinstance(query, PilotQuery):
                 continue
@@ -140,11 +158,15 @@ class RegressionMethod:
                     f"round {queries.round} asked at {len(query.counts)} points; answer with one count of ones for "
                     "each, none above what was asked."
                 )
-            ones = np.array(told, dtype=np.int64) + (ones if len(ones) else 0)
-            searched[door] += sum(query.counts)
-        if missing:
+            heard[door] = told
+        if all(reply is None for reply in replies):
             return state
-        after = state._replace(round=state.round + 1, searched=tuple(searched), answers=(*state.answers, ones))
+        if missing:
+            return state._replace(told=tuple(heard))
+        ones = np.sum([told for told in heard if told], axis=0, dtype=np.int64)
+        searched = np.array(state.searched) + self._shares(self._asked(state)).sum(axis=1)
+        answers = (*state.answers, ones)
+        after = state._replace(round=state.round + 1, searched=tuple(searched.tolist()), answers=answers, told=())
         settings = self.plan.settings
         found = replay(self.plan.design.epsilon, settings.taus, after.answers)
         if isinstance(found, Ask):
