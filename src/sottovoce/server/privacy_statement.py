@@ -14,7 +14,7 @@ def promise(epsilons: Mapping[str, float], private: bool, per_person: bool, seed
         return "No privacy: epsilon is infinite, so every answer was sent as it is."
     worst = max(finite)
     text = (
-        f"Each {unit} answered at most once, with one bit that was turned round at random before it left its site; "
+        f"Each {unit} answered at most once, with one bit that was randomised before it left its site; "
         f"whoever sees that bit can shift the odds between any two values of the {unit} by at most a factor "
         f"{math.exp(worst):.3g} (epsilon {worst:.3g}, computed from the integers of the channel). "
     )

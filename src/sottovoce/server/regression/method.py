@@ -163,7 +163,7 @@ class RegressionMethod:
             return state
         if missing:
             return state._replace(told=tuple(heard))
-        ones = np.sum([told for told in heard if told], axis=0, dtype=np.int64)
+        ones = np.asarray(np.sum([told for told in heard if told], axis=0), dtype=np.int64)
         searched = np.array(state.searched) + self._shares(self._asked(state)).sum(axis=1)
         answers = (*state.answers, ones)
         after = state._replace(round=state.round + 1, searched=tuple(searched.tolist()), answers=answers, told=())
