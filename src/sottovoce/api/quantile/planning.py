@@ -6,8 +6,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from sottovoce.client.door import Door
-from sottovoce.client.quantile.site import Site
-from sottovoce.client.quantile.ties import look_rounded
+from sottovoce.client.quantile.site import Site, look_rounded
 from sottovoce.client.reading.table import SiteTable, read_sites
 from sottovoce.core.checks import confidence
 from sottovoce.core.errors import BadInput

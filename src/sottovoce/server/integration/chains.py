@@ -26,12 +26,10 @@ from sottovoce.protocol.messages import Message, Reports, Tally
 from sottovoce.server.method import Queries, Replies
 from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.conversation import Conversation, Log
+from sottovoce.server.quantile.pilot import Initialisation, find_initialisation
 from sottovoce.server.quantile.recursion import walk
-from sottovoce.server.quantile.recursion.initialisation import Initialisation, find_initialisation
-from sottovoce.server.quantile.recursion.schedule import elapsed
-from sottovoce.server.quantile.recursion.step_size import StepSize
-from sottovoce.server.quantile.recursion.study import WalkStudy
-from sottovoce.server.quantile.recursion.walk import WalkState
+from sottovoce.server.quantile.recursion.schedule import StepSize, elapsed
+from sottovoce.server.quantile.recursion.walk import WalkState, WalkStudy
 
 SHORTEST = 100  # records a chain, below which its average is little but its start
 PILOTS = 0.15  # of the records, at most: in a tail, pilots as precise as those of other walks would eat all of them
@@ -89,7 +87,7 @@ def chain(study: ChainStudy, start: float, unit: float, length: int) -> WalkStud
     Examples
     --------
     >>> from sottovoce.protocol.randomised_response import binary
-    >>> from sottovoce.server.quantile.recursion.step_size import step_length
+    >>> from sottovoce.server.quantile.recursion.schedule import step_length
     >>> walk = chain(ChainStudy(0.5, binary(1.0986122886681098)), 0.0, 1.0, 200)  # a rate of one half
     >>> round(step_length(walk.pace, 1, 1, 1.0), 6), round(step_length(walk.pace, 32, 1, 1.0), 6)
     (0.5, 0.0625)

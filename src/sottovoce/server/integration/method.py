@@ -16,7 +16,7 @@ from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.protocol.messages import Message
 from sottovoce.protocol.summaries import SummaryQuery, SummaryReport
 from sottovoce.server.integration.chains import Chained, ChainMethod, ChainStudy
-from sottovoce.server.integration.known_site import KnownSite, LostSite, measured_of
+from sottovoce.server.integration.combine import KnownSite, LostSite, measured_of
 from sottovoce.server.integration.plan import IntegrationPlan, PlannedSite
 from sottovoce.server.integration.result import IntegratedResult
 from sottovoce.server.integration.site_summary import LARGEST, SMALLEST, SiteSummary

@@ -9,10 +9,9 @@ import numpy as np
 
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.integration.sensitivity import BEFOREHAND, SensitivityCurve
+from sottovoce.server.integration.combine import KnownSite
 from sottovoce.server.integration.integrated import Integrated
-from sottovoce.server.integration.known_site import KnownSite
-from sottovoce.server.integration.sensitivity import curve_of
-from sottovoce.server.integration.summary import against_own, width_text
+from sottovoce.server.integration.summary import against_own, curve_of, width_text
 from sottovoce.server.picture import BAND, INK, SOFT, WARM, check_path, clear, save, short
 
 if TYPE_CHECKING:

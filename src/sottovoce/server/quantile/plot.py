@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.server.interval import Interval
+from sottovoce.server.description import Interval
 from sottovoce.server.picture import BAND, INK, SOFT, WARM, check_path, clear, save, short
 from sottovoce.server.quantile.plan import QuantilePlan
 

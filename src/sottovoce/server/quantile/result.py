@@ -12,9 +12,7 @@ import numpy.typing as npt
 from sottovoce.core import codec
 from sottovoce.core.checks import confidence
 from sottovoce.core.errors import BadInput
-from sottovoce.server.description import WIDTH, Description, finite, labelled
-from sottovoce.server.interval import ALTERNATIVES, Interval, Test
-from sottovoce.server.privacy_statement import promise
+from sottovoce.server.description import ALTERNATIVES, WIDTH, Description, Interval, Test, finite, labelled, promise
 from sottovoce.server.quantile.plan import QuantilePlan
 from sottovoce.server.quantile.solutions import KeptSolution, Solution, kept, restored
 from sottovoce.server.stored import StoredResult

@@ -16,15 +16,13 @@ from sottovoce.inference.self_normalised.critical_values import critical_value
 from sottovoce.inference.self_normalised.critical_values import p_value as self_normalised_p_value
 from sottovoce.inference.self_normalised.memory import Path, normaliser
 from sottovoce.protocol.randomised_response import flips_of, with_flips
-from sottovoce.server.interval import Interval
+from sottovoce.server.description import Interval
 from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd
-from sottovoce.server.quantile.recursion.step_size import StepSize
-from sottovoce.server.quantile.recursion.study import WalkStudy
-from sottovoce.server.quantile.recursion.walk import WalkState
+from sottovoce.server.quantile.recursion.schedule import StepSize
+from sottovoce.server.quantile.recursion.walk import Estimating, Row, Trajectory, WalkState, WalkStudy
 from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.staged import Local
-from sottovoce.server.quantile.trajectory import Estimating, Row, Trajectory
 
 REMEMBERED = 12.0  # chosen on N(0,1) at rate .25, where it lifts coverage from .87-.94 to .94-.955
 

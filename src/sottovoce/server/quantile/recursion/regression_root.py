@@ -11,9 +11,7 @@ import numpy as np
 from sottovoce.core.errors import Infeasible
 from sottovoce.inference.quantile import fieller
 from sottovoce.inference.quantile.fieller import Line
-from sottovoce.server.quantile.estimate import Estimate
-from sottovoce.server.quantile.recursion.study import WalkStudy
-from sottovoce.server.quantile.recursion.walk import WalkState, reports
+from sottovoce.server.quantile.recursion.walk import Estimate, WalkState, WalkStudy, reports
 
 FEW = 10.0  # a site with fewer reports borrows the average slope of the others
 

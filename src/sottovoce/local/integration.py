@@ -1,20 +1,28 @@
-"""The compiled twin of the chains of one site: the search by messages, then a compiled walk for each chain.
+"""An integration in one process: one site after the other, so that a target whose search fails spends no other record.
 
-Bit for bit `server.integration.chains.ChainMethod` on the same dice.
+The same replies, and so the same result, as asking the sites side by side with `local.runner`. The paper's chains run
+in a compiled twin, bit for bit `server.integration.chains.ChainMethod` on the same dice: the search by messages, then a
+compiled walk for each chain.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
+from sottovoce.client.door import Door
+from sottovoce.client.integration.site import OpenSite
 from sottovoce.client.quantile.site import Site
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.self_normalised.memory import average
 from sottovoce.local.quantile import compiled_walk as fused
 from sottovoce.local.quantile.source import Faces, Feed, Source
+from sottovoce.protocol.card import identity
+from sottovoce.protocol.messages import WalkQuery
 from sottovoce.server.integration.chains import Chained, ChainMethod, ChainState, ChainStudy
-from sottovoce.server.quantile.recursion.study import WalkStudy
+from sottovoce.server.integration.method import IntegrationMethod
+from sottovoce.server.integration.result import IntegratedResult
+from sottovoce.server.quantile.recursion.walk import WalkStudy
 
 
 class Deal:
@@ -101,3 +109,35 @@ def walk_chains(one: WalkStudy, chains: int, source: Source, progress: Callable[
         if progress is not None:
             progress(length)
     return averages
+
+
+def ask_in_turn(
+    method: IntegrationMethod, opened: Callable[[int], Site | OpenSite], progress: Callable[[int], None] | None = None
+) -> IntegratedResult:
+    """Ask each site to its end, those without a budget first, then the target.
+
+    Parameters
+    ----------
+    method
+        Who is asked, and how.
+    opened
+        Opens a site by its place in the plan, once it is its turn: until then not even its order is drawn.
+    progress
+        Called with the number of records that have just answered.
+    """
+    state, study = method.init(), identity(method.plan.card())
+    for k in method.order:
+        if method.ask(state, k) is None:
+            continue
+        own, site = method.parts[k].method, opened(k)
+        door = Door(site, study)
+        while (asked := method.ask(state, k)) is not None:
+            [message] = asked.messages
+            if isinstance(message, WalkQuery) and isinstance(own, ChainMethod) and isinstance(site, Site):
+                state = method.put(state, k, finish_chains(own, state[0][k], site, progress))
+                continue
+            reply = None if message is None else door.ask(asked.round, message)
+            if progress is not None:
+                progress(asked.records)
+            state = method.tell(state, k, reply)
+    return method.outcome(state)
