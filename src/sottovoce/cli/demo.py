@@ -28,7 +28,7 @@ def demo(
     from sottovoce.api.quantile.federated import federated_quantile, pooled_quantile
     from sottovoce.api.tables import read_frame
     from sottovoce.server.picture import check_path
-    from sottovoce.server.quantile.plot import plot as draw
+    from sottovoce.server.quantile.result import plot as draw
 
     flights = arrival_delays()
     path = Path(plot)

@@ -133,18 +133,8 @@ class Ledger:
     ) -> Reply:
         """Spend records, draw their reply and keep both, or return what this very query was told before.
 
-        Parameters
-        ----------
-        round
-            The round of the query; rounds go up.
-        query
-            What is asked, checked.
-        count
-            How many records answer it.
-        kind
-            The kind of reply that is wanted: what was said in one form is not said in another as well.
-        draw
-            Makes the reply, given how many records have answered before; if it fails, nothing is spent.
+        ``draw`` makes the reply, given how many records have answered before; if it fails, nothing is spent. Rounds go
+        up, and what was said in one ``kind`` of reply is not said in another as well.
         """
         with self._turns:
             last = self._storage.last()

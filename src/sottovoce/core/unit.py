@@ -35,17 +35,10 @@ _ADVICE = {
 class Unit:
     """Name what a column of float64 measures, and translate between the numbers and text.
 
-    Parameters
-    ----------
-    kind
-        "number", "duration", "date" or "datetime".
-    resolution
-        The step in which the source stores time: "D", "h", "m", "s", "ms", "us" or "ns"; empty for numbers.
-    zone
-        The time zone in which a datetime is shown, such as "Europe/Berlin" or "+02:00"; empty when the source has none.
+    ``kind`` is "number", "duration", "date" or "datetime"; ``resolution`` the step in which the source stores time,
+    "D", "h", "m", "s", "ms", "us" or "ns", empty for numbers; ``zone`` the time zone in which a datetime is shown, such
+    as "Europe/Berlin" or "+02:00", empty when the source has none.
 
-    Examples
-    --------
     >>> Unit("date").format(15826.0)
     '2013-05-01'
     >>> Unit("duration", "s").parse("90min")

@@ -52,26 +52,9 @@ def run_chains(
 ) -> Chained:
     """Search where the study leaves start or unit open, then run the chains over the records that are left.
 
-    Parameters
-    ----------
-    site
-        Who answers, each record at most once; all records are spent first, also the few that the number of chains does
-        not divide and that are not asked.
-    study
-        What is estimated and how.
-    bounds
-        A public pair that contains the quantile; shortens the search.
-    scale
-        A rough public spread of the records; shortens the search.
-    progress
-        Called with the number of records that have just answered.
+    All records are spent first, also the few that the number of chains does not divide and that are not asked. Public
+    ``bounds`` around the quantile and a rough public ``scale`` shorten the search.
 
-    Returns
-    -------
-    Estimate, error and degrees of freedom, with the numbers of rounds and of reports.
-
-    Examples
-    --------
     >>> from sottovoce.client.record import Records
     >>> from sottovoce.protocol.messages import Study
     >>> site = Site(Records(np.linspace(40.0, 60.0, 20_005)), Study(0.5, 4.0))
@@ -116,14 +99,7 @@ def ask_in_turn(
 ) -> IntegratedResult:
     """Ask each site to its end, those without a budget first, then the target.
 
-    Parameters
-    ----------
-    method
-        Who is asked, and how.
-    opened
-        Opens a site by its place in the plan, once it is its turn: until then not even its order is drawn.
-    progress
-        Called with the number of records that have just answered.
+    ``opened`` opens a site by its place in the plan, once it is its turn: until then not even its order is drawn.
     """
     state, study = method.init(), identity(method.plan.card())
     for k in method.order:

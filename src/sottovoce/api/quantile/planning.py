@@ -25,12 +25,7 @@ TIED = "many records are tied, and ties spoil the interval: give resolution=, th
 def prepare(sites: Any, tau: Any, epsilon: Any, *, missing: str = "refuse", **public: Any) -> "Prepared":
     """Read the sites and plan a study over them; what only records show becomes a hint to whoever holds them.
 
-    Parameters
-    ----------
-    sites, tau, epsilon, missing
-        As for `federated_quantile`.
-    **public
-        As for `server.quantile.plan.plan_quantile`.
+    Arguments as for `federated_quantile` and `server.quantile.plan.plan_quantile`.
     """
     table = sites if isinstance(sites, SiteTable) else read_sites(sites, missing=missing)
     plan = plan_quantile(table.roster, tau, epsilon, **public)

@@ -151,21 +151,9 @@ def _half_a_cell(values: Floats, end: float, side: int) -> float:
 class OpenSite:
     """A place that holds records and opens their order statistics.
 
-    Parameters
-    ----------
-    records
-        The records.
-    study
-        What the site takes part in; its epsilon is infinite.
-    dice
-        None for the operating system's entropy; thrown only where the study has a resolution.
-    storage
-        Where the ledger keeps its entry; in memory if None.
-    limits
-        What the site is ready to take part in.
+    The study's epsilon is infinite; dice (None: the operating system's) are thrown only where it has a resolution. The
+    ledger keeps its entry in ``storage``, in memory if None.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> site = OpenSite(Records(np.arange(101.0)), Study(0.5, math.inf))
     >>> said = site.reply(1, SummaryQuery(1, 0.5, 0.95))

@@ -47,22 +47,8 @@ class Rest(NamedTuple):
 class Site:
     """A place that holds records and answers queries about them.
 
-    Parameters
-    ----------
-    records
-        The records.
-    study
-        What the site takes part in.
-    dice
-        None for the operating system's entropy.
-    channel
-        The channel of the study's budget, if it is at hand.
-    storage
-        Where the ledger keeps its entries; in memory if None.
-    key
-        The key of the random order, where an earlier process has drawn it.
-    limits
-        What the site is ready to take part in.
+    None for ``dice`` is the operating system's entropy, for ``storage`` a ledger in memory; ``channel`` is that of the
+    study's budget, if it is at hand, and ``key`` that of the random order, where an earlier process has drawn it.
     """
 
     __slots__ = (

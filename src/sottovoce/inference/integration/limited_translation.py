@@ -34,21 +34,8 @@ MOST = 0.25
 def estimate(target: SiteEstimate, sources: Sequence[SiteEstimate], most: float = MOST) -> float:
     """Move the target's estimate towards the sources.
 
-    Parameters
-    ----------
-    target
-        The site whose quantile is wanted.
-    sources
-        Sites that may help; none leaves the target's estimate as it is.
-    most
-        The longest move, in standard errors of the target: `M` of the guarantee.
+    ``most`` is the longest move, in standard errors of the target: `M` of the guarantee.
 
-    Returns
-    -------
-    The estimate.
-
-    Examples
-    --------
     >>> target = SiteEstimate(10.0, 1.0)
     >>> round(estimate(target, [SiteEstimate(10.2, 0.5)]), 3)
     10.16

@@ -83,23 +83,9 @@ def run(
 ) -> WalkState:
     """Run all rounds and return the last state.
 
-    Parameters
-    ----------
-    study
-        What is estimated and how.
-    sources
-        The sites' records, in the order of the study.
-    coin
-        Who is asked when participation is partial; the operating system's coin if not given.
-    watch
-        Is shown a few states on the way (see `checkpoints`).
-    start
-        Where to start instead of the study's own start.
-    rows
-        How many states the watch is shown at most.
+    ``coin`` draws who is asked when participation is partial, by default from the operating system; ``watch`` is shown
+    at most ``rows`` states on the way (see `checkpoints`); ``start`` replaces the study's own.
 
-    Examples
-    --------
     >>> from sottovoce.protocol.randomised_response import binary
     >>> from sottovoce.local.quantile.source import Source
     >>> from sottovoce.server.quantile.recursion import regression_root

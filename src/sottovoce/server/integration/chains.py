@@ -146,16 +146,8 @@ class ChainState(NamedTuple):
 class ChainMethod:
     """The chains of one site as ``init, query, step, outcome``: a private search, then one chain after the other.
 
-    Parameters
-    ----------
-    study
-        What is estimated and how; where it leaves start or unit open, the search finds them.
-    records
-        How many records the site has.
-    bounds
-        A public pair that contains the quantile; shortens the search.
-    scale
-        A rough public spread of the records; shortens the search.
+    Where the study leaves start or unit open, the search finds them; public ``bounds`` around the quantile and a rough
+    public ``scale`` shorten it.
     """
 
     replies: tuple[type[Message], ...] = (Tally, Reports)

@@ -124,13 +124,7 @@ class SitePart(NamedTuple):
 
 
 class IntegrationMethod:
-    """Asks every site of a plan in its own way; the outcome is what they know together.
-
-    Parameters
-    ----------
-    plan
-        Who takes part, and how they are combined.
-    """
+    """Asks every site of a plan in its own way; the outcome is what they know together."""
 
     def __init__(self, plan: IntegrationPlan) -> None:
         self.plan = plan

@@ -244,22 +244,9 @@ def plan_integration(
 ) -> IntegrationPlan:
     """Check who takes part, and with what.
 
-    Parameters
-    ----------
-    settings
-        How the sites are combined.
-    names
-        All sites, the target first.
-    roster
-        The sites that have records; None if there is none.
-    summaries
-        What the others published.
-    tau, epsilon, bound
-        As for `integrated_quantile`.
-    simulated
-        Whether the sites' noise can be reproduced.
-    **known
-        Public bounds, scale and resolution, the same for all sites.
+    The target is the first of ``names``; the sites of ``roster`` have records (None: there are none), the others
+    published ``summaries``. ``simulated`` tells whether the sites' noise can be reproduced; ``known`` are public
+    bounds, scale and resolution, the same for all sites.
     """
     studies = {} if roster is None else _studies(roster, names[0], tau, epsilon, settings.level, summaries, known)
     if roster is None:

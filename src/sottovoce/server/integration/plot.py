@@ -44,19 +44,7 @@ class ForestRow(NamedTuple):
 
 
 def plot(result: Integrated, path: str | os.PathLike[str]) -> Path:
-    """Draw every site's interval beside the combined one, and the sensitivity curve, to a file.
-
-    Parameters
-    ----------
-    result
-        What `integrated_quantile` returned.
-    path
-        A file that ends in .png, .svg or .pdf.
-
-    Returns
-    -------
-    The path.
-    """
+    """Draw every site's interval beside the combined one, and the sensitivity curve, to a file."""
     target = check_path(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -19,12 +19,7 @@ FEW = 10.0  # a site with fewer reports borrows the average slope of the others
 def line(study: WalkStudy, state: WalkState) -> Line:
     """Return the weighted sum of the sites' regression lines, less its target 1 - tau.
 
-    Parameters
-    ----------
-    study
-        The study that was run.
-    state
-        Where it stands, after the rounds that are left out.
+    The state holds the rounds after those that are left out.
     """
     plan = study.plan
     n, totals, squares, products, ones = state.sums.T

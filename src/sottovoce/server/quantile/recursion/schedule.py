@@ -28,17 +28,10 @@ FIRST_REFRESH = 32
 def elapsed(schedule: str | Sequence[int], iterations: int, warmup: float = WARMUP) -> Ints:
     """Return the number of iterations of each round.
 
-    Parameters
-    ----------
-    schedule
-        "every:E", "log", or the rounds' lengths themselves, which then set the horizon.
-    iterations
-        How many records the largest site can spend.
-    warmup
-        The fraction of the iterations that are rounds of one.
+    The schedule is "every:E", "log", or the rounds' lengths themselves, which then set the horizon; else it is the
+    number of ``iterations``, the records that the largest site can spend. ``warmup`` is the part of them that are
+    rounds of one.
 
-    Examples
-    --------
     >>> elapsed("every:4", 20).tolist()
     [1, 4, 4, 4, 4, 3]
     >>> elapsed("log", 12, warmup=0).tolist()

@@ -152,19 +152,8 @@ class WalkStudy:
 def horizon(largest: int, sites: int, participation: float, longest: int = 1) -> int:
     """Return how many iterations can be planned so that hardly any site runs out of records.
 
-    Parameters
-    ----------
-    largest
-        The number of records of the largest site.
-    sites
-        How many sites there are.
-    participation
-        The part of them that answers in a round.
-    longest
-        The iterations of the longest round.
+    ``largest`` is the number of records of the largest site, ``longest`` the iterations of the longest round.
 
-    Examples
-    --------
     >>> horizon(10_000, 10, 1.0), horizon(10_000, 10, 0.5)
     (10000, 19442)
     """
@@ -199,17 +188,8 @@ def init(study: WalkStudy) -> WalkState:
 def query(study: WalkStudy, state: WalkState, present: Present | None = None) -> list[WalkQuery]:
     """Return what each site is asked in the next round; a site that is absent or has run out is asked for nothing.
 
-    Parameters
-    ----------
-    study
-        What is estimated and how.
-    state
-        Where it stands.
-    present
-        Which sites answer in this round; all if not given.
+    All sites answer if ``present`` is not given.
 
-    Examples
-    --------
     >>> from sottovoce.protocol.randomised_response import binary
     >>> from sottovoce.server.quantile.recursion.schedule import decay
     >>> from sottovoce.server.quantile.recursion.schedule import elapsed
@@ -236,16 +216,8 @@ def step(
 ) -> WalkState:
     """Return the state after one round's letters, one sequence a site.
 
-    Parameters
-    ----------
-    study
-        What is estimated and how.
-    state
-        Where it stands; left unchanged.
-    letters
-        Each site's reports in the order given, zeros and ones; empty where none were asked for.
-    present
-        Which sites answered in this round; all if not given.
+    Letters are zeros and ones in the order given, none where none were asked for; all sites answered if ``present`` is
+    not given.
     """
     plan, lasts = study.plan, int(study.elapsed[state.round])
     here = np.ones(len(study.channels), dtype=np.bool_) if present is None else present
