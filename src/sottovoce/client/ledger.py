@@ -100,8 +100,6 @@ class Turns:
 class Ledger:
     """Counts the records that have answered, round by round, and knows what was said.
 
-    Examples
-    --------
     >>> from sottovoce.protocol.messages import Query, Tally
     >>> ledger = Ledger(10)
     >>> ledger.transaction(1, Query(1, (0.5,), (4,)), 4, Tally, lambda first: Tally(1, (2,)))
@@ -157,8 +155,6 @@ class Ledger:
 class PersonLedger:
     """Remembers what each person was asked and said: once each, in any order, one by one or in groups.
 
-    Examples
-    --------
     >>> from sottovoce.protocol.messages import PersonQuery, PersonReport
     >>> ledger = PersonLedger()
     >>> query = PersonQuery(7, 0, (1,), ((0.5, -1.0),))

@@ -133,8 +133,6 @@ def _finite(value: "numbers.Real | Decimal | str") -> float | None:
 def common_unit(units: Mapping[str, Unit], noun: str = "site") -> Unit:
     """Find the one unit in which all sites can be compared; refuse when there is none.
 
-    Examples
-    --------
     >>> common_unit({"north": Unit("date", "D"), "south": Unit("date", "D")}).kind
     'date'
     """

@@ -19,8 +19,6 @@ ALTERNATIVES = ("two-sided", "greater", "less")
 class Description:
     """What a result says of itself.
 
-    Examples
-    --------
     >>> about = Description("Private quantile", [("Estimate", "3.5")], notes=[("Warning", "few records")])
     >>> print(about.text().splitlines()[1])
     Estimate:      3.5

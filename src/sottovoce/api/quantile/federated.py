@@ -143,8 +143,6 @@ class OpenAnswer(NamedTuple):
 def pooled_quantile(table: SiteTable, tau: float, level: float = 0.95) -> OpenAnswer:
     """Return the quantile of all records together; it protects nobody.
 
-    Examples
-    --------
     >>> from sottovoce.client.reading.table import read_sites
     >>> pooled_quantile(read_sites([range(60), range(60, 101)]), 0.5)
     OpenAnswer(estimate=50.0, low=40.0, high=60.0)

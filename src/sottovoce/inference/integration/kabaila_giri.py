@@ -66,17 +66,6 @@ def shape(level: float, ratio: float, distance: float) -> Shape:
     return at(blend(rows, ratio), distance)
 
 
-def shape_untrusted(level: float, distance: float) -> Shape:
-    """Look up the same for a source whose standard error is unknown or in doubt.
-
-    ``distance`` is in standard errors of the target, the pull in shares of the difference itself.
-
-    >>> shape_untrusted(0.95, 6.0)
-    Shape(pull=0.0, inflation=1.0)
-    """
-    return at(table(level)[0], distance)
-
-
 def interval(target: SiteEstimate, own: tuple[float, float], source: SiteEstimate, level: float) -> tuple[float, float]:
     """Return the target's interval with the help of a source.
 

@@ -35,8 +35,6 @@ class Line(NamedTuple):
 def crossing(line: Line) -> float:
     """Return where the line crosses zero.
 
-    Examples
-    --------
     >>> crossing(Line(10.0, 0.5, 0.25, 0.0, 0.01, 0.0))
     12.0
     """

@@ -84,8 +84,6 @@ class ChainStudy:
 def chain(study: ChainStudy, start: float, unit: float, length: int) -> WalkStudy:
     """Return one chain: a walk of one site, a record a round, of step ``c r t^-beta``, from a start in some unit.
 
-    Examples
-    --------
     >>> from sottovoce.protocol.randomised_response import binary
     >>> from sottovoce.server.quantile.recursion.schedule import step_length
     >>> walk = chain(ChainStudy(0.5, binary(1.0986122886681098)), 0.0, 1.0, 200)  # a rate of one half
@@ -108,8 +106,6 @@ def chain(study: ChainStudy, start: float, unit: float, length: int) -> WalkStud
 def measure(averages: npt.ArrayLike) -> SiteEstimate:
     """Return the average of the chains' averages, with the error that their spread tells: (3.7) over n.
 
-    Examples
-    --------
     >>> measure([1.0, 2.0, 3.0, 6.0])
     SiteEstimate(estimate=3.0, std_error=1.0801234497346435, df=3)
     """

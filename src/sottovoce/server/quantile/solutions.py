@@ -226,6 +226,10 @@ class KeptWalk(NamedTuple):
     relaxation: float
 
 
+# what a study and a kept walk hold by the same name
+ALIKE = ("taus", "shares", "sizes", "start", "pace", "mixing", "participation", "burn", "first")
+
+
 class KeptSolution(NamedTuple):
     """What one of the methods left behind, as plain values; the others are None."""
 
@@ -246,28 +250,19 @@ def kept(solution: Solution) -> KeptSolution:
     if isinstance(solution, SelfNormalisedSolution):
         norm, path, relaxation = solution.norm, solution.path, solution.relaxation
     starts = np.flatnonzero(np.diff(study.elapsed, prepend=study.elapsed[0] - 1))
-    return KeptSolution(
-        walk=KeptWalk(
-            study.taus,
-            study.shares,
-            tuple(map(flips_of, study.channels)),
-            study.sizes,
-            np.ascontiguousarray(study.elapsed[starts]),
-            np.diff(starts, append=len(study.elapsed)),
-            study.start,
-            study.pace,
-            study.mixing,
-            study.participation,
-            study.burn,
-            study.first,
-            solution.state,
-            solution.rows,
-            solution.searched,
-            norm,
-            path,
-            relaxation,
-        )
+    walk = KeptWalk(
+        **{name: getattr(study, name) for name in ALIKE},
+        flips=tuple(map(flips_of, study.channels)),
+        lengths=np.ascontiguousarray(study.elapsed[starts]),
+        repeats=np.diff(starts, append=len(study.elapsed)),
+        state=solution.state,
+        rows=solution.rows,
+        searched=solution.searched,
+        norm=norm,
+        path=path,
+        relaxation=relaxation,
     )
+    return KeptSolution(walk=walk)
 
 
 def restored(kept: KeptSolution) -> Solution:
@@ -282,19 +277,8 @@ def restored(kept: KeptSolution) -> Solution:
     elapsed = np.repeat(walk.lengths, walk.repeats)
     if len(walk.lengths) == 1:
         elapsed = np.broadcast_to(walk.lengths, int(walk.repeats[0]))
-    study = WalkStudy(
-        walk.taus,
-        walk.shares,
-        tuple(map(with_flips, walk.flips)),
-        walk.sizes,
-        elapsed,
-        walk.start,
-        walk.pace,
-        walk.mixing,
-        walk.participation,
-        walk.burn,
-        walk.first,
-    )
+    alike = {name: getattr(walk, name) for name in ALIKE}
+    study = WalkStudy(channels=tuple(map(with_flips, walk.flips)), elapsed=elapsed, **alike)
     ends = (study, walk.state, walk.rows, walk.searched)
     if walk.norm is None:
         return RegressionSolution(*ends)

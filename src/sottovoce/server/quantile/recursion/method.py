@@ -325,8 +325,6 @@ def _relaxation(study: WalkStudy, found: Initialisation) -> float:
 def ring(n: int) -> npt.NDArray[np.bool_]:
     """Return the neighbours on a circle of sites.
 
-    Examples
-    --------
     >>> ring(4).astype(int).tolist()
     [[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]]
     """
@@ -347,8 +345,6 @@ def metropolis(adjacency: npt.ArrayLike, shares: npt.ArrayLike) -> Floats:
     whose rows sum to one and which keeps the weighted average, ``p' W = p'``: the weights of Metropolis and Hastings
     (1970) with target ``p``.
 
-    Examples
-    --------
     >>> mixing = metropolis(ring(4), [0.1, 0.2, 0.3, 0.4])
     >>> mixing.sum(axis=1).round(12).tolist(), (np.array([0.1, 0.2, 0.3, 0.4]) @ mixing).round(12).tolist()
     ([1.0, 1.0, 1.0, 1.0], [0.1, 0.2, 0.3, 0.4])

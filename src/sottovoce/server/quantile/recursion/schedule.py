@@ -110,8 +110,6 @@ class StepSize(NamedTuple):
 def decay(rates: npt.ArrayLike, unit: float = 1.0, constant: float = 20.0) -> StepSize:
     """Return the paper's rule for sites with some response rates.
 
-    Examples
-    --------
     >>> round(step_length(decay([0.25, 0.75]), 1, 2, 1.0), 4)
     0.0495
     """
@@ -123,8 +121,6 @@ def decay(rates: npt.ArrayLike, unit: float = 1.0, constant: float = 20.0) -> St
 def constant(iterations: int, slope: float, kappa: float = 0.5) -> StepSize:
     """Return the constant rule for a horizon and a first guess of the density at the quantile.
 
-    Examples
-    --------
     >>> step_length(constant(10_000, slope=0.5), 7, 5, 0.5)
     0.01
     """

@@ -40,8 +40,6 @@ ROWS = 200  # of a trajectory
 class Estimate:
     """A point with its interval of confidence, and the number of reports behind it.
 
-    Examples
-    --------
     >>> estimate = Estimate(1.0, 0.5, 1.75, 0.95, 1000)
     >>> estimate.length, estimate.covers(0.4)
     (1.25, False)
@@ -81,7 +79,7 @@ class WalkStudy:
 
     ``sizes`` are the records each site can spend; the horizon is the largest. A smaller site answers the same fraction
     of its records over any stretch and its step is larger in proportion, so the shares stay those of the estimand.
-    ``mixing`` replaces the server's average by talk among neighbours (`graph.metropolis`); ``participation`` below one
+    ``mixing`` replaces the server's average by talk among neighbours (`metropolis`); ``participation`` below one
     lets a random part of the sites answer in each round; the first ``burn`` of the rounds (of the iterations, if
     the pace goes by them) is left out of the regression; ``first`` is the last round number already used at the sites.
     """
@@ -364,8 +362,6 @@ class Trajectory:
 def checkpoints(rounds: int, rows: int = ROWS) -> npt.NDArray[np.int64]:
     """Return after which rounds to look: at most ``rows`` of them, the last round always.
 
-    Examples
-    --------
     >>> checkpoints(100, 5).tolist()
     [4, 16, 36, 64, 100]
     """
