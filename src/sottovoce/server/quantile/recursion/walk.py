@@ -189,8 +189,7 @@ def query(study: WalkStudy, state: WalkState, present: Present | None = None) ->
     All sites answer if ``present`` is not given.
 
     >>> from sottovoce.protocol.randomised_response import binary
-    >>> from sottovoce.server.quantile.recursion.schedule import decay
-    >>> from sottovoce.server.quantile.recursion.schedule import elapsed
+    >>> from sottovoce.server.quantile.recursion.schedule import decay, elapsed
     >>> half, sizes = np.full(2, 0.5), np.array([100, 50])
     >>> study = WalkStudy(half, half, (binary(1.0),) * 2, sizes, elapsed([4], 100), 7.0, decay([0.5]))
     >>> [(asked.points, asked.counts) for asked in query(study, init(study))]
