@@ -117,6 +117,11 @@ class Unit:
             raise BadInput(f"{where} is {value!r}, which is not {_ADVICE[self.kind]}")
         return number
 
+    def parse_width(self, value: str, *, where: str) -> float:
+        """Read the text of a difference between two values of this unit: of dates and moments, a duration."""
+        seconds = Unit("duration").parse(value, where=where)
+        return seconds / 86400 if self.kind == "date" else seconds
+
 
 NUMBER = Unit("number")
 

@@ -106,10 +106,8 @@ def with_bound(
 
 def width_of(value: Any, where: str, unit: Unit) -> float:
     """Return a width in the unit of the records, or refuse one below zero."""
-    if isinstance(value, str) and unit.kind != "number":
-        width = Unit("duration").parse(value, where=where) / (86400 if unit.kind == "date" else 1)
-    else:
-        width = number(value, where)
+    timed = isinstance(value, str) and unit.kind != "number"
+    width = unit.parse_width(value, where=where) if timed else number(value, where)
     if not width >= 0:
         raise BadInput(f"{where} is {value!r}; give the largest difference you allow, 0 or more.")
     return width
