@@ -9,7 +9,7 @@ _HOMES = {
     "federated_quantiles": "sottovoce.api.quantile.levels",
     "quantile_difference": "sottovoce.api.quantile.difference",
     "compare": "sottovoce.api.quantile.difference",
-    "integrated_quantile": "sottovoce.api.integration.integrated",
+    "integrated_quantile": "sottovoce.api.integration",
     "SiteSummary": "sottovoce.server.integration.site_summary",
     "conformal_threshold": "sottovoce.api.conformal.threshold",
     "conformal_coverage": "sottovoce.server.conformal.coverage.table",
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sottovoce.api.conformal.regressor import FederatedConformalRegressor as FederatedConformalRegressor
     from sottovoce.api.conformal.report import coverage_report as coverage_report
     from sottovoce.api.conformal.threshold import conformal_threshold as conformal_threshold
-    from sottovoce.api.integration.integrated import integrated_quantile as integrated_quantile
+    from sottovoce.api.integration import integrated_quantile as integrated_quantile
     from sottovoce.api.quantile.difference import compare as compare
     from sottovoce.api.quantile.difference import quantile_difference as quantile_difference
     from sottovoce.api.quantile.federated import federated_quantile as federated_quantile

@@ -27,7 +27,7 @@ def borrowed(source: str) -> list[tuple[str, str, bool]]:
 
 
 def test_both_loops_borrow() -> None:
-    assert {path.stem for path in LOOPS} == {"dithered_compiled", "liu_hu_compiled"}
+    assert {path.stem for path in LOOPS} == {"dithered", "liu_hu"}
 
 
 @pytest.mark.parametrize("path", LOOPS, ids=lambda path: path.stem)

@@ -19,9 +19,8 @@ from sottovoce.protocol.messages import Query, Reports, Study, Tally, WalkQuery
 from sottovoce.protocol.summaries import SummaryQuery, SummaryReport
 from sottovoce.protocol.wire import seal, unseal
 from sottovoce.server.integration.method import IntegrationMethod, State
-from sottovoce.server.integration.plan import plan_integration
+from sottovoce.server.integration.plan import check_settings, plan_integration
 from sottovoce.server.integration.result import IntegratedResult
-from sottovoce.server.integration.settings import check_settings
 from sottovoce.server.method import Queries, opened
 from sottovoce.sim.randomness import dice
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pytest
 
 import sottovoce as sv
-from sottovoce.api.integration.sites import read_given
+from sottovoce.api.integration import read_given
 from sottovoce.client.order import ROUNDS, Key, place
 from sottovoce.client.quantile import encode
 from sottovoce.client.quantile import site as site_module
@@ -27,9 +27,8 @@ from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput, SearchFailed
 from sottovoce.local.quantile import source as source_module
 from sottovoce.protocol.channel import OUTCOMES, Channel
-from sottovoce.server.integration.plan import plan_integration
+from sottovoce.server.integration.plan import check_settings, plan_integration
 from sottovoce.server.integration.result import IntegratedResult
-from sottovoce.server.integration.settings import check_settings
 from sottovoce.sim.randomness import dice
 
 compiled = pytest.mark.skipif(

@@ -11,7 +11,7 @@ from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
 from sottovoce.core.errors import SearchFailed
 from sottovoce.local.quantile import compiled_walk as fused
-from sottovoce.local.quantile.participation import Coin
+from sottovoce.local.quantile.compiled_walk import Coin
 from sottovoce.local.quantile.source import Source
 from sottovoce.local.runner import run, through_bytes
 from sottovoce.protocol.channel import OUTCOMES, Channel
@@ -22,9 +22,8 @@ from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.conversation import Conversation
 from sottovoce.server.quantile.recursion import walk as sgd
 from sottovoce.server.quantile.recursion.method import WalkMethod
-from sottovoce.server.quantile.recursion.schedule import elapsed
-from sottovoce.server.quantile.recursion.step_size import decay
-from sottovoce.server.quantile.recursion.study import WalkStudy
+from sottovoce.server.quantile.recursion.schedule import decay, elapsed
+from sottovoce.server.quantile.recursion.walk import WalkStudy
 from sottovoce.server.quantile.solutions import staged_solution
 from sottovoce.server.quantile.staged import StagedStudy, staged_protocol
 from sottovoce.sim.randomness import dice

@@ -11,7 +11,6 @@ import pytest
 from sottovoce.client.regression import persons, randomize_row
 from sottovoce.client.regression.rows import Rows
 from sottovoce.local.regression import dithered as loop_module
-from sottovoce.local.regression import dithered_compiled
 from sottovoce.local.regression import pilot as pilot_module
 from sottovoce.local.regression.dithered import CHUNK, DitheredRun, order_for, walk
 from sottovoce.local.regression.pilot import Pilot
@@ -37,7 +36,7 @@ def rows_of(n: int) -> Rows:
 def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
     """Count which rows are handed to the compiled loop, which asks each of them once."""
     seen: Counter[int] = Counter()
-    loop = dithered_compiled.segment
+    loop = loop_module.segment
 
     def counted(
         tables: Any, design: Any, gain: Any, sums: Any, features: Any, response: Any, where: Any, *rest: Any

@@ -4,9 +4,8 @@ import numpy as np
 
 from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd
-from sottovoce.server.quantile.recursion.graph import metropolis, ring
-from sottovoce.server.quantile.recursion.study import WalkStudy
-from sottovoce.server.quantile.recursion.walk import WalkState
+from sottovoce.server.quantile.recursion.method import metropolis, ring
+from sottovoce.server.quantile.recursion.walk import WalkState, WalkStudy
 from sottovoce_papers.simulation.fast import Cell, replicate
 from sottovoce_papers.simulation.populations import hete_d, homogeneous, population
 

@@ -9,7 +9,7 @@ from sottovoce.cli.output import printed, progress_bar
 from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
-    from sottovoce.api.quantile.without_privacy import OpenAnswer
+    from sottovoce.api.quantile.federated import OpenAnswer
     from sottovoce.server.quantile.result import QuantileResult
 
 TAU = 0.9
@@ -25,11 +25,10 @@ def demo(
 
     All flights that left New York City in 2013; the 16 carriers are the sites, each with a budget of its own.
     """
-    from sottovoce.api.quantile.federated import federated_quantile
-    from sottovoce.api.quantile.without_privacy import pooled_quantile
+    from sottovoce.api.quantile.federated import federated_quantile, pooled_quantile
     from sottovoce.api.tables import read_frame
     from sottovoce.server.picture import check_path
-    from sottovoce.server.quantile.plot import plot as draw
+    from sottovoce.server.quantile.result import plot as draw
 
     flights = arrival_delays()
     path = Path(plot)

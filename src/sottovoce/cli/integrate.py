@@ -105,10 +105,9 @@ def integrate(
         _refuse_without_files(published, value=value, site=site, person=person)
 
     from sottovoce.api import tables
-    from sottovoce.api.integration.integrated import integrated_quantile
-    from sottovoce.api.integration.sites import by_name
+    from sottovoce.api.integration import by_name, integrated_quantile
     from sottovoce.server import picture as drawing
-    from sottovoce.server.integration.settings import check_settings
+    from sottovoce.server.integration.plan import check_settings
 
     how: dict[str, Any] = {"method": method, "level": level, "variance": variance, "quantile": quantile}
     how |= {"caution": caution, "sites": sites, "chains": chains}
@@ -255,7 +254,7 @@ def in_unit(published: Mapping[str, Mapping[str, Any]], unit: "Unit | None", pat
 
 def _in_unit(given: Mapping[str, Any], unit: "Unit", where: str) -> dict[str, Any]:
     """Read what stands there as text in the unit of the records."""
-    from sottovoce.server.integration.settings import width_of
+    from sottovoce.server.integration.plan import width_of
 
     values = dict(given)
     if isinstance(values.get("estimate"), str):

@@ -82,7 +82,7 @@ def quantile(
     from sottovoce.api.quantile import levels
     from sottovoce.api.quantile.federated import federated_quantile
     from sottovoce.server import picture as drawing
-    from sottovoce.server.interval import ALTERNATIVES
+    from sottovoce.server.description import ALTERNATIVES
 
     if plot is not None:
         drawing.check_path(plot)

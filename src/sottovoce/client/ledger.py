@@ -100,8 +100,6 @@ class Turns:
 class Ledger:
     """Counts the records that have answered, round by round, and knows what was said.
 
-    Examples
-    --------
     >>> from sottovoce.protocol.messages import Query, Tally
     >>> ledger = Ledger(10)
     >>> ledger.transaction(1, Query(1, (0.5,), (4,)), 4, Tally, lambda first: Tally(1, (2,)))
@@ -133,18 +131,8 @@ class Ledger:
     ) -> Reply:
         """Spend records, draw their reply and keep both, or return what this very query was told before.
 
-        Parameters
-        ----------
-        round
-            The round of the query; rounds go up.
-        query
-            What is asked, checked.
-        count
-            How many records answer it.
-        kind
-            The kind of reply that is wanted: what was said in one form is not said in another as well.
-        draw
-            Makes the reply, given how many records have answered before; if it fails, nothing is spent.
+        ``draw`` makes the reply, given how many records have answered before; if it fails, nothing is spent. Rounds go
+        up, and what was said in one ``kind`` of reply is not said in another as well.
         """
         with self._turns:
             last = self._storage.last()
@@ -167,8 +155,6 @@ class Ledger:
 class PersonLedger:
     """Remembers what each person was asked and said: once each, in any order, one by one or in groups.
 
-    Examples
-    --------
     >>> from sottovoce.protocol.messages import PersonQuery, PersonReport
     >>> ledger = PersonLedger()
     >>> query = PersonQuery(7, 0, (1,), ((0.5, -1.0),))

@@ -11,15 +11,8 @@ from sottovoce.core.unit import NUMBER, Unit
 class Records:
     """Hold the records of one site behind a door with a single key.
 
-    Parameters
-    ----------
-    values
-        The records: a contiguous, one-dimensional array of float64. It is not copied, so leave it unchanged.
-    unit
-        What the numbers measure.
+    ``values`` is a contiguous, one-dimensional array of float64. It is not copied, so leave it unchanged.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> records = Records(np.array([3.5, 1.25, 2.0]))
     >>> records

@@ -23,17 +23,8 @@ _HOW = "give one pair (low, high), one pair for each column, or a mapping from c
 class Bounds:
     """Between which public numbers each covariate lies.
 
-    Parameters
-    ----------
-    low, high
-        The bounds of each column.
-    names
-        The names of the columns.
-    given
-        Whether somebody gave bounds; if not, the covariates are said to be in [-1, 1] already.
+    ``given`` tells whether somebody gave them; if not, the covariates are said to be in [-1, 1] already.
 
-    Examples
-    --------
     >>> bounds = read_bounds({"distance": (0, 30), "hour": (0, 24)}, ("distance", "hour"))
     >>> bounds.scale([[30.0, 6.0]])
     array([[ 1. , -0.5]])
@@ -86,16 +77,9 @@ class Bounds:
 def read_bounds(bounds: Any, names: Sequence[str]) -> Bounds:
     """Read the bounds of columns, or refuse them in one sentence.
 
-    Parameters
-    ----------
-    bounds
-        None when every column is in [-1, 1] already, one pair (low, high) for all columns, a sequence or (p, 2) array
-        with a pair for each column, or a mapping from the name of every column to its pair.
-    names
-        The names of the columns.
+    None says that every column is in [-1, 1] already; else one pair (low, high) for all columns, a sequence or (p, 2)
+    array with a pair for each column, or a mapping from the name of every column to its pair.
 
-    Examples
-    --------
     >>> read_bounds((0, 24), ["hour"]).high
     array([24.])
     >>> read_bounds({"hour": (24, 0)}, ["hour"])

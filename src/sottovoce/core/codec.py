@@ -19,8 +19,6 @@ T = TypeVar("T")
 def to_bytes(value: Any) -> bytes:
     """Encode a plain state.
 
-    Examples
-    --------
     >>> from typing import NamedTuple
     >>> from sottovoce.core.arrays import Floats
     >>> class Point(NamedTuple):
@@ -43,8 +41,6 @@ def from_bytes(data: bytes, kind: type[T]) -> T:
 def to_plain(value: Any) -> Any:
     """Turn a state into what JSON can hold: arrays as lists with their type, infinities and bytes as text.
 
-    Examples
-    --------
     >>> to_plain(np.array([0.5, np.inf]))
     {'dtype': '<f8', 'shape': [2], 'values': [0.5, {'$float': 'inf'}]}
     """

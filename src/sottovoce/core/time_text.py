@@ -65,8 +65,6 @@ def seconds_of(value: dt.datetime, zone: str = "") -> float:
 def format_date(days: float) -> str:
     """Write days since 1970-01-01 as the nearest date.
 
-    Examples
-    --------
     >>> format_date(15826.2)
     '2013-05-01'
     """
@@ -79,8 +77,6 @@ def format_date(days: float) -> str:
 def format_moment(seconds: float, zone: str = "") -> str:
     """Write seconds since 1970-01-01 as the nearest second, with its offset when a time zone is known.
 
-    Examples
-    --------
     >>> format_moment(1367416999.8), format_moment(1367416999.8, "+02:00")
     ('2013-05-01 14:03:20', '2013-05-01 16:03:20+02:00')
     """
@@ -126,8 +122,6 @@ def duration_of(value: dt.timedelta | dt.time) -> float:
 def format_duration(seconds: float) -> str:
     """Write seconds as "12.3 s", "1:23:20" or "2 days 4:00:00".
 
-    Examples
-    --------
     >>> format_duration(12.34), format_duration(-5000.0), format_duration(187200.0)
     ('12.34 s', '-1:23:20', '2 days 4:00:00')
     """
@@ -144,8 +138,6 @@ def format_duration(seconds: float) -> str:
 def parse_duration(value: object) -> float | None:
     """Read a timedelta, a time of day or text as seconds; None when it is not a duration.
 
-    Examples
-    --------
     >>> parse_duration("90min"), parse_duration("1:30:00"), parse_duration("1h 30m"), parse_duration("90 sheep")
     (5400.0, 5400.0, 5400.0, None)
     """

@@ -35,17 +35,10 @@ _ADVICE = {
 class Unit:
     """Name what a column of float64 measures, and translate between the numbers and text.
 
-    Parameters
-    ----------
-    kind
-        "number", "duration", "date" or "datetime".
-    resolution
-        The step in which the source stores time: "D", "h", "m", "s", "ms", "us" or "ns"; empty for numbers.
-    zone
-        The time zone in which a datetime is shown, such as "Europe/Berlin" or "+02:00"; empty when the source has none.
+    ``kind`` is "number", "duration", "date" or "datetime"; ``resolution`` the step in which the source stores time,
+    "D", "h", "m", "s", "ms", "us" or "ns", empty for numbers; ``zone`` the time zone in which a datetime is shown, such
+    as "Europe/Berlin" or "+02:00", empty when the source has none.
 
-    Examples
-    --------
     >>> Unit("date").format(15826.0)
     '2013-05-01'
     >>> Unit("duration", "s").parse("90min")
@@ -124,6 +117,11 @@ class Unit:
             raise BadInput(f"{where} is {value!r}, which is not {_ADVICE[self.kind]}")
         return number
 
+    def parse_width(self, value: str, *, where: str) -> float:
+        """Read the text of a difference between two values of this unit: of dates and moments, a duration."""
+        seconds = Unit("duration").parse(value, where=where)
+        return seconds / 86400 if self.kind == "date" else seconds
+
 
 NUMBER = Unit("number")
 
@@ -140,8 +138,6 @@ def _finite(value: "numbers.Real | Decimal | str") -> float | None:
 def common_unit(units: Mapping[str, Unit], noun: str = "site") -> Unit:
     """Find the one unit in which all sites can be compared; refuse when there is none.
 
-    Examples
-    --------
     >>> common_unit({"north": Unit("date", "D"), "south": Unit("date", "D")}).kind
     'date'
     """

@@ -17,16 +17,8 @@ def run(
 ) -> Outcome:
     """Ask the doors until the method has its outcome.
 
-    Parameters
-    ----------
-    method
-        What is estimated and how.
-    doors
-        Who answers, in the order of the method's sites.
-    progress
-        Called after each round with the number of records that have just answered.
-    state
-        Where to go on; the beginning if None.
+    ``progress`` is called after each round with the number of records that have just answered; ``state`` is where to go
+    on, the beginning if None.
     """
     return method.outcome(run_to_end(method, doors, progress, state))
 

@@ -16,8 +16,8 @@ import pytest
 import sottovoce as sv
 from sottovoce.core.arrays import Words
 from sottovoce.inference.integration.weighted import METHODS as PAPER
+from sottovoce.server.integration.plan import METHODS
 from sottovoce.server.integration.result import IntegratedResult
-from sottovoce.server.integration.settings import METHODS
 from sottovoce.sim.randomness import SeededSource, dice
 
 compiled = pytest.mark.skipif(

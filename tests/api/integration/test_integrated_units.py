@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import sottovoce as sv
+from sottovoce.server.integration.plan import METHODS
 from sottovoce.server.integration.result import IntegratedResult
-from sottovoce.server.integration.settings import METHODS
 from sottovoce.sim.randomness import dice
 
 compiled = pytest.mark.skipif(

@@ -11,7 +11,9 @@ import pyarrow as pa
 import pytest
 
 import sottovoce as sv
+from sottovoce.api.quantile.federated import pooled_quantile
 from sottovoce.api.quantile.planning import METHODS
+from sottovoce.client.reading.table import read_sites
 from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.populations import blend, population
@@ -241,3 +243,22 @@ def test_a_recursion_that_did_not_arrive_gives_no_estimate_as_if_it_had() -> Non
         sv.SearchFailed, match=r"the recursion for the 0.9 quantile ran away; .* resolution= if many .* tied"
     ):
         sv.federated_quantile([values], 0.9, 4.0, method="regression", randomness=dice(1))
+
+
+@pytest.mark.parametrize("tau", [0.1, 0.5, 0.93])
+def test_the_estimate_is_the_order_statistic_of_all_records(tau: float) -> None:
+    values = dice(1).generator().normal(size=1001)
+    found = pooled_quantile(read_sites([values[:300], values[300:]]), tau)
+    assert found.estimate == np.quantile(values, tau, method="inverted_cdf")
+    assert found.low < found.estimate < found.high
+
+
+def test_the_interval_holds_the_right_number_of_records() -> None:
+    values = np.arange(10_000.0)
+    found = pooled_quantile(read_sites([values]), 0.3, 0.9)
+    assert found.high - found.low == pytest.approx(2 * 1.644854 * (10_000 * 0.21) ** 0.5, abs=2)
+
+
+def test_ranks_stay_among_the_records() -> None:
+    found = pooled_quantile(read_sites([[1.0, 2.0, 3.0]]), 0.5, 0.999999)
+    assert (found.low, found.high) == (1.0, 3.0)

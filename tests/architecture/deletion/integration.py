@@ -10,8 +10,7 @@ from sottovoce.core.roster import Roster
 from sottovoce.core.unit import Unit
 from sottovoce.protocol.card import identity
 from sottovoce.server.integration.method import IntegrationMethod
-from sottovoce.server.integration.plan import IntegrationPlan, plan_integration
-from sottovoce.server.integration.settings import check_settings
+from sottovoce.server.integration.plan import IntegrationPlan, check_settings, plan_integration
 from sottovoce.server.integration.site_summary import SiteSummary
 from sottovoce.server.method import Gather, Queries, Replies, converse, opened
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from sottovoce.client.door import Door, SiteLimits
-from sottovoce.client.integration.order_statistics import dithered, rank_interval, rank_summary
-from sottovoce.client.integration.site import OpenSite
+from sottovoce.client.integration.site import OpenSite, dithered, rank_interval, rank_summary
 from sottovoce.client.ledger import Entry, MemoryStorage
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput

@@ -16,7 +16,6 @@ from sottovoce.inference.integration.kabaila_giri import (
     interval,
     interval_untrusted,
     shape,
-    shape_untrusted,
 )
 
 every_level = pytest.mark.parametrize("level", LEVELS)
@@ -36,7 +35,7 @@ def test_far_sources_change_nothing_bit_for_bit(level: float) -> None:
 
 def test_the_default_level_is_the_targets_own_from_five_standard_errors_on() -> None:
     assert LAST[0.95] == 5.0
-    assert shape(0.95, 0.4, 5.0) == shape_untrusted(0.95, 5.0) == OWN
+    assert shape(0.95, 0.4, 5.0) == shape(0.95, 0.0, 5.0) == OWN
     assert shape(0.95, 0.4, 4.99).inflation > 1.0
 
 
@@ -76,7 +75,7 @@ def test_continuous_in_distance_and_ratio(level: float) -> None:
                 np.testing.assert_allclose(parts(ratio * (1 + 1e-9), distance), here, atol=1e-8)
                 np.testing.assert_allclose(parts(ratio * (1 - 1e-9), distance), here, atol=1e-8)
     assert shape(level, 0.7, 0.0).pull == shape(level, 0.7, 1e-12).pull
-    assert shape(level, 0.0, 1.0) == shape(level, RATIOS[0], 1.0) == shape_untrusted(level, 1.0)
+    assert shape(level, 0.0, 1.0) == shape(level, RATIOS[0], 1.0)
 
 
 @every_level
@@ -144,7 +143,6 @@ def test_a_level_without_a_table_is_refused_and_the_levels_named(level: float) -
     target = SiteEstimate(1.0, 0.5)
     asks: list[Callable[[], object]] = [
         lambda: shape(level, 1.0, 1.0),
-        lambda: shape_untrusted(level, 1.0),
         lambda: interval(target, (0.0, 2.0), target, level),
         lambda: interval_untrusted(SiteEstimate(1.0, 0.0), (0.0, 2.0), 1.4, level),
     ]
@@ -159,5 +157,3 @@ def test_a_ratio_or_a_distance_below_zero_is_refused(wrong: float) -> None:
         shape(0.95, wrong, 1.0)
     with pytest.raises(BadInput, match="distance is"):
         shape(0.95, 1.0, wrong)
-    with pytest.raises(BadInput, match="distance is"):
-        shape_untrusted(0.95, wrong)

@@ -8,13 +8,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sottovoce.inference.common.measured import SiteEstimate, pool
-from sottovoce.inference.integration.limited_translation import REACH, estimate
+from sottovoce.inference.integration.limited_translation import MOST, REACH, move
 from sottovoce.sim.randomness import dice
 
 numbers = st.floats(-20, 20)
 errors = st.floats(-3, 3).map(math.exp)
 sites = st.builds(SiteEstimate, numbers, errors)
 crowds = st.lists(sites, max_size=8)
+
+
+def estimate(target: SiteEstimate, sources: list[SiteEstimate], most: float = MOST) -> float:
+    """Move the target's estimate towards the sources."""
+    return target.estimate + move(target, sources, most)[0]
+
+
+def test_a_near_source_counts_and_a_stray_one_is_limited_or_outvoted() -> None:
+    target, near, stray = SiteEstimate(10.0, 1.0), SiteEstimate(9.9, 0.4), SiteEstimate(99.0, 0.4)
+    assert estimate(target, [SiteEstimate(10.2, 0.5)]) == pytest.approx(10.16)
+    assert (estimate(target, [SiteEstimate(99.0, 0.1)]), estimate(target, [])) == (10.25, 10.0)
+    assert round(estimate(target, [near, near, stray]), 3) == 10.156
 
 
 def bisected(target: SiteEstimate, sources: list[SiteEstimate], most: float) -> float:

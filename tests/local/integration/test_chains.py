@@ -13,8 +13,8 @@ from sottovoce.client.record import Records
 from sottovoce.core import codec
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, SearchFailed
-from sottovoce.local.integration import chains as module
-from sottovoce.local.integration.chains import finish_chains, run_chains, walk_chains
+from sottovoce.local import integration as module
+from sottovoce.local.integration import finish_chains, run_chains, walk_chains
 from sottovoce.local.quantile import compiled_walk as fused
 from sottovoce.local.quantile.source import Faces, Source
 from sottovoce.local.runner import run_to_end, through_bytes

@@ -9,19 +9,17 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.api.integration.integrated import opener
-from sottovoce.api.integration.sites import read_given
+from sottovoce.api.integration import opener, read_given
 from sottovoce.client.door import Door
 from sottovoce.client.integration.site import OpenSite
 from sottovoce.client.quantile.site import Site
 from sottovoce.core import codec
 from sottovoce.core.errors import BadInput, SearchFailed
-from sottovoce.local.integration.study import ask_in_turn
+from sottovoce.local.integration import ask_in_turn
 from sottovoce.local.runner import run, through_bytes
 from sottovoce.protocol.card import identity
 from sottovoce.server.integration.method import IntegrationMethod
-from sottovoce.server.integration.plan import IntegrationPlan, plan_integration
-from sottovoce.server.integration.settings import check_settings
+from sottovoce.server.integration.plan import IntegrationPlan, check_settings, plan_integration
 from sottovoce.server.method import converse, restore
 from sottovoce.sim.randomness import dice
 

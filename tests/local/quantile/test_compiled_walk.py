@@ -1,5 +1,6 @@
 """The fused kernel equals the message path bit for bit, whatever the schedule, sizes, dither and participation."""
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,19 +12,16 @@ from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
 from sottovoce.local.quantile import compiled_walk as fused
-from sottovoce.local.quantile.participation import Coin
+from sottovoce.local.quantile.compiled_walk import Coin
 from sottovoce.local.quantile.source import Source
 from sottovoce.local.runner import run_to_end
 from sottovoce.protocol.messages import Study
 from sottovoce.protocol.randomised_response import binary, epsilon_of_rate
 from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd
-from sottovoce.server.quantile.recursion.graph import metropolis, ring
-from sottovoce.server.quantile.recursion.method import WalkMethod
-from sottovoce.server.quantile.recursion.schedule import elapsed
-from sottovoce.server.quantile.recursion.step_size import StepSize, constant, decay
-from sottovoce.server.quantile.recursion.study import WalkStudy, horizon
-from sottovoce.server.quantile.trajectory import Trajectory, Watch
+from sottovoce.server.quantile.recursion.method import WalkMethod, metropolis, ring
+from sottovoce.server.quantile.recursion.schedule import StepSize, constant, decay, elapsed
+from sottovoce.server.quantile.recursion.walk import Trajectory, WalkStudy, Watch, horizon
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.populations import population
 
@@ -167,3 +165,39 @@ def test_goes_on_after_records_that_were_spent_before() -> None:
     study = study_of(EQUAL, "every:1")
     with pytest.raises(BadInput, match="plan the study on what is left"):
         fused.run(study, [Source(values, study.channels[0], dice(1), taken=3) for values in values_of(study)])
+
+
+def study(participation: float) -> WalkStudy:
+    return WalkStudy(
+        np.full(5, 0.5),
+        np.full(5, 0.2),
+        (binary(1.0),) * 5,
+        np.full(5, 10),
+        elapsed("every:1", 10),
+        0.0,
+        decay([0.5]),
+        participation=participation,
+    )
+
+
+@pytest.mark.parametrize(("participation", "chosen"), [(0.2, 1), (0.4, 2), (0.41, 3), (0.99, 5)])
+def test_as_many_as_asked_for(participation: float, chosen: int) -> None:
+    masks = Coin(study(participation), dice(1)).masks(100)
+    assert (len(masks) == 0) == (chosen == 5)
+    assert np.all(masks.sum(axis=1) == chosen)
+
+
+def test_everybody_needs_no_coin() -> None:
+    assert Coin(study(1.0)).masks(7).shape == (0, 5)
+
+
+def test_portions_do_not_matter() -> None:
+    one, other = Coin(study(0.4), dice(3)), Coin(study(0.4), dice(3))
+    assert np.array_equal(one.masks(6), np.concatenate([other.masks(1), other.masks(5)]))
+
+
+def test_every_pair_comes_up_alike() -> None:
+    """Chi-square on 9 degrees of freedom: 48.8 is passed by chance less often than one time in 5 million."""
+    masks = Coin(study(0.4), dice(4)).masks(5000)
+    counts = [int(np.sum(masks[:, i] & masks[:, j])) for i, j in itertools.combinations(range(5), 2)]
+    assert sum((count - 500) ** 2 / 500 for count in counts) < 48.8

@@ -16,12 +16,11 @@ from sottovoce.server.quantile.conversation import Conversation
 from sottovoce.server.quantile.feasibility import PAIRS
 from sottovoce.server.quantile.levels import StagedQuantiles
 from sottovoce.server.quantile.method import StagedQuantile
+from sottovoce.server.quantile.pilot import find_initialisation
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
-from sottovoce.server.quantile.recursion.initialisation import find_initialisation
 from sottovoce.server.quantile.recursion.method import RecursionMethod, WalkMethod, plan_recursion
-from sottovoce.server.quantile.recursion.schedule import elapsed
-from sottovoce.server.quantile.recursion.step_size import decay
-from sottovoce.server.quantile.recursion.study import WalkStudy
+from sottovoce.server.quantile.recursion.schedule import decay, elapsed
+from sottovoce.server.quantile.recursion.walk import WalkStudy
 from sottovoce.sim.randomness import dice
 
 from .subject import Case, Subject

@@ -8,8 +8,7 @@ from sottovoce.core.unit import NUMBER
 from sottovoce.protocol.messages import Message, Query, Reports, Tally, WalkQuery
 from sottovoce.protocol.randomised_response import rate_of
 from sottovoce.protocol.summaries import SummaryQuery, SummaryReport
-from sottovoce.server.integration.plan import IntegrationPlan, PlannedSite, plan_integration
-from sottovoce.server.integration.settings import check_settings
+from sottovoce.server.integration.plan import IntegrationPlan, PlannedSite, check_settings, plan_integration
 from sottovoce.server.integration.site_summary import SiteSummary
 from sottovoce.server.method import Queries, Replies
 

@@ -11,7 +11,7 @@ from sottovoce.core.unit import Unit
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.integration.weighted import REASONS
 from sottovoce.server.description import WIDTH
-from sottovoce.server.integration.known_site import KnownSite, LostSite
+from sottovoce.server.integration.combine import KnownSite, LostSite
 from sottovoce.server.integration.result import IntegratedResult
 from sottovoce.server.integration.summary import against_own, validity, width_text
 

@@ -14,14 +14,12 @@ import numpy as np
 from sottovoce.core.arrays import Floats
 from sottovoce.inference.quantile.asymptotic import standard_error
 from sottovoce.local.quantile import compiled_walk as fused
-from sottovoce.local.quantile.participation import Coin
+from sottovoce.local.quantile.compiled_walk import Coin
 from sottovoce.local.quantile.source import Faces
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.randomised_response import binary, epsilon_of_rate
-from sottovoce.server.quantile.recursion.schedule import elapsed
-from sottovoce.server.quantile.recursion.step_size import StepSize, decay
-from sottovoce.server.quantile.recursion.study import WalkStudy, horizon
-from sottovoce.server.quantile.recursion.walk import WalkState
+from sottovoce.server.quantile.recursion.schedule import StepSize, decay, elapsed
+from sottovoce.server.quantile.recursion.walk import WalkState, WalkStudy, horizon
 from sottovoce.sim.randomness import SeededSource, dice
 from sottovoce_papers.simulation.families import Generator
 from sottovoce_papers.simulation.populations import Mixture, Population

@@ -8,15 +8,13 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.local.quantile import compiled_walk as fused
-from sottovoce.local.quantile.participation import Coin
+from sottovoce.local.quantile.compiled_walk import Coin
 from sottovoce.local.quantile.source import Source
 from sottovoce.protocol.randomised_response import binary, epsilon_of_rate
-from sottovoce.server.quantile.estimate import Estimate
 from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd
-from sottovoce.server.quantile.recursion.schedule import elapsed
-from sottovoce.server.quantile.recursion.step_size import decay
-from sottovoce.server.quantile.recursion.study import WalkStudy, horizon
+from sottovoce.server.quantile.recursion.schedule import decay, elapsed
+from sottovoce.server.quantile.recursion.walk import Estimate, WalkStudy, horizon
 from sottovoce.sim.randomness import dice
 
 Sample = Sequence[Floats]

@@ -11,7 +11,7 @@ from scipy import special
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
-from sottovoce.local.integration.chains import run_chains
+from sottovoce.local.integration import run_chains
 from sottovoce.protocol.messages import Study
 from sottovoce.protocol.randomised_response import binary, epsilon_of_rate
 from sottovoce.server.integration.chains import ChainStudy

@@ -1,13 +1,22 @@
-"""One quantile over many sites, each record answering once through randomised response."""
+"""One quantile over many sites, each record answering once through randomised response.
 
+Beside it, what could be said if all records lay in one place: the sample quantile, between the order statistics of
+ranks ``n tau -+ z sqrt(n tau (1 - tau))``, whatever the distribution.
+"""
+
+import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from sottovoce.api.quantile.planning import PlannedStudy, Progress, doors_of, plan_study, remember
+from sottovoce.client.reading.table import SiteTable
 from sottovoce.core.checks import check_callers
 from sottovoce.core.random_source import RandomSource
-from sottovoce.local.quantile.recursion import run_recursion
+from sottovoce.inference.common import normal
+from sottovoce.local.quantile.compiled_walk import run_recursion
 from sottovoce.local.runner import run
 from sottovoce.server.quantile.method import StagedQuantile
 from sottovoce.server.quantile.result import QuantileResult
@@ -121,3 +130,25 @@ def run_study(
         result = run(StagedQuantile(plan, study.level, study.robust), doors, progress)
     private = all(site.private for site in sites) and not plan.roster.seeded
     return remember(replace(result, private=private), study.prepared.table)
+
+
+class OpenAnswer(NamedTuple):
+    """A quantile for which every record was seen."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+def pooled_quantile(table: SiteTable, tau: float, level: float = 0.95) -> OpenAnswer:
+    """Return the quantile of all records together; it protects nobody.
+
+    >>> from sottovoce.client.reading.table import read_sites
+    >>> pooled_quantile(read_sites([range(60), range(60, 101)]), 0.5)
+    OpenAnswer(estimate=50.0, low=40.0, high=60.0)
+    """
+    values = np.sort(np.concatenate([records.values() for records in table.records]))
+    n = len(values)
+    reach = normal.two_sided(level) * math.sqrt(n * tau * (1 - tau))
+    ranks = (n * tau, n * tau - reach, n * tau + reach)
+    return OpenAnswer(*(float(values[min(max(math.ceil(rank) - 1, 0), n - 1)]) for rank in ranks))

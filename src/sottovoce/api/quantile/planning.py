@@ -6,8 +6,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from sottovoce.client.door import Door
-from sottovoce.client.quantile.site import Site
-from sottovoce.client.quantile.ties import look_rounded
+from sottovoce.client.quantile.site import Site, look_rounded
 from sottovoce.client.reading.table import SiteTable, read_sites
 from sottovoce.core.checks import confidence
 from sottovoce.core.errors import BadInput
@@ -26,12 +25,7 @@ TIED = "many records are tied, and ties spoil the interval: give resolution=, th
 def prepare(sites: Any, tau: Any, epsilon: Any, *, missing: str = "refuse", **public: Any) -> "Prepared":
     """Read the sites and plan a study over them; what only records show becomes a hint to whoever holds them.
 
-    Parameters
-    ----------
-    sites, tau, epsilon, missing
-        As for `federated_quantile`.
-    **public
-        As for `server.quantile.plan.plan_quantile`.
+    Arguments as for `federated_quantile` and `server.quantile.plan.plan_quantile`.
     """
     table = sites if isinstance(sites, SiteTable) else read_sites(sites, missing=missing)
     plan = plan_quantile(table.roster, tau, epsilon, **public)

@@ -16,7 +16,7 @@ from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import confidence, number
 from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.regression.region import Ellipsoid
-from sottovoce.server.interval import Test
+from sottovoce.server.description import Test
 from sottovoce.server.regression.result import RegressionResult
 from sottovoce.server.regression.summary import sentence_of_missing
 

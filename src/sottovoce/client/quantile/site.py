@@ -24,6 +24,7 @@ from sottovoce.protocol.randomised_response import binary, flips_of
 from sottovoce.protocol.walk import moves
 
 CHUNK = 1 << 13  # the dice, places and letters of a piece stay in the processor's cache
+SAMPLE = 4096
 
 
 class Rest(NamedTuple):
@@ -46,22 +47,8 @@ class Rest(NamedTuple):
 class Site:
     """A place that holds records and answers queries about them.
 
-    Parameters
-    ----------
-    records
-        The records.
-    study
-        What the site takes part in.
-    dice
-        None for the operating system's entropy.
-    channel
-        The channel of the study's budget, if it is at hand.
-    storage
-        Where the ledger keeps its entries; in memory if None.
-    key
-        The key of the random order, where an earlier process has drawn it.
-    limits
-        What the site is ready to take part in.
+    None for ``dice`` is the operating system's entropy, for ``storage`` a ledger in memory; ``channel`` is that of the
+    study's budget, if it is at hand, and ``key`` that of the random order, where an earlier process has drawn it.
     """
 
     __slots__ = (
@@ -205,3 +192,9 @@ def _check_study(study: Study, limits: SiteLimits) -> None:
         raise BadInput("the study's tau must lie strictly between 0 and 1; correct the study.")
     if not 0 <= study.resolution < math.inf:
         raise BadInput("the study's resolution must be zero, or positive and finite; correct the study.")
+
+
+def look_rounded(records: Records) -> bool:
+    """Tell whether many of a site's records, evenly picked, share their value: a hint to their holder alone."""
+    picked = records.values()[:: max(1, records.size // SAMPLE)][:SAMPLE]
+    return len(picked) >= 100 and len(np.unique(picked)) < 0.9 * len(picked)

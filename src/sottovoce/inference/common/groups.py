@@ -44,21 +44,8 @@ def covariance(centres: ArrayLike) -> Floats:
 def interval(centres: ArrayLike, contrast: Contrast, level: float) -> tuple[float, float]:
     """Return the ends of the confidence interval of a contrast (23).
 
-    Parameters
-    ----------
-    centres
-        Estimate of each group, one per row; at least two.
-    contrast
-        Weights of the coefficients.
-    level
-        Confidence level, strictly between 0 and 1.
+    ``centres`` has the estimate of each group in a row; at least two.
 
-    Returns
-    -------
-    Low and high end.
-
-    Examples
-    --------
     >>> low, high = interval([[1.0, 0.0], [2.0, 1.0], [3.0, 5.0]], [1.0, 0.0], 0.95)
     >>> round(low, 3), round(high, 3)
     (-0.484, 4.484)
@@ -77,21 +64,9 @@ def p_value(centres: ArrayLike, contrast: Contrast, value: float) -> float:
 def ellipsoid(centres: ArrayLike, level: float, contrasts: ArrayLike | None = None) -> Ellipsoid:
     """Return Hotelling's ellipsoid of all coefficients, or of several contrasts (21).
 
-    Parameters
-    ----------
-    centres
-        Estimate of each group, one per row; more groups than contrasts.
-    level
-        Confidence level, strictly between 0 and 1.
-    contrasts
-        One contrast per row; every coefficient where it is None.
+    ``centres`` has the estimate of each group in a row, more groups than contrasts; ``contrasts`` one contrast per row,
+    None for every coefficient.
 
-    Returns
-    -------
-    The ellipsoid.
-
-    Examples
-    --------
     >>> region = ellipsoid([[1.0, 0.0], [2.0, 1.0], [3.0, 5.0], [2.0, 1.0]], 0.95)
     >>> round(region.radius2, 3), region.contains([2.0, 2.0])
     (57.0, True)
@@ -106,21 +81,8 @@ def ellipsoid(centres: ArrayLike, level: float, contrasts: ArrayLike | None = No
 def hotelling_value(contrasts: int, groups: int, level: float) -> float:
     """Return the critical value of Hotelling's statistic (22), the same for groups and for leaves of a tree.
 
-    Parameters
-    ----------
-    contrasts
-        Number of contrasts at once.
-    groups
-        Number of groups, more than that.
-    level
-        Confidence level, strictly between 0 and 1.
+    There must be more groups than contrasts.
 
-    Returns
-    -------
-    The critical value.
-
-    Examples
-    --------
     >>> round(hotelling_value(3, 7, 0.95), 4)
     29.6612
     """

@@ -12,8 +12,6 @@ from sottovoce.inference.common import normal
 class SiteEstimate(NamedTuple):
     """An estimate with its standard error; ``df`` says how well the error itself is known.
 
-    Examples
-    --------
     >>> low, high = SiteEstimate(10.0, 2.0, 9.0).interval(0.95)
     >>> round(low, 3), round(high, 3)
     (5.476, 14.524)

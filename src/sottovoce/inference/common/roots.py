@@ -14,23 +14,9 @@ def root(
 ) -> float:
     """Return where a smooth function that changes sign between two ends is zero.
 
-    Parameters
-    ----------
-    function
-        A function close to a straight line over the bracket.
-    ends
-        Where it has opposite signs.
-    accuracy
-        The search stops at a step shorter than this.
-    values
-        The function at the ends, where they are known.
+    The function should be close to a straight line over the bracket; the search stops at a step shorter than
+    ``accuracy``. ``values`` are the function at the ends, where they are known.
 
-    Returns
-    -------
-    The root.
-
-    Examples
-    --------
     >>> round(root(lambda x: x * x - 2.0, (0.0, 2.0), 1e-9), 9)
     1.414213562
     """

@@ -53,21 +53,9 @@ OWN = Shape(0.0, 1.0)
 def shape(level: float, ratio: float, distance: float) -> Shape:
     """Look up how the target's own interval changes.
 
-    Parameters
-    ----------
-    level
-        Confidence level, one of `LEVELS`.
-    ratio
-        The source's variance over the target's.
-    distance
-        The absolute difference of their estimates, in its own standard errors.
+    ``ratio`` is the source's variance over the target's, ``distance`` the absolute difference of their estimates in its
+    own standard errors.
 
-    Returns
-    -------
-    Pull and inflation.
-
-    Examples
-    --------
     >>> near, far = shape(0.95, 1.0, 0.0), shape(0.95, 1.0, 5.0)
     >>> round(near.inflation, 2), far
     (0.92, Shape(pull=0.0, inflation=1.0))
@@ -78,48 +66,12 @@ def shape(level: float, ratio: float, distance: float) -> Shape:
     return at(blend(rows, ratio), distance)
 
 
-def shape_untrusted(level: float, distance: float) -> Shape:
-    """Look up the same for a source whose standard error is unknown or in doubt.
-
-    Parameters
-    ----------
-    level
-        Confidence level, one of `LEVELS`.
-    distance
-        The absolute difference of the estimates, in standard errors of the target.
-
-    Returns
-    -------
-    Pull, in shares of the difference itself, and inflation.
-
-    Examples
-    --------
-    >>> shape_untrusted(0.95, 6.0)
-    Shape(pull=0.0, inflation=1.0)
-    """
-    return at(table(level)[0], distance)
-
-
 def interval(target: SiteEstimate, own: tuple[float, float], source: SiteEstimate, level: float) -> tuple[float, float]:
     """Return the target's interval with the help of a source.
 
-    Parameters
-    ----------
-    target
-        The target's estimate and standard error.
-    own
-        The target's own interval at this level, symmetric or not.
-    source
-        The sources' pooled estimate and standard error, independent of the target.
-    level
-        Confidence level, one of `LEVELS`.
+    ``own`` is the target's own interval at this level, symmetric or not; ``source`` the sources pooled, independent of
+    the target.
 
-    Returns
-    -------
-    Lower and upper edge.
-
-    Examples
-    --------
     >>> target, source = SiteEstimate(10.0, 2.0), SiteEstimate(10.5, 1.0)
     >>> low, high = interval(target, target.interval(0.95), source, 0.95)
     >>> round(low, 1), round(high, 1)
@@ -140,23 +92,8 @@ def interval_untrusted(
 ) -> tuple[float, float]:
     """Return the target's interval with the help of a number that is independent of the target.
 
-    Parameters
-    ----------
-    target
-        The target's estimate and standard error.
-    own
-        The target's own interval at this level, symmetric or not.
-    source_estimate
-        Anything that is close to the target if all goes well, a median of sources for instance.
-    level
-        Confidence level, one of `LEVELS`.
+    The number is close to the target if all goes well: a median of sources for instance.
 
-    Returns
-    -------
-    Lower and upper edge.
-
-    Examples
-    --------
     >>> target = SiteEstimate(10.0, 2.0)
     >>> low, high = interval_untrusted(target, target.interval(0.95), 10.5, 0.95)
     >>> round(low, 1), round(high, 1)

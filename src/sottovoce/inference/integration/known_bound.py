@@ -68,25 +68,9 @@ def combine(
 ) -> Combined:
     """Combine a target with sources whose shifts are bounded.
 
-    Parameters
-    ----------
-    target
-        The site whose quantile is wanted.
-    sources
-        Sites that may help.
-    bounds
-        Largest shift of each source, chosen before any estimate was seen; an infinite one leaves a source out.
-    level
-        Confidence level, strictly between 0 and 1.
-    common
-        Which sources were measured by the target's private design, and so share its bias.
+    ``bounds`` are the largest shifts, chosen before any estimate was seen; an infinite one leaves a source out.
+    ``common`` tells which sources were measured by the target's private design, and so share its bias.
 
-    Returns
-    -------
-    Estimate, interval, weights, and the largest bias.
-
-    Examples
-    --------
     >>> target, sources = SiteEstimate(10.0, 1.0), [SiteEstimate(10.5, 0.2), SiteEstimate(10.1, 0.3)]
     >>> found = combine(target, sources, [0.5, 0.5], 0.95, common=False)
     >>> round(found.low, 2), round(found.high, 2), round(found.bias, 2)
@@ -179,18 +163,8 @@ def precisions_of(target: SiteEstimate, sources: Sequence[SiteEstimate], level: 
 def walk(sites: Precisions, bounds: Floats, places: Floats) -> PathPoints:
     """Visit places on the paths of several problems.
 
-    Parameters
-    ----------
-    sites
-        Target and sources.
-    bounds
-        Bounds in standard errors of the target, one problem per row and one source per column.
-    places
-        Places on the path, one problem per row.
-
-    Returns
-    -------
-    What is found there, in the shape of ``places``.
+    Bounds, (problems, sources), are in standard errors of the target; ``places`` has one problem per row, and what is
+    found there has its shape.
     """
     finite = np.isfinite(bounds)
     limits = np.where(finite, bounds, 0.0)[:, None, :]
@@ -213,16 +187,8 @@ def walk(sites: Precisions, bounds: Floats, places: Floats) -> PathPoints:
 def shortest(sites: Precisions, bounds: Floats) -> tuple[Floats, Floats]:
     """Find the shortest interval of each problem.
 
-    Parameters
-    ----------
-    sites
-        Target and sources.
-    bounds
-        Bounds in standard errors of the target, one problem per row and one source per column.
-
-    Returns
-    -------
-    Half-lengths in standard errors of the target, and places on the path; an infinite place is the target alone.
+    Bounds, (problems, sources), and half-lengths are in standard errors of the target. With them come the places on the
+    path; an infinite place is the target alone.
     """
     every = np.arange(len(bounds))
     best = np.full(len(bounds), t_value(sites.level, 1 / sites.inverse_df if sites.inverse_df > 0 else math.inf))
@@ -302,19 +268,8 @@ def _student(inverse_df: Floats, level: float) -> Floats:
 def folded_value(bias: ArrayLike, level: float) -> Floats:
     """Solve P(|N(bias, 1)| <= c) = level for c.
 
-    Parameters
-    ----------
-    bias
-        Sizes of the bias, in standard errors; 0 or more.
-    level
-        Confidence level, strictly between 0 and 1.
+    Biases, 0 or more, are in standard errors.
 
-    Returns
-    -------
-    The quantiles, in the shape of ``bias``.
-
-    Examples
-    --------
     >>> [round(float(c), 4) for c in folded_value([0.0, 1.0, 100.0], 0.95)]
     [1.96, 2.6461, 101.6449]
     """

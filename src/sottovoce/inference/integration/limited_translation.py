@@ -31,37 +31,10 @@ REACH = 1.345
 MOST = 0.25
 
 
-def estimate(target: SiteEstimate, sources: Sequence[SiteEstimate], most: float = MOST) -> float:
-    """Move the target's estimate towards the sources.
-
-    Parameters
-    ----------
-    target
-        The site whose quantile is wanted.
-    sources
-        Sites that may help; none leaves the target's estimate as it is.
-    most
-        The longest move, in standard errors of the target: `M` of the guarantee.
-
-    Returns
-    -------
-    The estimate.
-
-    Examples
-    --------
-    >>> target = SiteEstimate(10.0, 1.0)
-    >>> round(estimate(target, [SiteEstimate(10.2, 0.5)]), 3)
-    10.16
-    >>> estimate(target, [SiteEstimate(99.0, 0.1)]), estimate(target, [])
-    (10.25, 10.0)
-    >>> round(estimate(target, [SiteEstimate(9.9, 0.4), SiteEstimate(9.9, 0.4), SiteEstimate(99.0, 0.4)]), 3)
-    10.156
-    """
-    return target.estimate + move(target, sources, most)[0]
-
-
 def move(target: SiteEstimate, sources: Sequence[SiteEstimate], most: float = MOST) -> tuple[float, tuple[float, ...]]:
     """Return the move of the estimate, and the weights of all sites, the target first, whose sum it is.
+
+    ``most`` is the longest move, in standard errors of the target: `M` of the guarantee.
 
     >>> by, weights = move(SiteEstimate(10.0, 1.0), [SiteEstimate(10.2, 0.5)])
     >>> round(by, 3), [round(weight, 3) for weight in weights]

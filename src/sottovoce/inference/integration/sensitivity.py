@@ -72,27 +72,10 @@ def curve(
 ) -> SensitivityCurve:
     """Compute the interval for each bound.
 
-    Parameters
-    ----------
-    target
-        The site whose quantile is wanted.
-    sources
-        Sites that may help.
-    level
-        Confidence level, strictly between 0 and 1.
-    bounds
-        Bounds `B`; by default from 0 to where less than 1 % is gained, `refuted` and `lost` among them.
-    scales
-        `s_k`, one for each source, by which it may shift more or less than others; one for all by default.
-    common
-        Which sources were measured by the target's private design, and so share its bias.
+    By default the bounds `B` go from 0 to where less than 1 % is gained, `refuted` and `lost` among them. ``scales``
+    are the `s_k` by which a source may shift more or less than others, one for all by default; ``common`` tells which
+    sources were measured by the target's private design, and so share its bias.
 
-    Returns
-    -------
-    The curve.
-
-    Examples
-    --------
     >>> found = curve(SiteEstimate(10.0, 1.0), [SiteEstimate(14.0, 0.3)], 0.95, common=False)
     >>> round(found.refuted, 2), round(found.lost, 2)
     (1.95, 3.06)

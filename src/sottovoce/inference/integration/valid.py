@@ -34,27 +34,10 @@ def combine(
 ) -> Valid:
     """Combine a target with its sources.
 
-    Parameters
-    ----------
-    target
-        The site whose quantile is wanted.
-    own
-        Its own interval at the level, symmetric or not.
-    sources
-        Sites that may help, independent of the target and of each other.
-    level
-        Confidence level, one of `kabaila_giri.LEVELS`.
-    trusted
-        Whether every source's error is to be believed.
-    most
-        The longest move of the estimate, in standard errors of the target.
+    ``own`` is the target's own interval at the level (one of `kabaila_giri.LEVELS`), symmetric or not; sources are
+    independent of the target and of each other, ``trusted`` if every one's error is to be believed; ``most`` is the
+    longest move of the estimate, in standard errors of the target.
 
-    Returns
-    -------
-    Estimate, interval and weights.
-
-    Examples
-    --------
     >>> target = SiteEstimate(10.0, 1.0)
     >>> found = combine(target, target.interval(0.95), [SiteEstimate(10.4, 0.3), SiteEstimate(10.2, 0.3)], 0.95)
     >>> round(found.low, 2), round(found.estimate, 2), round(found.high, 2)

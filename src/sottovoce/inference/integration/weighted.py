@@ -93,23 +93,8 @@ def cautious(
 ) -> WeightedEstimate:
     """Combine a target and its sources cautiously.
 
-    Parameters
-    ----------
-    target
-        The site whose quantile is wanted.
-    sources
-        Sites that may help.
-    level
-        Confidence level, strictly between 0 and 1.
-    caution
-        By how many standard errors the shift is assumed larger than it looks.
+    The shift is assumed larger than it looks by ``caution`` standard errors.
 
-    Returns
-    -------
-    Estimate, interval and weights.
-
-    Examples
-    --------
     >>> found = cautious(SiteEstimate(10.0, 1.0), [SiteEstimate(10.2, 0.2), SiteEstimate(10.0, 0.2)], 0.95)
     >>> round(found.estimate, 3), round(found.low, 3), round(found.high, 3)
     (10.009, 8.14, 11.878)
@@ -142,31 +127,9 @@ def paper(
 ) -> WeightedEstimate:
     """Combine a target and its sources as the paper does.
 
-    Parameters
-    ----------
-    method
-        One of ``METHODS``.
-    target
-        The site whose quantile is wanted.
-    sources
-        Sites that may help.
-    level
-        Confidence level, strictly between 0 and 1.
-    records
-        Number of records of all sites together; "decay" needs it.
-    variance
-        "printed" (`sum w_k v_k`) or "theorem" (`sum w_k^2 v_k`).
-    quantile
-        "z", as in the paper, or "t".
-    caution
-        `C` of "conservative-paper".
+    "decay" needs the number of records of all sites together. ``variance`` is "printed" (`sum w_k v_k`) or "theorem"
+    (`sum w_k^2 v_k`), ``quantile`` "z", as in the paper, or "t", and ``caution`` the `C` of "conservative-paper".
 
-    Returns
-    -------
-    Estimate, interval and weights.
-
-    Examples
-    --------
     >>> target, sources = SiteEstimate(0.0, 1.0, 9.0), [SiteEstimate(1.0, 0.5, 19.0)]
     >>> [round(paper(name, target, sources, 0.95, records=40_000).weights[1], 3) for name in METHODS]
     [0.444, 0.66, 0.087, 0.8, 0.0]

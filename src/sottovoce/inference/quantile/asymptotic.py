@@ -53,25 +53,9 @@ def asymptotic_variance(
 def standard_error(probabilities: Values, densities: Values, rates: Values, shares: Values, records: Values) -> float:
     """Return the standard error of the estimate when sites hold unequal numbers of records.
 
-    Parameters
-    ----------
-    probabilities
-        Probability that a record of each site lies below the estimate.
-    densities
-        Density of each site at the estimate.
-    rates
-        Rate of truthful answers of each site, in (0, 1].
-    shares
-        Share of each site; they sum to one.
-    records
-        Number of records of each site that have answered.
+    ``probabilities`` are those that a record of each site lies below the estimate, ``densities`` those of each site
+    there, ``rates`` the rates of truthful answers; ``records`` have answered.
 
-    Returns
-    -------
-    The standard error.
-
-    Examples
-    --------
     >>> round(standard_error([0.5, 0.5], [0.4, 0.4], [0.5, 0.9], [0.5, 0.5], [10_000, 10_000]), 5)
     0.0143
     """
@@ -84,17 +68,8 @@ def standard_error(probabilities: Values, densities: Values, rates: Values, shar
 def schedule_factor(elapsed: Values) -> float:
     """Return nu, the factor by which unequal rounds raise the variance: (1/T^2) (sum E) (sum 1/E).
 
-    Parameters
-    ----------
-    elapsed
-        Local steps of each round.
+    It is 1 for rounds of equal length, more otherwise; ``elapsed`` has the local steps of each round.
 
-    Returns
-    -------
-    The factor: 1 for rounds of equal length, more otherwise.
-
-    Examples
-    --------
     >>> schedule_factor([4, 4, 4])
     1.0
     >>> round(schedule_factor([1] * 500 + [5] * 1900), 4)

@@ -35,8 +35,6 @@ class Line(NamedTuple):
 def crossing(line: Line) -> float:
     """Return where the line crosses zero.
 
-    Examples
-    --------
     >>> crossing(Line(10.0, 0.5, 0.25, 0.0, 0.01, 0.0))
     12.0
     """
@@ -46,15 +44,6 @@ def crossing(line: Line) -> float:
 def interval(line: Line, level: float) -> tuple[float, float]:
     """Return the values that the test keeps; the whole line if the slope drowns in noise.
 
-    Parameters
-    ----------
-    line
-        The line and its variance.
-    level
-        The confidence level.
-
-    Examples
-    --------
     >>> low, high = interval(Line(0.0, 0.0, 1.0, 0.0, 0.01, 0.0), 0.95)
     >>> round(low, 3), round(high, 3)
     (-0.196, 0.196)
@@ -76,17 +65,8 @@ def interval(line: Line, level: float) -> tuple[float, float]:
 def p_value(line: Line, value: float, alternative: str = "two-sided") -> float:
     """Return how surprising the line is if it crosses zero at a value.
 
-    Parameters
-    ----------
-    line
-        The line and its variance.
-    value
-        Where it is supposed to cross.
-    alternative
-        "two-sided", "greater" (it crosses above the value) or "less".
+    "greater" asks for evidence that it crosses above the value.
 
-    Examples
-    --------
     >>> round(p_value(Line(0.0, 0.0, 1.0, 0.0, 0.01, 0.0), 0.196), 3)
     0.05
     """

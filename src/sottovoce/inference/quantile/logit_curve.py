@@ -56,8 +56,6 @@ def fit(
 ) -> LogitCurve:
     """Fit a curve to values at points; without ``curved`` the logit is straight. A value without variance is left out.
 
-    Examples
-    --------
     >>> points = np.array([-1.0, 1.0])
     >>> level = Prior(0.0, 4.0, 0.0, 2.0, 0.7)
     >>> seen = fit(points, 1 / (1 + np.exp(-points)), np.full(2, 1e-6), np.full(2, 2e-6), 0.5, level, False)

@@ -45,13 +45,8 @@ def checked(elapsed: Sequence[float] | Floats) -> Floats:
 def clock(elapsed: Sequence[float] | Floats | None) -> Clock:
     """Draw the clock of a schedule in at most `PIECES` pieces.
 
-    Parameters
-    ----------
-    elapsed
-        Local steps of each round; None for rounds of equal length.
+    ``elapsed`` has the local steps of each round; None for rounds of equal length.
 
-    Examples
-    --------
     >>> clock([3, 3, 3]) == clock(None)
     True
     >>> clock([1, 1, 4, 4]).rounds

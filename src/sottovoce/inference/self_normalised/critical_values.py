@@ -35,21 +35,8 @@ PLAIN: dict[str, Callable[[float], float]] = {"l2": square_tail, "sup": sup_tail
 def critical_value(level: float, elapsed: Schedule = None, norm: str = "l2") -> float:
     """Find v such that |B(1)| / N(B - g B(1)) stays below v with probability `level`.
 
-    Parameters
-    ----------
-    level
-        Confidence level, strictly between 0 and 1.
-    elapsed
-        Local steps of each round; None when all rounds have equal length.
-    norm
-        Norm of the self-normaliser: "l2", "sup" or "l1".
+    ``elapsed`` has the local steps of each round, None when all have equal length; the norm is "l2", "sup" or "l1".
 
-    Returns
-    -------
-    The two-sided critical value.
-
-    Examples
-    --------
     >>> round(critical_value(0.95), 3)
     6.747
     >>> round(critical_value(0.95, [1] * 500 + [5] * 1900), 3)
@@ -65,21 +52,8 @@ def critical_value(level: float, elapsed: Schedule = None, norm: str = "l2") -> 
 def p_value(statistic: float, elapsed: Schedule = None, norm: str = "l2") -> float:
     """Return the chance that |B(1)| / N(B - g B(1)) exceeds |statistic|.
 
-    Parameters
-    ----------
-    statistic
-        The self-normalised statistic, of either sign.
-    elapsed
-        Local steps of each round; None when all rounds have equal length.
-    norm
-        Norm of the self-normaliser: "l2", "sup" or "l1".
+    ``elapsed`` has the local steps of each round, None when all have equal length; the norm is "l2", "sup" or "l1".
 
-    Returns
-    -------
-    The two-sided tail probability.
-
-    Examples
-    --------
     >>> round(p_value(-6.747302), 6)
     0.05
     >>> p_value(0.0)

@@ -55,23 +55,9 @@ def init() -> Memory:
 def look(memory: Memory, point: float, elapsed: float, rounds: float = 1.0) -> Memory:
     """Take in the merged point of a round.
 
-    Parameters
-    ----------
-    memory
-        What is known so far.
-    point
-        The merged point at the end of the round, or the mean of the points of `rounds` rounds.
-    elapsed
-        Local steps of the round (of each of the rounds).
-    rounds
-        How many rounds of this length the look stands for.
+    A look stands for one round of ``elapsed`` local steps, or, with the mean of their points, for several ``rounds`` of
+    this length.
 
-    Returns
-    -------
-    The memory with the round in it.
-
-    Examples
-    --------
     >>> memory = init()
     >>> for point in (1.0, 3.0):
     ...     memory = look(memory, point, 1.0)
@@ -108,21 +94,9 @@ def variance(memory: Memory) -> float:
 def interval(memory: Memory, level: float, elapsed_schedule: Schedule = None) -> tuple[float, float]:
     """Return the ends of the confidence interval.
 
-    Parameters
-    ----------
-    memory
-        What the looks have left.
-    level
-        Confidence level, strictly between 0 and 1.
-    elapsed_schedule
-        Local steps of each round, for the schedule's own critical value; None for that of equal rounds.
+    They are infinite until the average has moved for the first time. ``elapsed_schedule`` has the local steps of each
+    round, for the schedule's own critical value; None for that of equal rounds.
 
-    Returns
-    -------
-    Low and high end; infinite until the average has moved for the first time.
-
-    Examples
-    --------
     >>> memory = init()
     >>> for point in (1.0, 3.0, 2.0, 2.0):
     ...     memory = look(memory, point, 1.0)
@@ -157,23 +131,8 @@ def init_path() -> Path:
 def look_path(path: Path, point: float, elapsed: float, rounds: float = 1.0) -> Path:
     """Take in the merged point of a round.
 
-    Parameters
-    ----------
-    path
-        What is known so far; it is left unchanged.
-    point
-        The merged point at the end of the round, or the mean of the points of `rounds` rounds.
-    elapsed
-        Local steps of the round (of each of the rounds).
-    rounds
-        How many rounds of this length the look stands for.
+    As `look`; the path before is left unchanged.
 
-    Returns
-    -------
-    The path with the round in it.
-
-    Examples
-    --------
     >>> path = init_path()
     >>> for point in (1.0, 3.0, 2.0, 2.0):
     ...     path = look_path(path, point, 1.0)
@@ -221,23 +180,8 @@ def path_interval(
 ) -> tuple[float, float]:
     """Return the ends of the confidence interval in the sup or L1 norm.
 
-    Parameters
-    ----------
-    path
-        What the looks have left.
-    level
-        Confidence level, strictly between 0 and 1.
-    norm
-        "sup" or "l1".
-    elapsed_schedule
-        Local steps of each round, for the schedule's own critical value; None for that of equal rounds.
+    As `interval`.
 
-    Returns
-    -------
-    Low and high end; infinite until the average has moved for the first time.
-
-    Examples
-    --------
     >>> path = init_path()
     >>> for point in (1.0, 3.0, 2.0, 2.0):
     ...     path = look_path(path, point, 1.0)

@@ -1,28 +1,76 @@
-"""All rounds over all sites in one compiled kernel; bit for bit the same as `walks` on the same dice.
+"""All rounds over all sites in one compiled kernel; bit for bit `RecursionMethod` on the same dice.
 
 Values and coins of each site are fetched ahead in pieces, in the site's random order, so that memory beyond the data
 stays in proportion to the number of sites. The kernel stops when a site's piece is used up and goes on where it was.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
+from numba import njit, uint64
 
-from sottovoce.core.arrays import Bools, Floats, Ints
+from sottovoce.client.door import Door
+from sottovoce.client.quantile.site import Site
+from sottovoce.core.arrays import Bools, Floats, Ints, Words
 from sottovoce.core.errors import BadInput
+from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.inference.self_normalised.memory import Memory, look
-from sottovoce.local.quantile.participation import Coin
-from sottovoce.local.quantile.source import Faces, Feed
-from sottovoce.server.quantile.recursion.step_size import StepSize, refresh_due, step_length
-from sottovoce.server.quantile.recursion.study import WalkArrays, WalkStudy
-from sottovoce.server.quantile.recursion.walk import WalkState, init, learnt, merge, reached
-from sottovoce.server.quantile.trajectory import ROWS, Watch, checkpoints
+from sottovoce.local import runner
+from sottovoce.local.quantile.source import Faces, Feed, Source
+from sottovoce.server.quantile.plan import QuantilePlan
+from sottovoce.server.quantile.recursion.method import Footprints, Recursion, finished, search_of, walk_study
+from sottovoce.server.quantile.recursion.schedule import StepSize, refresh_due, step_length
+from sottovoce.server.quantile.recursion.walk import (
+    ROWS,
+    WalkArrays,
+    WalkState,
+    WalkStudy,
+    Watch,
+    checkpoints,
+    init,
+    learnt,
+    merge,
+    reached,
+    reports,
+)
+from sottovoce.server.quantile.result import QuantileResult
 
 BLOCK = 4096  # rounds a call, so that a long schedule is never copied whole
 PIECE = 4096  # records fetched ahead at one site, fewer if there are many sites
 AHEAD = 1 << 18  # records fetched ahead in all
+
+
+class Coin:
+    """Draws the sites that answer in each round, in order: a public coin, thrown by whoever runs the rounds."""
+
+    def __init__(self, study: WalkStudy, dice: RandomSource | None = None) -> None:
+        self._sites, self._chosen = len(study.channels), study.chosen
+        self._dice = SystemEntropy() if dice is None else dice
+
+    def masks(self, rounds: int) -> Bools:
+        """Return who answers in the next rounds, (rounds, sites); no rows if everybody always does."""
+        if self._chosen == self._sites:
+            return np.empty((0, self._sites), dtype=np.bool_)
+        masks = np.zeros((rounds, self._sites), dtype=np.bool_)
+        draw(self._dice.words(rounds * self._chosen), self._chosen, masks)
+        return masks
+
+    def by_round(self, rounds: int) -> Callable[[int], Bools | None]:
+        """Draw all rounds at once, and return who answers in each, counted from 1 (`WalkMethod`)."""
+        masks = self.masks(rounds)
+        return lambda number: masks[number - 1] if len(masks) else None
+
+
+@njit(cache=True)
+def draw(words: Words, chosen: int, masks: Bools) -> None:
+    """Mark ``chosen`` sites in each row, every subset with the same chance (Floyd's sampling without replacement)."""
+    rounds, sites = masks.shape
+    for i in range(rounds):
+        for j in range(chosen):
+            last = sites - chosen + j
+            pick = np.int64(words[i * chosen + j] % uint64(last + 1))
+            masks[i, last if masks[i, pick] else pick] = True
 
 
 def run(
@@ -35,28 +83,13 @@ def run(
 ) -> WalkState:
     """Run all rounds and return the last state.
 
-    Parameters
-    ----------
-    study
-        What is estimated and how.
-    sources
-        The sites' records, in the order of the study.
-    coin
-        Who is asked when participation is partial; the operating system's coin if not given.
-    watch
-        Is shown a few states on the way (see `trajectory.checkpoints`).
-    start
-        Where to start instead of the study's own start.
-    rows
-        How many states the watch is shown at most.
+    ``coin`` draws who is asked when participation is partial, by default from the operating system; ``watch`` is shown
+    at most ``rows`` states on the way (see `checkpoints`); ``start`` replaces the study's own.
 
-    Examples
-    --------
     >>> from sottovoce.protocol.randomised_response import binary
     >>> from sottovoce.local.quantile.source import Source
     >>> from sottovoce.server.quantile.recursion import regression_root
-    >>> from sottovoce.server.quantile.recursion.step_size import decay
-    >>> from sottovoce.server.quantile.recursion.schedule import elapsed
+    >>> from sottovoce.server.quantile.recursion.schedule import decay, elapsed
     >>> values, channel = np.linspace(0.0, 1.0, 2000), binary(3.0)
     >>> one = np.ones(1)
     >>> rounds = elapsed("every:1", 2000)
@@ -192,3 +225,30 @@ def advance(
             scalars[0] = average
         cursor[0], cursor[1], cursor[2] = row + 1, 0, 0
     return memory
+
+
+def run_recursion(
+    plan: QuantilePlan,
+    recursion: Recursion,
+    method: str,
+    level: float,
+    sites: Sequence[Site],
+    doors: Sequence[Door],
+    randomness: RandomSource | None,
+    progress: Callable[[int], None] | None,
+) -> QuantileResult:
+    """Search by messages, then walk over all records that are left."""
+    search = search_of(plan)
+    log = runner.run_to_end(search, doors, progress)
+    found, searched = search.outcome(log), log.rounds
+    study = walk_study(plan, found, recursion, method, searched, [site.size - site.spent for site in sites])
+    seen = [Footprints()]
+
+    def watch(state: WalkState) -> None:
+        seen[0] = seen[0].after(state)
+
+    sources = [Source(*site.hand_over(searched + 1)) for site in sites]
+    state = run(study, sources, Coin(study, randomness), watch, rows=recursion.looks)
+    if progress is not None:
+        progress(reports(study, state))
+    return finished(plan, recursion, method, level, found, study, state, seen[0], log.reports)

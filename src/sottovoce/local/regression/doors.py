@@ -25,18 +25,7 @@ def open_doors(
 ) -> tuple[RegressionMethod, list[Door], bytes]:
     """Return a method, the doors that it asks, and the identity of their study.
 
-    Parameters
-    ----------
-    plan
-        What is asked and how.
-    rows
-        The records of everybody.
-    dice
-        None for the operating system's entropy.
-    batches
-        How many people are asked under one query.
-    limits
-        What the people are ready to take part in.
+    ``rows`` are everybody's records; ``batches`` says how many people are asked under one query.
     """
     source: RandomSource = SystemEntropy() if dice is None else dice
     key = source.words(KEY // 8).tobytes()

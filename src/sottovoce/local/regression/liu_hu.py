@@ -1,21 +1,28 @@
-"""The loop of the paper's recursion: rows in, each asked once, averages out."""
+"""The loop of the paper's recursion: rows in, each asked once, averages out.
+
+The compiled loop calls the same functions as message by message, on the same dice.
+"""
 
 from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
+from sottovoce.client.regression.randomize_row import randomize_row, show
 from sottovoce.client.regression.rows import Rows
-from sottovoce.core.arrays import Words
+from sottovoce.core.arrays import Floats, Ints, Words
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.regression.vector_normalised import VectorMemory, add_all
 from sottovoce.local.regression.dithered import walk
-from sottovoce.local.regression.lent import make_room
-from sottovoce.local.regression.liu_hu_compiled import segment
+from sottovoce.local.regression.lent import Room, lent, make_room
+from sottovoce.protocol.regression.blocks import FORM, OPEN, Tables
+from sottovoce.protocol.regression.questions import choose
+from sottovoce.server.regression.decode import decode
 from sottovoce.server.regression.liu_hu.chains import chains_of
 from sottovoce.server.regression.liu_hu.fit import LiuHuFit
-from sottovoce.server.regression.liu_hu.step import LiuHuState, inherited, init
+from sottovoce.server.regression.liu_hu.step import LiuHuState, inherited, init, move
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 
 
@@ -91,3 +98,53 @@ class LiuHuRun:
 def _looked(memory: VectorMemory, path: npt.NDArray[np.float64]) -> VectorMemory:
     n, reference, total, first, outer = memory
     return VectorMemory(add_all(path, n, reference, total, first, outer), reference, total, first, outer)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def segment(
+    tables: Tables,
+    features: Floats,
+    response: Floats,
+    where: npt.NDArray[np.uint64],
+    words: Words,
+    chains: Ints,
+    steps: Floats,
+    start: Floats,
+    bounds: Floats,
+    points: Floats,
+    totals: Floats,
+    path: Floats,
+    room: Room,
+) -> None:
+    """Ask the people ``where`` one after another, each at the point of their chain, which their step then moves.
+
+    Either the points reached are written to ``path`` (levels, people, d) or, where it is empty, summed up.
+    """
+    upto, plan, faces, cuts, score = lent(tables[0]), lent(tables[1]), lent(tables[2]), lent(tables[3]), lent(tables[4])
+    read, matrix, radius = lent(tables[5]), lent(tables[6]), tables[7]
+    features, response, where, words = lent(features), lent(response), lent(where), lent(words)
+    chains, steps, start, low, high = lent(chains), lent(steps), lent(start), lent(bounds[0]), lent(bounds[1])
+    points, totals, path = lent(points), lent(totals), lent(path)
+    chosen, index, values = lent(room[0]), lent(room[1]), lent(room[2])
+    _, levels, d = points.shape
+    p, keep = d - 1, path.shape[1] > 0
+    for i in range(len(where)):
+        who, at = where[i], chains[i]
+        block = choose(upto, plan, p, words[i, 0], chosen)
+        if plan[block, FORM] == OPEN:
+            found = show(score, features, response, who, points, at, index, values)
+        else:
+            letter = randomize_row(
+                plan, faces, cuts, score, radius, block, chosen, features, response, who, points, at, words, i
+            )
+            found = decode(plan, score, read, matrix, radius, block, chosen, letter, index, values)
+        # the step is the chain's, and so is the point: chains share nothing but the study
+        move(points, at, steps[i], found, index, values, low, high)
+        if keep:
+            for level in range(levels):
+                for j in range(d):
+                    path[level, i, j] = points[at, level, j]
+        else:
+            for level in range(levels):
+                for j in range(d):
+                    totals[at, level, j] += points[at, level, j] - start[level, j]

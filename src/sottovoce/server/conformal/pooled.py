@@ -22,8 +22,7 @@ from sottovoce.server.conformal.coverage.pooled_modes import choose_aggregate, c
 from sottovoce.server.conformal.one_round import OneRound
 from sottovoce.server.conformal.plan import Participants, SiteFacts
 from sottovoce.server.conformal.settings import ConformalSettings
-from sottovoce.server.description import WIDTH, Description, labelled
-from sottovoce.server.privacy_statement import promise
+from sottovoce.server.description import WIDTH, Description, labelled, promise
 
 RARE = 0.001  # of infinite sets by noise alone, below which nothing is said
 WORD = 1 << 32  # shares of a sum are integers modulo this

@@ -26,12 +26,10 @@ from sottovoce.protocol.messages import Message, Reports, Tally
 from sottovoce.server.method import Queries, Replies
 from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.conversation import Conversation, Log
+from sottovoce.server.quantile.pilot import Initialisation, find_initialisation
 from sottovoce.server.quantile.recursion import walk
-from sottovoce.server.quantile.recursion.initialisation import Initialisation, find_initialisation
-from sottovoce.server.quantile.recursion.schedule import elapsed
-from sottovoce.server.quantile.recursion.step_size import StepSize
-from sottovoce.server.quantile.recursion.study import WalkStudy
-from sottovoce.server.quantile.recursion.walk import WalkState
+from sottovoce.server.quantile.recursion.schedule import StepSize, elapsed
+from sottovoce.server.quantile.recursion.walk import WalkState, WalkStudy
 
 SHORTEST = 100  # records a chain, below which its average is little but its start
 PILOTS = 0.15  # of the records, at most: in a tail, pilots as precise as those of other walks would eat all of them
@@ -86,10 +84,8 @@ class ChainStudy:
 def chain(study: ChainStudy, start: float, unit: float, length: int) -> WalkStudy:
     """Return one chain: a walk of one site, a record a round, of step ``c r t^-beta``, from a start in some unit.
 
-    Examples
-    --------
     >>> from sottovoce.protocol.randomised_response import binary
-    >>> from sottovoce.server.quantile.recursion.step_size import step_length
+    >>> from sottovoce.server.quantile.recursion.schedule import step_length
     >>> walk = chain(ChainStudy(0.5, binary(1.0986122886681098)), 0.0, 1.0, 200)  # a rate of one half
     >>> round(step_length(walk.pace, 1, 1, 1.0), 6), round(step_length(walk.pace, 32, 1, 1.0), 6)
     (0.5, 0.0625)
@@ -110,8 +106,6 @@ def chain(study: ChainStudy, start: float, unit: float, length: int) -> WalkStud
 def measure(averages: npt.ArrayLike) -> SiteEstimate:
     """Return the average of the chains' averages, with the error that their spread tells: (3.7) over n.
 
-    Examples
-    --------
     >>> measure([1.0, 2.0, 3.0, 6.0])
     SiteEstimate(estimate=3.0, std_error=1.0801234497346435, df=3)
     """
@@ -148,16 +142,8 @@ class ChainState(NamedTuple):
 class ChainMethod:
     """The chains of one site as ``init, query, step, outcome``: a private search, then one chain after the other.
 
-    Parameters
-    ----------
-    study
-        What is estimated and how; where it leaves start or unit open, the search finds them.
-    records
-        How many records the site has.
-    bounds
-        A public pair that contains the quantile; shortens the search.
-    scale
-        A rough public spread of the records; shortens the search.
+    Where the study leaves start or unit open, the search finds them; public ``bounds`` around the quantile and a rough
+    public ``scale`` shorten it.
     """
 
     replies: tuple[type[Message], ...] = (Tally, Reports)

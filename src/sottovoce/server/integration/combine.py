@@ -2,17 +2,62 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from sottovoce.inference.common.measured import SiteEstimate, t_value
+from sottovoce.inference.common.normal import two_sided
 from sottovoce.inference.integration import known_bound, valid, weighted
 from sottovoce.inference.integration.sensitivity import least_bounds
-from sottovoce.server.integration.known_site import KnownSite
-from sottovoce.server.integration.settings import IntegrationSettings
+from sottovoce.server.integration.plan import IntegrationSettings
+from sottovoce.server.quantile.solutions import FittedSolution, Solution
 
+LEAST_DF = 4.0  # a source whose error is known worse than this is left out
 # In errors of the target: what is farther or vaguer is as good as infinite, an error below this as good as none.
 FARTHEST, FINEST = 1e40, 1e-6
+
+
+@dataclass(frozen=True)
+class KnownSite:
+    """What is known of a site: its three numbers, its own interval at the level asked, and what that cost."""
+
+    name: str
+    kind: str
+    measured: SiteEstimate
+    low: float
+    high: float
+    epsilon: float | None
+    records: int | None
+    reports: int = 0
+    rounds: int = 0
+    private: bool = True
+    trusted: bool = True
+    tied: bool = False
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def usable(self) -> bool:
+        """Tell whether a source may help: its estimate is a number and its error is known well enough."""
+        error, df = self.measured.std_error, self.measured.df
+        return math.isfinite(self.measured.estimate) and (not self.trusted or (0 < error < math.inf and df >= LEAST_DF))
+
+
+@dataclass(frozen=True)
+class LostSite:
+    """A source whose search was lost: it helps nobody, and what it spent is spent."""
+
+    name: str
+    epsilon: float
+    reports: int
+    private: bool
+
+
+def measured_of(solution: Solution) -> SiteEstimate:
+    """Return what a finished study knows; of an inverted test, the error by which a normal interval has its length."""
+    if isinstance(solution, FittedSolution):
+        return solution.fitted.measured
+    low, high = solution.interval(0.95)
+    return SiteEstimate(solution.point, (high - low) / (2 * two_sided(0.95)))
 
 
 class Combination(NamedTuple):

@@ -7,11 +7,9 @@ from functools import cached_property
 
 from sottovoce.core.unit import Unit
 from sottovoce.inference.integration import weighted
-from sottovoce.server.integration.combine import Combination, combine, moderate, refuted
-from sottovoce.server.integration.known_site import KnownSite, LostSite
-from sottovoce.server.integration.settings import IntegrationSettings
-from sottovoce.server.interval import Interval
-from sottovoce.server.privacy_statement import promise
+from sottovoce.server.description import Interval, promise
+from sottovoce.server.integration.combine import Combination, KnownSite, LostSite, combine, moderate, refuted
+from sottovoce.server.integration.plan import IntegrationSettings
 
 RESTS = {
     "known-bound": "Valid if every source differs from the target by at most its bound, chosen before data were seen.",

@@ -16,7 +16,7 @@ from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.protocol.messages import Message
 from sottovoce.protocol.summaries import SummaryQuery, SummaryReport
 from sottovoce.server.integration.chains import Chained, ChainMethod, ChainStudy
-from sottovoce.server.integration.known_site import KnownSite, LostSite, measured_of
+from sottovoce.server.integration.combine import KnownSite, LostSite, measured_of
 from sottovoce.server.integration.plan import IntegrationPlan, PlannedSite
 from sottovoce.server.integration.result import IntegratedResult
 from sottovoce.server.integration.site_summary import LARGEST, SMALLEST, SiteSummary
@@ -124,13 +124,7 @@ class SitePart(NamedTuple):
 
 
 class IntegrationMethod:
-    """Asks every site of a plan in its own way; the outcome is what they know together.
-
-    Parameters
-    ----------
-    plan
-        Who takes part, and how they are combined.
-    """
+    """Asks every site of a plan in its own way; the outcome is what they know together."""
 
     def __init__(self, plan: IntegrationPlan) -> None:
         self.plan = plan

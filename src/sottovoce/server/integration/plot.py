@@ -9,10 +9,9 @@ import numpy as np
 
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.integration.sensitivity import BEFOREHAND, SensitivityCurve
+from sottovoce.server.integration.combine import KnownSite
 from sottovoce.server.integration.integrated import Integrated
-from sottovoce.server.integration.known_site import KnownSite
-from sottovoce.server.integration.sensitivity import curve_of
-from sottovoce.server.integration.summary import against_own, width_text
+from sottovoce.server.integration.summary import against_own, curve_of, width_text
 from sottovoce.server.picture import BAND, INK, SOFT, WARM, check_path, clear, save, short
 
 if TYPE_CHECKING:
@@ -45,19 +44,7 @@ class ForestRow(NamedTuple):
 
 
 def plot(result: Integrated, path: str | os.PathLike[str]) -> Path:
-    """Draw every site's interval beside the combined one, and the sensitivity curve, to a file.
-
-    Parameters
-    ----------
-    result
-        What `integrated_quantile` returned.
-    path
-        A file that ends in .png, .svg or .pdf.
-
-    Returns
-    -------
-    The path.
-    """
+    """Draw every site's interval beside the combined one, and the sensitivity curve, to a file."""
     target = check_path(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

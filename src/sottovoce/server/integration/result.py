@@ -13,19 +13,18 @@ from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
 from sottovoce.inference.integration.sensitivity import BEFOREHAND, SensitivityCurve
-from sottovoce.server.description import Description
+from sottovoce.server.description import Description, Interval
 from sottovoce.server.integration import summary
+from sottovoce.server.integration.combine import KnownSite, LostSite
 from sottovoce.server.integration.integrated import Integrated
-from sottovoce.server.integration.known_site import KnownSite, LostSite
-from sottovoce.server.integration.sensitivity import bounds_of, curve_of, curve_table, curve_values
-from sottovoce.server.integration.settings import (
+from sottovoce.server.integration.plan import (
     IntegrationSettings,
     check_numbers,
     check_settings,
     width_of,
     with_bound,
 )
-from sottovoce.server.interval import Interval
+from sottovoce.server.integration.summary import bounds_of, curve_of, curve_table, curve_values
 from sottovoce.server.stored import StoredResult
 
 

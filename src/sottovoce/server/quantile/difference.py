@@ -14,8 +14,7 @@ from sottovoce.core.checks import confidence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
 from sottovoce.inference.common import normal
-from sottovoce.server.description import Description, finite
-from sottovoce.server.interval import ALTERNATIVES, Interval, Test
+from sottovoce.server.description import ALTERNATIVES, Description, Interval, Test, finite
 from sottovoce.server.quantile.result import KeptQuantile, QuantileResult
 from sottovoce.server.stored import StoredResult
 

@@ -11,8 +11,7 @@ from sottovoce.core import codec
 from sottovoce.core.arrays import Ints
 from sottovoce.core.checks import number
 from sottovoce.core.errors import BadInput
-from sottovoce.server.description import Description, finite
-from sottovoce.server.interval import Interval
+from sottovoce.server.description import Description, Interval, finite
 from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile
 from sottovoce.server.quantile.conversation import Conversation, Log
 from sottovoce.server.quantile.feasibility import STAGES, support

@@ -2,16 +2,19 @@
 
 Rough pilots, a few records each, teach the guide where the quantile is; once three points bracket it, the pilot proper
 asks enough records for a first slope. A pilot that fails is not wasted: the guide hears it too.
+
+A walk needs less to start from, a point near the quantile and the density there (`find_initialisation`).
 """
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator
-from sottovoce.server.quantile.monotone import read_quantiles
+from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile
+from sottovoce.server.quantile.search import find
 from sottovoce.server.quantile.working_model import WorkingModel
 
 MASS = 0.6  # of the tail, aimed at on each side: wide enough for a slope, narrow enough for a parabola
@@ -20,6 +23,7 @@ ERROR = 0.06  # of the tail: the error the pilot proper is paid for, within 5 to
 LOPSIDED = 6.0  # the most by which one side may be wider than the other
 TRIES = 10
 LIMIT = 0.6  # of all records, beyond which the search gives up
+PEAK = 0.399  # density of the standard normal law at its median: the papers' steps presume it
 
 
 def find_pilot(talker: QueryAllocator, tau: float, guide: WorkingModel) -> Generator[Ask, Ints, Decoded | None]:
@@ -63,3 +67,60 @@ def brackets(heard: Decoded, tau: float, slack: float = 0.0) -> bool:
     inside = low + (0.1 - slack) * tail < tau < high - (0.1 - slack) * tail
     central = abs(middle - tau) < 0.5 * tail + 2 * math.sqrt(float(heard.variances[1]))
     return inside and central and max(0.25 * tail, 2 * error) < mass < min(1.25 * tail, 0.42) + error
+
+
+def read_quantiles(heard: Sequence[Decoded], taus: Floats) -> Floats:
+    """Return where the pooled answers cross some levels: isotonic regression, without a model, read between its steps.
+
+    Levels beyond the outermost steps are put at the outermost points.
+    """
+    points = np.concatenate([answer.points for answer in heard])
+    below = np.concatenate([answer.below for answer in heard])
+    weights = 1 / np.concatenate([answer.variances for answer in heard])
+    order = np.argsort(points, kind="stable")
+    blocks: list[tuple[float, float, float]] = []  # of one level: place, level, weight
+    for i in order:
+        place, level, weight = float(points[i]), float(below[i]), float(weights[i])
+        while blocks and blocks[-1][1] >= level:
+            earlier, old, heavy = blocks.pop()
+            total = heavy + weight
+            place = (earlier * heavy + place * weight) / total
+            level, weight = (old * heavy + level * weight) / total, total
+        blocks.append((place, level, weight))
+    places, levels = np.array([block[0] for block in blocks]), np.array([block[1] for block in blocks])
+    quantiles: Floats = np.interp(taus, levels, places)
+    return quantiles
+
+
+class Initialisation(NamedTuple):
+    """A point near the quantile, and the density there."""
+
+    point: float
+    density: float
+
+    @property
+    def unit(self) -> float:
+        """Return the scale of a normal law whose median has this density."""
+        return PEAK / self.density
+
+
+def find_initialisation(
+    crowd: SiteProfile,
+    tau: float,
+    bounds: tuple[float, float] | None = None,
+    scale: float | None = None,
+    most: float = math.inf,
+) -> Generator[Ask, Ints, Initialisation]:
+    """Search for location and scale, then ask five rough pilots, together at ``most`` this part of the records."""
+    talker, tail = QueryAllocator(crowd), min(tau, 1 - tau)
+    found = yield from find(talker, bounds, scale, tau=tau)
+    guide = WorkingModel(found.centre, found.scale, tau)
+    for heard in found.heard:
+        guide.hear(heard)
+    levels = np.array([tau - MASS * tail, tau, tau + MASS * tail])
+    parts = crowd.unit_variance / (np.array([ROUGH, ROUGH, ROUGH, ROUGH / 2, ROUGH / 2]) * tail) ** 2
+    for part in parts * min(1.0, most / (3 * float(parts.sum()))):
+        heard = yield from talker.ask(guide.quantiles(levels), np.full(3, part))
+        guide.hear(heard)
+    low, point, high = (float(value) for value in guide.quantiles(levels))
+    return Initialisation(point, 2 * MASS * tail / (high - low))

@@ -157,13 +157,8 @@ def _step(resolution: Any, unit: Unit) -> float:
     """Return the public resolution in the unit of the records, zero if none."""
     if resolution is None:
         return float(unit.resolution_in_unit or 0.0) if unit.kind == "date" else 0.0
-    if isinstance(resolution, str) and unit.kind == "duration":
-        step = unit.parse(resolution, where="resolution")
-    elif unit.kind in ("date", "datetime") and isinstance(resolution, str):
-        step = type(unit)("duration").parse(resolution, where="resolution")
-        step = step / 86400 if unit.kind == "date" else step
-    else:
-        step = number(resolution, "resolution")
+    timed = isinstance(resolution, str) and unit.kind != "number"
+    step = unit.parse_width(resolution, where="resolution") if timed else number(resolution, "resolution")
     if not (step > 0 and math.isfinite(step)):
         raise BadInput(f"resolution must be positive, not {resolution!r}; give the step the records are rounded to.")
     return step
@@ -185,10 +180,8 @@ def _bounds(bounds: Any, unit: Unit) -> tuple[float, float] | None:
 def _scale(scale: Any, unit: Unit) -> float | None:
     if scale is None:
         return None
-    if isinstance(scale, str) and unit.kind != "number":
-        width = type(unit)("duration").parse(scale, where="scale") / (86400 if unit.kind == "date" else 1)
-    else:
-        width = number(scale, "scale")
+    timed = isinstance(scale, str) and unit.kind != "number"
+    width = unit.parse_width(scale, where="scale") if timed else number(scale, "scale")
     if not 1e-200 < width < 1e200:
         raise BadInput(
             f"scale must be positive and moderate, not {scale!r}; give a rough public spread of the records."

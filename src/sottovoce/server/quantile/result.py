@@ -1,10 +1,11 @@
-"""What a study returns: the estimate with its interval, tests, budgets and trajectory."""
+"""What a study returns: the estimate with its interval, tests, budgets, trajectory, and one picture of the run."""
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +13,16 @@ import numpy.typing as npt
 from sottovoce.core import codec
 from sottovoce.core.checks import confidence
 from sottovoce.core.errors import BadInput
-from sottovoce.server.description import WIDTH, Description, finite, labelled
-from sottovoce.server.interval import ALTERNATIVES, Interval, Test
-from sottovoce.server.privacy_statement import promise
+from sottovoce.server.description import ALTERNATIVES, WIDTH, Description, Interval, Test, finite, labelled, promise
+from sottovoce.server.picture import BAND, INK, SOFT, WARM, check_path, clear, save, short
 from sottovoce.server.quantile.plan import QuantilePlan
 from sottovoce.server.quantile.solutions import KeptSolution, Solution, kept, restored
 from sottovoce.server.stored import StoredResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BARS = 20  # more sites than a page has room for are drawn as one bar
 
 
 class KeptQuantile(NamedTuple):
@@ -232,8 +237,6 @@ class QuantileResult(StoredResult):
 
     def plot(self, path: str | Path) -> Path:
         """Draw the estimate and its interval as reports came in, and what each site contributes."""
-        from sottovoce.server.quantile.plot import plot
-
         return plot(self, path)
 
     def _rounded(self, value: float) -> float:
@@ -257,3 +260,111 @@ def _row(name: str, *cells: str) -> str:
     """Lay one line of the table of sites."""
     shown = name if len(name) <= 28 else name[:27] + "…"
     return f"{shown:<28}" + "".join(f"{cell:>12}" for cell in cells[:-1]) + f"{cells[-1]:>14}"
+
+
+def plot(
+    result: QuantileResult,
+    path: str | os.PathLike[str],
+    *,
+    reference: tuple[str, float] | None = None,
+    measure: str | None = None,
+) -> Path:
+    """Draw a result to a file and return its path.
+
+    ``reference`` is a label and a value to draw beside the estimate, such as an answer without privacy; ``measure``
+    says what the records measure, for the axis.
+    """
+    target = check_path(path)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11.5, 5.2), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, width_ratios=(1.45, 1))
+    _trajectory(left, result, reference, measure)
+    _noise(right, result)
+    return save(figure, target)
+
+
+def _trajectory(axes: "Axes", result: QuantileResult, reference: tuple[str, float] | None, measure: str | None) -> None:
+    """Draw the estimate and its interval against the reports so far."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    rows = result.trajectory
+    low, high = result.interval
+    known = np.isfinite(rows["average"]) & (np.isfinite(rows["low"]) | np.isfinite(rows["high"]))
+    reports, average = rows["reports"][known], rows["average"][known]
+    bottom, top = _frame(result, average)
+    lows, highs = np.clip(rows["low"][known], bottom, top), np.clip(rows["high"][known], bottom, top)
+    shown = f"{result.level:.4g} interval"
+    axes.axhspan(max(low, bottom), min(high, top), color=BAND, alpha=0.6, lw=0, label=f"{shown}, all reports")
+    if len(reports) > 30:
+        axes.fill_between(reports, lows, highs, color=SOFT, alpha=0.35, lw=0, label=f"{shown}, so far")
+        axes.plot(reports, average, color=INK, lw=1.4, label="estimate so far")
+    else:
+        axes.vlines(reports, lows, highs, color=SOFT, lw=2.2, label=f"{shown}, so far")
+        axes.plot(reports, average, "o", color=INK, ms=4.5, label="estimate so far")
+    if reference is not None:
+        axes.axhline(
+            reference[1], color=WARM, lw=1.4, ls=(0, (5, 3)), label=f"{reference[0]}: {result.format(reference[1])}"
+        )
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(_count)
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_ylim(bottom, top)
+    axes.yaxis.set_major_formatter(lambda value, _: result.format(value))
+    axes.set_xlabel("reports so far (one a record)")
+    kind = result.plan.roster.unit.kind
+    axes.set_ylabel(measure or {"number": "value", "date": "date", "datetime": "date and time"}.get(kind, kind))
+    axes.set_title(
+        f"The {result.tau:.4g} quantile: {result.format(result.estimate)}, "
+        f"{shown} [{result.format(low)}, {result.format(high)}]",
+        fontsize=11,
+        loc="left",
+    )
+    axes.legend(fontsize=8.5, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
+    clear(axes)
+
+
+def _frame(result: QuantileResult, average: Any) -> tuple[float, float]:
+    """Return the part of the axis worth seeing: the last interval, and as much of the way to it as is not far off."""
+    ends = [end for end in result.interval if math.isfinite(end)] + [result.estimate]
+    width = max(max(ends) - min(ends), 4 * result.plan.resolution, 1e-9 * abs(result.estimate), 1e-300)
+    near = average[np.abs(average - result.estimate) <= 3 * width]
+    low, high = min([*ends, *near]), max([*ends, *near])
+    return low - 0.8 * width, high + 0.8 * width
+
+
+def _noise(axes: "Axes", result: QuantileResult) -> None:
+    """Draw what part of the noise variance each site causes, with its budget and size."""
+    sizes = dict(zip(result.plan.names, result.plan.roster.sizes, strict=True))
+    order = sorted(result.variance_shares, key=lambda name: -result.variance_shares[name])
+    kept = order if len(order) <= BARS else order[: BARS - 1]
+    others = order[len(kept) :]
+    names = [short(name) for name in kept]
+    parts = [100 * result.variance_shares[name] for name in kept]
+    notes = [f"ε {result.epsilon[name]:.3g}, {sizes[name]:,}" for name in kept]
+    if others:
+        names.append(f"{len(others):,} other sites")
+        parts.append(100 * sum(result.variance_shares[name] for name in others))
+        notes.append(f"{sum(sizes[name] for name in others):,}")
+    axes.barh(range(len(names)), parts, color=SOFT, height=0.72)
+    for place, (part, note) in enumerate(zip(parts, notes, strict=True)):
+        axes.text(part + 0.012 * max(parts), place, note, va="center", fontsize=7.5, color="#333333")
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.set_ylim(max(len(names), 5) - 0.4, -0.6)
+    axes.set_xlim(0, 1.35 * max(parts))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g} %")
+    axes.set_xlabel("part of the noise variance")
+    axes.set_title("Noise by site (ε, records)", fontsize=11, loc="left")
+    clear(axes)
+    axes.grid(visible=False, axis="y")
+
+
+def _count(value: float, _: float) -> str:
+    """Write a number of reports briefly."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"

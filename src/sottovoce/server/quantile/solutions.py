@@ -16,15 +16,13 @@ from sottovoce.inference.self_normalised.critical_values import critical_value
 from sottovoce.inference.self_normalised.critical_values import p_value as self_normalised_p_value
 from sottovoce.inference.self_normalised.memory import Path, normaliser
 from sottovoce.protocol.randomised_response import flips_of, with_flips
-from sottovoce.server.interval import Interval
+from sottovoce.server.description import Interval
 from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd
-from sottovoce.server.quantile.recursion.step_size import StepSize
-from sottovoce.server.quantile.recursion.study import WalkStudy
-from sottovoce.server.quantile.recursion.walk import WalkState
+from sottovoce.server.quantile.recursion.schedule import StepSize
+from sottovoce.server.quantile.recursion.walk import Estimating, Row, Trajectory, WalkState, WalkStudy
 from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.staged import Local
-from sottovoce.server.quantile.trajectory import Estimating, Row, Trajectory
 
 REMEMBERED = 12.0  # chosen on N(0,1) at rate .25, where it lifts coverage from .87-.94 to .94-.955
 
@@ -228,6 +226,10 @@ class KeptWalk(NamedTuple):
     relaxation: float
 
 
+# what a study and a kept walk hold by the same name
+ALIKE = ("taus", "shares", "sizes", "start", "pace", "mixing", "participation", "burn", "first")
+
+
 class KeptSolution(NamedTuple):
     """What one of the methods left behind, as plain values; the others are None."""
 
@@ -248,28 +250,19 @@ def kept(solution: Solution) -> KeptSolution:
     if isinstance(solution, SelfNormalisedSolution):
         norm, path, relaxation = solution.norm, solution.path, solution.relaxation
     starts = np.flatnonzero(np.diff(study.elapsed, prepend=study.elapsed[0] - 1))
-    return KeptSolution(
-        walk=KeptWalk(
-            study.taus,
-            study.shares,
-            tuple(map(flips_of, study.channels)),
-            study.sizes,
-            np.ascontiguousarray(study.elapsed[starts]),
-            np.diff(starts, append=len(study.elapsed)),
-            study.start,
-            study.pace,
-            study.mixing,
-            study.participation,
-            study.burn,
-            study.first,
-            solution.state,
-            solution.rows,
-            solution.searched,
-            norm,
-            path,
-            relaxation,
-        )
+    walk = KeptWalk(
+        **{name: getattr(study, name) for name in ALIKE},
+        flips=tuple(map(flips_of, study.channels)),
+        lengths=np.ascontiguousarray(study.elapsed[starts]),
+        repeats=np.diff(starts, append=len(study.elapsed)),
+        state=solution.state,
+        rows=solution.rows,
+        searched=solution.searched,
+        norm=norm,
+        path=path,
+        relaxation=relaxation,
     )
+    return KeptSolution(walk=walk)
 
 
 def restored(kept: KeptSolution) -> Solution:
@@ -284,19 +277,8 @@ def restored(kept: KeptSolution) -> Solution:
     elapsed = np.repeat(walk.lengths, walk.repeats)
     if len(walk.lengths) == 1:
         elapsed = np.broadcast_to(walk.lengths, int(walk.repeats[0]))
-    study = WalkStudy(
-        walk.taus,
-        walk.shares,
-        tuple(map(with_flips, walk.flips)),
-        walk.sizes,
-        elapsed,
-        walk.start,
-        walk.pace,
-        walk.mixing,
-        walk.participation,
-        walk.burn,
-        walk.first,
-    )
+    alike = {name: getattr(walk, name) for name in ALIKE}
+    study = WalkStudy(channels=tuple(map(with_flips, walk.flips)), elapsed=elapsed, **alike)
     ends = (study, walk.state, walk.rows, walk.searched)
     if walk.norm is None:
         return RegressionSolution(*ends)

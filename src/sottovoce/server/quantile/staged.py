@@ -8,6 +8,16 @@ curvature, which lengthens the interval, and never lowers it.
 
 Where the noise exceeds 4 % of the tail (`server.quantile.feasibility`), and ``robust`` is not asked for, the records
 left after the search are asked in pairs instead (`server.quantile.scarce`).
+
+A stage asks at a middle point, which gets most records, and at side points, which keep the slope known. With noise
+``e`` (the error of the distribution function from all records so far) and a mass offset ``a``, side points at ``a /
+slope`` make the slope's relative error ``e / (a sqrt(side))``. The offset falls like ``e^(1/3)``, which balances that
+noise against the curvature; the side share ``2.5 e / a`` minimises the length of the interval.
+
+Between two modes the density at the quantile is smaller than at its shoulders, so side points that are too wide
+overestimate the slope and the interval comes out too short. The checks `steeper_pilot` and `steeper_shoulders` return
+how much steeper the wide view is than the narrow one, relatively, and the standard error of that. `Bends` learns how
+fast the density changes, for the lens.
 """
 
 import math
@@ -21,19 +31,180 @@ from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import SearchFailed
 from sottovoce.inference.quantile.inversion import Stage, back, root, through
 from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile, present_shares
-from sottovoce.server.quantile.curvature import Bends, dips_between_shoulders, steeper_pilot, steeper_shoulders
 from sottovoce.server.quantile.feasibility import SCARCE, support
-from sottovoce.server.quantile.layout import BENT, five, three
 from sottovoce.server.quantile.pilot import find_pilot
 from sottovoce.server.quantile.scarce import Fitted, pairs_protocol
 from sottovoce.server.quantile.search import Found, find
 from sottovoce.server.quantile.working_model import WorkingModel
 
+PILOT_BEND = 0.25  # relative variance of what a wide pilot says of the density's slope at the quantile
+SURE, LARGER = 3.0, 1.25  # standard errors and ratio from which a dip of the density is worth a warning
+STEEPEST = 1.5  # the largest change of the logarithm of the density over the pilot's narrow side that a lens may have
+LIMIT = 5.0  # the largest that is looked for
+WIDEST = 0.4  # of the tail: the largest mass offset
+FALL = 1.5  # offset = FALL * tail * (noise / tail)^(1/3)
+CURVE = 1.0  # allowance for the cubic term: relative slope error CURVE * (offset / tail)^2, as in a hyperbolic tail
+# five points: slope noise is three times that of three points with the same reach, so more records go to the sides
+NARROWER, OUTER = 0.85, 0.12
+SLOPE_ERROR = 0.2  # allowance for what five points still miss between two modes
+BENT = 0.4  # more of it, for each unit by which the shoulders were seen to be steeper
 FIRST_MASS = 1.2  # allowance of the pilot, in units of its own cubed mass: it is wide, and may be wrong by its slope
 STEEP = 0.1  # allowance for each squared change of the logarithm of the density over one spacing
 BEND = 0.08  # relative slope error from which stages go on with five points
 VAST = 1e100  # a scale beyond it, or below its inverse, is no finding: squares of it would not be numbers
 LOST = 0.4  # of the tail: a middle point further off than this (and four errors) means the pilot was mistaken
+
+
+def steeper_pilot(pilot: Decoded, places: Floats, stage: Decoded, spacing: float) -> tuple[float, float]:
+    """Compare the pilot's slope at the stage's middle with the stage's own, scaled to the stage's width.
+
+    ``places`` are the pilot's points in the coordinate of the stage, whose middle is zero.
+    """
+    x, y = places, pilot.below
+    first, second = (y[1] - y[0]) / (x[1] - x[0]), (y[2] - y[1]) / (x[2] - x[1])
+    wide = float(x[2] - x[0]) / 2
+    there = float(first - (second - first) / (x[2] - x[0]) * (x[0] + x[1]))
+    here = float(stage.below[2] - stage.below[0]) / (2 * spacing)
+    if there <= 0 or here <= 0:
+        return 0.0, 0.0
+    there_error = math.sqrt(float(pilot.variances[0] + pilot.variances[2])) / (2 * wide)
+    here_error = math.sqrt(float(stage.variances[0] + stage.variances[2])) / (2 * spacing)
+    # a cubic term bends a secant by its squared half-width
+    part = (spacing / wide) ** 2
+    factor = part / max(1 - part, 0.5)
+    ratio = there / here
+    return (ratio - 1) * factor, factor * ratio * math.hypot(there_error / there, here_error / here)
+
+
+def log_slope(below: Floats, variances: Floats, places: Floats, unit: float = 1.0) -> tuple[float, float]:
+    """Return how fast the logarithm of the density changes over three places, a unit, and the variance of that."""
+    left, right = float(below[1] - below[0]), float(below[2] - below[1])
+    if left + right < 2 * math.sqrt(float(variances[0] + variances[2])):
+        return 0.0, math.inf
+    floor = 0.1 * (left + right)
+    left, right = max(left, floor), max(right, floor)
+    behind, ahead = (float(gap) / unit for gap in np.diff(places))
+    slope, steepness = _exponential(behind, ahead, math.log(right / left))
+    # the middle value enters both differences
+    variance = variances[0] / left**2 + variances[2] / right**2 + variances[1] * (1 / left + 1 / right) ** 2
+    return slope, float(variance) / steepness**2
+
+
+def _exponential(behind: float, ahead: float, odds: float) -> tuple[float, float]:
+    """Return the ``b`` for which a density ``exp(b x)`` holds the given log odds of mass ahead over mass behind.
+
+    The second value is how fast the log odds grow with ``b`` there.
+    """
+
+    def log_odds(b: float) -> float:
+        return _log_mass(b, ahead) - _log_mass(-b, behind)
+
+    low, high = -LIMIT / min(behind, ahead), LIMIT / min(behind, ahead)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if log_odds(middle) < odds else (low, middle)
+    b, nudge = (low + high) / 2, 1e-4 / min(behind, ahead)
+    return b, (log_odds(b + nudge) - log_odds(b - nudge)) / (2 * nudge)
+
+
+def _log_mass(b: float, gap: float) -> float:
+    """Return the logarithm of the mass of ``exp(b x)`` between 0 and a gap."""
+    u = b * gap
+    if abs(u) < 1e-6:
+        return math.log(gap) + u / 2
+    return math.log(math.expm1(u) / b) if u < 30 else u - math.log(b)
+
+
+class Secants(NamedTuple):
+    """The slopes between the inner and between the outer points of five, in units of the spacing, with errors."""
+
+    inner: float
+    inner_error: float
+    outer: float
+    outer_error: float
+
+
+def secants(stage: Decoded) -> Secants:
+    """Return the inner and outer secants of a stage of five points."""
+    below, variances = stage.below, stage.variances
+    return Secants(
+        float(below[3] - below[1]) / 2,
+        math.sqrt(float(variances[1] + variances[3])) / 2,
+        float(below[4] - below[0]) / 4,
+        math.sqrt(float(variances[0] + variances[4])) / 4,
+    )
+
+
+def steeper_shoulders(stage: Decoded) -> tuple[float, float]:
+    """Compare the outer secant of five points with the inner one; certainly steeper where the inner one is noise."""
+    inner, inner_error, outer, outer_error = secants(stage)
+    if inner < 2 * inner_error:
+        return 1.0, 0.0
+    return outer / inner - 1, math.hypot(outer_error / inner, outer * inner_error / inner**2)
+
+
+def dips_between_shoulders(stage: Decoded) -> bool:
+    """Tell whether the density is clearly and much smaller between the inner points of five than beyond them."""
+    inner, inner_error, outer, outer_error = secants(stage)
+    return outer > LARGER * inner and outer - inner > SURE * math.hypot(inner_error, outer_error)
+
+
+class Bends:
+    """How fast the logarithm of the density changes at the quantile, as far as known; shrunk towards zero."""
+
+    def __init__(self, pilot: Decoded) -> None:
+        self._widest = float(pilot.points[2] - pilot.points[0]) / 2  # the unit: squares of raw ones may not exist
+        self._steepest = STEEPEST * self._widest / float(np.min(np.diff(pilot.points)))
+        self._estimate, variance = log_slope(pilot.below, pilot.variances, pilot.points, self._widest)
+        # the pilot is wide: what it sees may be half of what is true at the quantile
+        self._variance = variance + PILOT_BEND * self._estimate**2
+
+    @property
+    def best(self) -> float:
+        """Return the estimate, shrunk by its own noise and kept moderate over the width of the pilot."""
+        shrunk = self._estimate**3 / (self._estimate**2 + self._variance) if self._estimate else 0.0
+        return min(max(shrunk, -self._steepest), self._steepest) / self._widest
+
+    def hear(self, heard: Decoded, places: Floats, bend: float) -> None:
+        """Learn from a stage: what its lens did not straighten."""
+        n = len(places) // 2
+        ends = [n - 1, n, n + 1]
+        more, variance = log_slope(heard.below[ends], heard.variances[ends], places[ends], self._widest)
+        weight = self._variance / (self._variance + variance)
+        self._estimate += weight * (bend * self._widest + more - self._estimate)
+        self._variance *= 1 - weight
+
+
+class Layout(NamedTuple):
+    """A stage to be asked: spacing, points in spacings, parts of the stage's records, allowance at one spacing."""
+
+    spacing: float
+    offsets: Floats
+    parts: Floats
+    allowance: float
+
+
+def three(noise: float, tail: float, slope: float, widest: float) -> Layout:
+    """Lay out three points."""
+    offset = _offset(noise, tail)
+    side = min(max(2.5 * noise / offset, 0.03), 0.4)
+    parts = np.array([side, 2 - 2 * side, side]) / 2
+    return Layout(min(offset / slope, widest), np.array([-1.0, 0.0, 1.0]), parts, CURVE * tail * (offset / tail) ** 3)
+
+
+def five(noise: float, tail: float, slope: float, widest: float, shrink: float) -> Layout:
+    """Lay out five points, whose polynomial sees a cubic term too; narrower where the shoulders are steep."""
+    offset = NARROWER * shrink * _offset(noise, tail)
+    side = min(max(5.0 * noise / offset, 0.05), 0.5)
+    parts = np.array([side * OUTER, side * (1 - OUTER), 2 - 2 * side, side * (1 - OUTER), side * OUTER]) / 2
+    spacing = min(offset / (2 * slope), widest)
+    # four: the product of the distances to the other nodes, in spacings, at the middle node
+    allowance = max(CURVE * tail * (offset / tail) ** 3, SLOPE_ERROR * slope * spacing) / 4
+    return Layout(spacing, np.arange(-2.0, 3.0), parts, allowance)
+
+
+def _offset(noise: float, tail: float) -> float:
+    return tail * min(WIDEST, FALL * math.pow(noise / tail, 1 / 3))
 
 
 @dataclass(frozen=True)

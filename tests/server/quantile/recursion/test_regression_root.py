@@ -10,10 +10,8 @@ from sottovoce.core.errors import Infeasible
 from sottovoce.protocol.randomised_response import binary, epsilon_of_rate
 from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd
-from sottovoce.server.quantile.recursion.schedule import elapsed
-from sottovoce.server.quantile.recursion.step_size import decay
-from sottovoce.server.quantile.recursion.study import WalkStudy
-from sottovoce.server.quantile.recursion.walk import WalkState
+from sottovoce.server.quantile.recursion.schedule import decay, elapsed
+from sottovoce.server.quantile.recursion.walk import WalkState, WalkStudy
 
 RATES = (0.5, 0.8)
 STUDY = WalkStudy(

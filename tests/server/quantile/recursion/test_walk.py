@@ -1,5 +1,6 @@
 """The walk over sites: pure, replayable, blind to the order of the sites, and fair to small ones."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -8,12 +9,11 @@ import pytest
 
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.randomised_response import binary, epsilon_of_rate
+from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd
-from sottovoce.server.quantile.recursion.graph import metropolis, ring
-from sottovoce.server.quantile.recursion.schedule import elapsed
-from sottovoce.server.quantile.recursion.step_size import constant, decay
-from sottovoce.server.quantile.recursion.study import WalkStudy
-from sottovoce.server.quantile.recursion.walk import Letters, WalkState
+from sottovoce.server.quantile.recursion.method import metropolis, ring
+from sottovoce.server.quantile.recursion.schedule import constant, decay, elapsed
+from sottovoce.server.quantile.recursion.walk import Estimate, Letters, Trajectory, WalkState, WalkStudy, checkpoints
 from sottovoce.sim.randomness import dice
 
 RATES = (0.25, 0.5, 0.9)
@@ -154,3 +154,32 @@ def test_estimate_uses_the_clock_of_its_schedule() -> None:
     own, printed = sgd.estimate(STUDY, states[-1]), sgd.estimate(STUDY, states[-1], own=False)
     assert own.point == printed.point
     assert own.length < printed.length
+
+
+@pytest.mark.parametrize(("value", "inside"), [(0.0, True), (2.0, True), (-0.001, False), (2.001, False)])
+def test_covers_its_ends_and_nothing_beyond(value: float, inside: bool) -> None:
+    assert Estimate(1.0, 0.0, 2.0, 0.95, 10).covers(value) is inside
+
+
+def test_length() -> None:
+    assert Estimate(1.0, 0.5, 2.0, 0.95, 10).length == 1.5
+
+
+@pytest.mark.parametrize("rounds", [1, 7, 200, 10_000, 10**9])
+def test_at_most_two_hundred_rows_and_the_last_round(rounds: int) -> None:
+    looks = checkpoints(rounds)
+    assert looks[0] >= 1
+    assert looks[-1] == rounds
+    assert len(looks) <= 200
+    assert np.all(np.diff(looks) > 0)
+
+
+def test_what_cannot_be_estimated_yet_is_left_open() -> None:
+    study = WalkStudy(
+        np.full(1, 0.5), np.ones(1), (binary(1.0),), np.full(1, 10), elapsed("every:1", 10), 0.0, decay([0.5])
+    )
+    trajectory = Trajectory(study, regression_root.estimate)
+    trajectory(sgd.init(study))
+    (row,) = trajectory.rows
+    assert (row.round, row.reports, row.low, row.high) == (0, 0, -math.inf, math.inf)
+    assert math.isnan(row.average)

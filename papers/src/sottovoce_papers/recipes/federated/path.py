@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from sottovoce.server.quantile.recursion.walk import checkpoints
 from sottovoce.server.quantile.solutions import staged_solution
-from sottovoce.server.quantile.trajectory import checkpoints
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.harness.cell import Row, Setting
 from sottovoce_papers.harness.measure import Measure

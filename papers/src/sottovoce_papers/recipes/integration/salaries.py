@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sottovoce.api.integration.integrated import integrated_quantile
+from sottovoce.api.integration import integrated_quantile
 from sottovoce.core.arrays import Floats
 from sottovoce.sim.randomness import SeededSource, dice
 from sottovoce_papers.harness.cell import Row, Setting

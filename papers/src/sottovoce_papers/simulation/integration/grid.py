@@ -13,7 +13,7 @@ import numpy as np
 from sottovoce.core.arrays import Floats
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.integration import known_bound
-from sottovoce.server.integration.known_site import LEAST_DF
+from sottovoce.server.integration.combine import LEAST_DF
 from sottovoce_papers.simulation.integration.batch import Sites, cautious_intervals, limited_moves, valid_intervals
 from sottovoce_papers.simulation.integration.pools import Pool
 

@@ -6,10 +6,10 @@ records, and so does the search. All sources of one size and rate are read from 
 
 import numpy as np
 
-from sottovoce.client.integration.order_statistics import rank_interval, rank_summary
+from sottovoce.client.integration.site import rank_interval, rank_summary
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats
-from sottovoce.server.integration.known_site import LEAST_DF
+from sottovoce.server.integration.combine import LEAST_DF
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.integration.batch import Sites, limited_moves, valid_intervals
 from sottovoce_papers.simulation.integration.pools import Pool, SiteCell, fill

@@ -7,7 +7,7 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import SearchFailed
-from sottovoce.server.integration.known_site import measured_of
+from sottovoce.server.integration.combine import measured_of
 from sottovoce.server.quantile.solutions import staged_solution
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.experiment import StagedCell, converse_fresh

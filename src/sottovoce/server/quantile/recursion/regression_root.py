@@ -11,9 +11,7 @@ import numpy as np
 from sottovoce.core.errors import Infeasible
 from sottovoce.inference.quantile import fieller
 from sottovoce.inference.quantile.fieller import Line
-from sottovoce.server.quantile.estimate import Estimate
-from sottovoce.server.quantile.recursion.study import WalkStudy
-from sottovoce.server.quantile.recursion.walk import WalkState, reports
+from sottovoce.server.quantile.recursion.walk import Estimate, WalkState, WalkStudy, reports
 
 FEW = 10.0  # a site with fewer reports borrows the average slope of the others
 
@@ -21,12 +19,7 @@ FEW = 10.0  # a site with fewer reports borrows the average slope of the others
 def line(study: WalkStudy, state: WalkState) -> Line:
     """Return the weighted sum of the sites' regression lines, less its target 1 - tau.
 
-    Parameters
-    ----------
-    study
-        The study that was run.
-    state
-        Where it stands, after the rounds that are left out.
+    The state holds the rounds after those that are left out.
     """
     plan = study.plan
     n, totals, squares, products, ones = state.sums.T

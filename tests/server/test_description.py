@@ -2,7 +2,7 @@
 
 import math
 
-from sottovoce.server.privacy_statement import promise
+from sottovoce.server.description import promise
 
 
 def test_the_worst_budget_is_named_with_its_odds() -> None:

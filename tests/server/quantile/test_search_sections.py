@@ -8,7 +8,7 @@ import pytest
 
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.server.quantile.asking import Ask
-from sottovoce.server.quantile.sections import Crossing, Cutter
+from sottovoce.server.quantile.search import Crossing, Cutter
 from sottovoce.sim.randomness import dice
 
 

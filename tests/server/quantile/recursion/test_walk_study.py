@@ -8,10 +8,9 @@ import pytest
 
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.randomised_response import binary
-from sottovoce.server.quantile.recursion.graph import metropolis, ring
-from sottovoce.server.quantile.recursion.schedule import elapsed
-from sottovoce.server.quantile.recursion.step_size import constant, decay
-from sottovoce.server.quantile.recursion.study import WalkStudy, horizon
+from sottovoce.server.quantile.recursion.method import metropolis, ring
+from sottovoce.server.quantile.recursion.schedule import constant, decay, elapsed
+from sottovoce.server.quantile.recursion.walk import WalkStudy, horizon
 
 STUDY = WalkStudy(
     np.array([0.4, 0.6]),

@@ -1,20 +1,28 @@
-"""The compiled twin of the chains of one site: the search by messages, then a compiled walk for each chain.
+"""An integration in one process: one site after the other, so that a target whose search fails spends no other record.
 
-Bit for bit `server.integration.chains.ChainMethod` on the same dice.
+The same replies, and so the same result, as asking the sites side by side with `local.runner`. The paper's chains run
+in a compiled twin, bit for bit `server.integration.chains.ChainMethod` on the same dice: the search by messages, then a
+compiled walk for each chain.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
+from sottovoce.client.door import Door
+from sottovoce.client.integration.site import OpenSite
 from sottovoce.client.quantile.site import Site
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.self_normalised.memory import average
 from sottovoce.local.quantile import compiled_walk as fused
 from sottovoce.local.quantile.source import Faces, Feed, Source
+from sottovoce.protocol.card import identity
+from sottovoce.protocol.messages import WalkQuery
 from sottovoce.server.integration.chains import Chained, ChainMethod, ChainState, ChainStudy
-from sottovoce.server.quantile.recursion.study import WalkStudy
+from sottovoce.server.integration.method import IntegrationMethod
+from sottovoce.server.integration.result import IntegratedResult
+from sottovoce.server.quantile.recursion.walk import WalkStudy
 
 
 class Deal:
@@ -44,26 +52,9 @@ def run_chains(
 ) -> Chained:
     """Search where the study leaves start or unit open, then run the chains over the records that are left.
 
-    Parameters
-    ----------
-    site
-        Who answers, each record at most once; all records are spent first, also the few that the number of chains does
-        not divide and that are not asked.
-    study
-        What is estimated and how.
-    bounds
-        A public pair that contains the quantile; shortens the search.
-    scale
-        A rough public spread of the records; shortens the search.
-    progress
-        Called with the number of records that have just answered.
+    All records are spent first, also the few that the number of chains does not divide and that are not asked. Public
+    ``bounds`` around the quantile and a rough public ``scale`` shorten the search.
 
-    Returns
-    -------
-    Estimate, error and degrees of freedom, with the numbers of rounds and of reports.
-
-    Examples
-    --------
     >>> from sottovoce.client.record import Records
     >>> from sottovoce.protocol.messages import Study
     >>> site = Site(Records(np.linspace(40.0, 60.0, 20_005)), Study(0.5, 4.0))
@@ -101,3 +92,28 @@ def walk_chains(one: WalkStudy, chains: int, source: Source, progress: Callable[
         if progress is not None:
             progress(length)
     return averages
+
+
+def ask_in_turn(
+    method: IntegrationMethod, opened: Callable[[int], Site | OpenSite], progress: Callable[[int], None] | None = None
+) -> IntegratedResult:
+    """Ask each site to its end, those without a budget first, then the target.
+
+    ``opened`` opens a site by its place in the plan, once it is its turn: until then not even its order is drawn.
+    """
+    state, study = method.init(), identity(method.plan.card())
+    for k in method.order:
+        if method.ask(state, k) is None:
+            continue
+        own, site = method.parts[k].method, opened(k)
+        door = Door(site, study)
+        while (asked := method.ask(state, k)) is not None:
+            [message] = asked.messages
+            if isinstance(message, WalkQuery) and isinstance(own, ChainMethod) and isinstance(site, Site):
+                state = method.put(state, k, finish_chains(own, state[0][k], site, progress))
+                continue
+            reply = None if message is None else door.ask(asked.round, message)
+            if progress is not None:
+                progress(asked.records)
+            state = method.tell(state, k, reply)
+    return method.outcome(state)

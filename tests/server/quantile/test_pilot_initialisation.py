@@ -9,7 +9,7 @@ from scipy import special
 
 from sottovoce.core.arrays import Ints
 from sottovoce.server.quantile.asking import Ask, SiteProfile
-from sottovoce.server.quantile.recursion.initialisation import Initialisation, find_initialisation
+from sottovoce.server.quantile.pilot import Initialisation, find_initialisation
 
 CROWD = SiteProfile(np.ones(1), np.array([0.5]), np.array([60_000]))
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sottovoce.client.integration.order_statistics import (
+from sottovoce.client.integration.site import (
     RankSummary,
     Z,
     dithered,
@@ -210,7 +210,7 @@ def test_the_summary_shows_three_numbers_and_nothing_is_kept() -> None:
 
 def test_scipy_stats_is_not_imported() -> None:
     code = (
-        "import sys, sottovoce.client.integration.order_statistics as o; "
+        "import sys, sottovoce.client.integration.site as o; "
         "assert 'scipy.special' not in sys.modules; o.ranks(9, .5, .9); assert 'scipy.stats' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 from scipy.special import ndtri, stdtrit
 
-from sottovoce.client.integration.order_statistics import PIECE, RankSummary, Z, dithered, rank_interval, rank_summary
+from sottovoce.client.integration.site import PIECE, RankSummary, Z, dithered, rank_interval, rank_summary
 from sottovoce.client.record import Records
 from sottovoce.core.unit import Unit
 from sottovoce.sim.randomness import dice

@@ -7,8 +7,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.server.picture import check_path
-from sottovoce.server.quantile.plot import plot
-from sottovoce.server.quantile.result import QuantileResult
+from sottovoce.server.quantile.result import QuantileResult, plot
 
 pytest.importorskip("matplotlib")
 HEADS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}

@@ -1,1 +1,0 @@
-"""A target helped by other sites."""

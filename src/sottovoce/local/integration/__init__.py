@@ -1,1 +1,0 @@
-"""Data integration in one process."""
