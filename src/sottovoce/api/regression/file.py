@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sottovoce.api.regression.runs import Progress
-from sottovoce.api.regression.stream import opened
+from sottovoce.api.regression.stream import Progress, opened
 from sottovoce.client.reading.design_matrix import ReadRows
 from sottovoce.client.reading.regression_files import read_regression_file
 from sottovoce.core.checks import check_callers, confidence
@@ -15,8 +14,7 @@ from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.server.description import finite
 from sottovoce.server.regression import feasibility
-from sottovoce.server.regression.design import Design
-from sottovoce.server.regression.design.choose import design_of
+from sottovoce.server.regression.design import Design, design_of
 from sottovoce.server.regression.plan import RegressionPlan
 from sottovoce.server.regression.result import RegressionResult
 from sottovoce.server.regression.settings import DEFAULTS, RegressionSettings, read_settings

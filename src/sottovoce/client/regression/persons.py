@@ -19,10 +19,9 @@ from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Floats, Words
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
-from sottovoce.protocol.messages import Message, PersonQuery, PersonReport, Tally
+from sottovoce.protocol.messages import Message, PeopleQuery, PeopleReport, PersonQuery, PersonReport, PilotQuery, Tally
 from sottovoce.protocol.randomised_response import binary, flips_of
 from sottovoce.protocol.regression.blocks import Open, RegressionChannel, tables_of
-from sottovoce.protocol.regression.messages import PeopleQuery, PeopleReport, PilotQuery
 from sottovoce.protocol.regression.questions import KEY, QueryDesign, choose, public_words, which_product
 
 Reply = TypeVar("Reply", bound=Message)

@@ -13,9 +13,8 @@ from sottovoce.inference.regression.vector_normalised import VectorMemory, add_a
 from sottovoce.local.regression.dithered import walk
 from sottovoce.local.regression.lent import make_room
 from sottovoce.local.regression.liu_hu_compiled import segment
-from sottovoce.server.regression.liu_hu.chains import chains_of
 from sottovoce.server.regression.liu_hu.fit import LiuHuFit
-from sottovoce.server.regression.liu_hu.step import LiuHuState, inherited, init
+from sottovoce.server.regression.liu_hu.step import LiuHuState, chains_of, inherited, init
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 
 

@@ -15,7 +15,7 @@ from sottovoce.inference.regression.higrad import Tree
 from sottovoce.protocol.randomised_response import binary, rate_of
 from sottovoce.protocol.regression.blocks import open_channel
 from sottovoce.server.regression.design import Design
-from sottovoce.server.regression.design.omega import omega_at
+from sottovoce.server.regression.omega import omega_at
 from sottovoce.server.regression.pilot import searchers
 from sottovoce.server.regression.settings import RegressionSettings
 

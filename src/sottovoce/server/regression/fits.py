@@ -12,9 +12,8 @@ from sottovoce.inference.regression.region import Ellipsoid
 from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce.server.regression.dithered.knowledge import Knowledge
 from sottovoce.server.regression.dithered.study import DitheredStudy, StoredDithered
-from sottovoce.server.regression.liu_hu.chains import chains_of
 from sottovoce.server.regression.liu_hu.fit import LiuHuFit
-from sottovoce.server.regression.liu_hu.step import LiuHuState
+from sottovoce.server.regression.liu_hu.step import LiuHuState, chains_of
 from sottovoce.server.regression.liu_hu.study import LiuHuStudy, StoredLiuHu
 
 Found = TypeVar("Found")

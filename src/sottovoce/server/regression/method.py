@@ -12,8 +12,7 @@ import numpy as np
 
 from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import BadInput, SearchFailed
-from sottovoce.protocol.messages import Message, PersonReport, Tally
-from sottovoce.protocol.regression.messages import PeopleReport, PilotQuery
+from sottovoce.protocol.messages import Message, PeopleReport, PersonReport, PilotQuery, Tally
 from sottovoce.protocol.regression.questions import KEY
 from sottovoce.server.method import Queries, Replies
 from sottovoce.server.quantile.asking import Ask

@@ -9,10 +9,11 @@ import pytest
 from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
 from sottovoce.protocol.regression.box import box, cq
 from sottovoce.protocol.regression.questions import NEAR, TIGHT
-from sottovoce.server.regression.dithered.gain import DITHERED, MOMENTS, reach
-from sottovoce.server.regression.dithered.knowledge import learn_all
+from sottovoce.server.regression.dithered.knowledge import learn_all, reach
 from sottovoce.server.regression.dithered.state import (
+    DITHERED,
     FIRST,
+    MOMENTS,
     RATIO,
     DitheredState,
     design_after,

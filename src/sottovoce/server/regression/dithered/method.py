@@ -12,9 +12,8 @@ import numpy as np
 
 from sottovoce.core.arrays import Words
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.messages import Message, PersonQuery, PersonReport
+from sottovoce.protocol.messages import Message, PeopleQuery, PeopleReport, PersonQuery, PersonReport
 from sottovoce.protocol.regression.blocks import SLOPES
-from sottovoce.protocol.regression.messages import PeopleQuery, PeopleReport
 from sottovoce.protocol.regression.questions import MOMENT, aim, choose, public_words, which_product
 from sottovoce.server.method import Queries, Replies
 from sottovoce.server.regression.decode import checked_letters

@@ -160,7 +160,7 @@ def paper_scale(
     normalised
         Whether to divide by ``2 r_max sqrt(d)``, a bound of the gradient's length.
     second_moments
-        The public E z_j^2 after scaling to [-1, 1], as in `server.regression.design.omega`; the paper's channels do not
+        The public E z_j^2 after scaling to [-1, 1], as in `server.regression.omega`; the paper's channels do not
         need it.
 
     Examples
@@ -180,7 +180,7 @@ def _told(channel: RegressionChannel, second_moments: float | Sequence[float] | 
     gains = np.concatenate([block.gains[block.gains > 0] for block in channel.blocks])
     if len(boxes) == len(channel.blocks) and all(box.width == 1 for box in boxes) and np.ptp(gains) <= 1e-12:
         return min(float(box.truth) for box in boxes) / math.sqrt(float(gains[0]))
-    from sottovoce.server.regression.design.omega import omega
+    from sottovoce.server.regression.omega import omega
 
     largest = np.square([0.5] + [channel.radius] * channel.p)
     told = [largest / np.diag(omega(channel, second_moments, level=level)) for level in range(len(channel.taus))]

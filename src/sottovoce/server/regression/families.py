@@ -21,10 +21,8 @@ from sottovoce.protocol.regression.blocks import RegressionChannel
 from sottovoce.protocol.regression.box import cq
 from sottovoce.protocol.regression.box_channel import LETTERS, BoxChannel
 from sottovoce.protocol.regression.lp import lp_pair
-from sottovoce.server.regression.design.boxes import Boxes, boxes
-from sottovoce.server.regression.design.covariates import Covariates
-from sottovoce.server.regression.design.mixing import ChannelPair, Part, best_pair, mixture
-from sottovoce.server.regression.design.omega import block_moments
+from sottovoce.server.regression.mixing import Boxes, ChannelPair, Part, best_pair, boxes, mixture
+from sottovoce.server.regression.omega import Covariates, block_moments
 
 _SMALLER = 5e-4  # a smaller alphabet is worth this much of the information
 _SOLVES = 3  # of the linear program, each for the weight that the last mixture asks for

@@ -6,9 +6,7 @@ import pytest
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.regression.box import cq
 from sottovoce.protocol.regression.box_channel import box_channel
-from sottovoce.server.regression.design.boxes import boxes
-from sottovoce.server.regression.design.covariates import covariates
-from sottovoce.server.regression.design.families import (
+from sottovoce.server.regression.families import (
     Setting,
     best_cq,
     box_mixture,
@@ -17,8 +15,8 @@ from sottovoce.server.regression.design.families import (
     shared_box,
     systematic,
 )
-from sottovoce.server.regression.design.mixing import Part, best_pair, mixture
-from sottovoce.server.regression.design.omega import block_moments, covariance, omega
+from sottovoce.server.regression.mixing import Part, best_pair, boxes, mixture
+from sottovoce.server.regression.omega import block_moments, covariance, covariates, omega
 
 
 def test_two_kinds_against_a_fine_search() -> None:

@@ -13,9 +13,8 @@ from sottovoce.protocol.regression.box import box, cq
 from sottovoce.protocol.regression.box_channel import BoxChannel, box_channel
 from sottovoce.protocol.regression.covariates import chances
 from sottovoce.protocol.regression.lp import lp_pair
-from sottovoce.server.regression.design.covariates import covariates
-from sottovoce.server.regression.design.mixing import Part, mixture
-from sottovoce.server.regression.design.omega import covariance, omega
+from sottovoce.server.regression.mixing import Part, mixture
+from sottovoce.server.regression.omega import covariance, covariates, omega
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]
