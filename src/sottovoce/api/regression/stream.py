@@ -191,18 +191,8 @@ def begin(
 ) -> tuple[RegressionStream, ReadRows]:
     """Check everything; return a stream that has asked nobody yet, and its first rows.
 
-    Parameters
-    ----------
-    given
-        The parameters of the estimator.
-    X, y
-        The raw rows.
-    progress
-        What will be called with the number of people who have just answered.
-    warn
-        Told of what is read all the same.
-    whole
-        Whether no further rows are expected: then constant and collinear columns, and too few people, are refused.
+    ``given`` are the parameters of the estimator. ``warn`` is told of what is read all the same. If the rows are the
+    ``whole`` data, constant and collinear columns, and too few people, are refused.
     """
     check_callers(given["randomness"], progress)
     settings = read_settings(given)

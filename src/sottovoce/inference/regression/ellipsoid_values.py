@@ -44,19 +44,6 @@ PANEL, PANELS, NODES = 40.0, 8, 64
 def ellipsoid_value(level: float, d: int) -> float:
     """Find c such that W' (int B B')^-1 W stays below c with probability `level`.
 
-    Parameters
-    ----------
-    level
-        Confidence level, strictly between 0 and 1.
-    d
-        Dimension, from 1 to 20.
-
-    Returns
-    -------
-    The critical value of the ellipsoid.
-
-    Examples
-    --------
     >>> round(ellipsoid_value(0.95, 1), 4) == round(critical_value(0.95) ** 2, 4)
     True
     >>> round(ellipsoid_value(0.95, 2), 4)
@@ -72,19 +59,6 @@ def ellipsoid_value(level: float, d: int) -> float:
 def ellipsoid_p_value(statistic: float, d: int) -> float:
     """Return the chance that W' (int B B')^-1 W exceeds the statistic.
 
-    Parameters
-    ----------
-    statistic
-        The quadratic form, not negative.
-    d
-        Dimension, from 1 to 20.
-
-    Returns
-    -------
-    The tail probability.
-
-    Examples
-    --------
     >>> round(ellipsoid_p_value(103.4168, 2), 6)
     0.05
     >>> ellipsoid_p_value(0.0, 7)

@@ -101,19 +101,6 @@ def add_all(points: Floats, n: int, reference: Floats, total: Floats, first: Flo
 def look(memory: VectorMemory, point: ArrayLike) -> VectorMemory:
     """Return the memory with one more point in it; the old one is left alone.
 
-    Parameters
-    ----------
-    memory
-        What is known so far.
-    point
-        The next point of the trajectory.
-
-    Returns
-    -------
-    The memory with the point in it.
-
-    Examples
-    --------
     >>> memory = init(2)
     >>> for point in ([1.0, 0.0], [3.0, 4.0]):
     ...     memory = look(memory, point)
@@ -145,21 +132,6 @@ def covariance(memory: VectorMemory) -> Floats:
 def interval(memory: VectorMemory, contrast: Contrast, level: float) -> tuple[float, float]:
     """Return the ends of the confidence interval of a contrast (18).
 
-    Parameters
-    ----------
-    memory
-        What the points have left.
-    contrast
-        Weights of the coefficients.
-    level
-        Confidence level, strictly between 0 and 1.
-
-    Returns
-    -------
-    Low and high end.
-
-    Examples
-    --------
     >>> memory = init(2)
     >>> for point in ([1.0, 0.0], [3.0, 4.0], [2.0, 1.0], [2.0, 2.0]):
     ...     memory = look(memory, point)
@@ -181,21 +153,8 @@ def p_value(memory: VectorMemory, contrast: Contrast, value: float) -> float:
 def ellipsoid(memory: VectorMemory, level: float, contrasts: ArrayLike | None = None) -> Ellipsoid:
     """Return the confidence ellipsoid of all coefficients, or of several contrasts (19).
 
-    Parameters
-    ----------
-    memory
-        What the points have left.
-    level
-        Confidence level, strictly between 0 and 1.
-    contrasts
-        One contrast per row; every coefficient where it is None.
+    ``contrasts`` has one contrast per row.
 
-    Returns
-    -------
-    The ellipsoid.
-
-    Examples
-    --------
     >>> memory = init(2)
     >>> for point in ([1.0, 0.0], [3.0, 4.0], [2.0, 1.0], [2.0, 2.5]):
     ...     memory = look(memory, point)

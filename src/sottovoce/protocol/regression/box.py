@@ -54,25 +54,10 @@ def box(
 ) -> RegressionChannel:  # fmt: skip
     """Return boxes of ``slopes`` random slopes, mixed in public with the side alone, with Horvitz-Thompson gains.
 
-    Parameters
-    ----------
-    taus
-        Ascending quantile levels; the side tells between which of them the response lies.
-    p
-        The number of slopes.
-    epsilon
-        The budget of one report; ``math.inf`` sends the truth.
-    slopes
-        Of how many slopes a box speaks.
-    cells, width
-        Into how many cells a slope's range is cut, and how many of them a box covers.
-    side
-        Whether a box speaks of the side too.
-    alone
-        How often the side alone is asked for.
+    The side tells between which of the ascending ``taus`` the response lies. A slope's range is cut into ``cells``, of
+    which a box covers ``width``. ``side`` says whether a box speaks of the side too, ``alone`` how often the side alone
+    is asked for.
 
-    Examples
-    --------
     >>> channel = box((0.5,), 2, 4.0, slopes=2, cells=10, width=4)
     >>> channel.letters, channel.epsilon <= 4.0 < channel.epsilon + 1e-8
     (200, True)
@@ -102,21 +87,9 @@ def _box_example(epsilon: float, slopes: int, cells: int, width: int, alone: flo
 def cq(tau: float, p: int, epsilon: float, q: int, s: int) -> RegressionChannel:
     """Return the paper's CQ_X(q, s).
 
-    Parameters
-    ----------
-    tau
-        The quantile level.
-    p
-        The number of slopes.
-    epsilon
-        The budget of one report; ``math.inf`` sends the rounded truth.
-    q
-        To how many steps a slope is rounded, at least 2.
-    s
-        Of how many of the p + 1 coordinates a person speaks.
+    A slope is rounded to ``q`` steps, at least 2, and a person speaks of ``s`` of the p + 1 coordinates; ``math.inf``
+    sends the rounded truth.
 
-    Examples
-    --------
     >>> channel = cq(0.5, 2, 2.0, q=2, s=1)
     >>> [(round(block.probability, 4), block.channel.letters) for block in channel.blocks]
     [(0.3333, 2), (0.6667, 2)]

@@ -156,21 +156,9 @@ class Decoder:
 def box_channel(name: str, epsilon: float, kinds: int, slopes: int = 0, cells: int = 1, width: int = 1) -> BoxChannel:
     """Return the box channel that spends as much of ``epsilon`` as integers allow, and never more.
 
-    Parameters
-    ----------
-    name
-        What to call it.
-    epsilon
-        The budget of one report; ``math.inf`` sends the truth.
-    kinds
-        How many sides it tells apart; 1 tells nothing of the side.
-    slopes
-        Of how many slopes it speaks.
-    cells, width
-        Into how many cells a slope's range is cut, and how many of them a box covers.
+    It tells ``kinds`` sides apart; 1 tells nothing of the side. A slope's range is cut into ``cells``, of which a box
+    covers ``width``. ``math.inf`` sends the truth.
 
-    Examples
-    --------
     >>> channel = box_channel("cq", 1.0, kinds=2, slopes=1, cells=3)
     >>> channel.letters, channel.epsilon <= 1.0 < channel.epsilon + 1e-8
     (6, True)

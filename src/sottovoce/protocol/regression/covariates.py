@@ -21,8 +21,6 @@ _TWO_POINTS = 1e-9  # closer than this to second moment 1, the distribution is t
 def chances(places: int, second: float = UNIFORM, mean: float = 0.0, scale: float = 1.0) -> tuple[float, ...]:
     """Return how often ``scale`` x covariate, rounded at random to ``places`` equal steps of [-1, 1], is each place.
 
-    Examples
-    --------
     >>> [round(chance, 4) for chance in chances(5)]
     [0.125, 0.25, 0.25, 0.25, 0.125]
     """
@@ -39,8 +37,6 @@ def chances(places: int, second: float = UNIFORM, mean: float = 0.0, scale: floa
 def rounded(places: int, second: float = UNIFORM, mean: float = 0.0, scale: float = 1.0) -> float:
     """Return the second moment of ``scale`` x covariate after random rounding to ``places`` steps of [-1, 1].
 
-    Examples
-    --------
     >>> round(rounded(3), 6), rounded(2)
     (0.5, 1.0)
     """

@@ -225,19 +225,9 @@ def lp_pair(tau: float, epsilon: float, weight: float, second_moment: float = UN
 
     Its symbols are side-major: the side y > fit with each step of the slope from -1 to 1, then the side y <= fit.
 
-    Parameters
-    ----------
-    tau
-        The quantile level.
-    epsilon
-        The budget of one report; finite.
-    weight
-        How much the variance of the slope counts against that of the intercept.
-    second_moment
-        The public E z^2 of the covariate.
+    ``weight`` says how much the variance of the slope counts against that of the intercept, and ``second_moment`` is
+    the public E z^2 of the covariate. Epsilon is finite.
 
-    Examples
-    --------
     >>> channel = lp_pair(0.75, 1.0, 9.0)
     >>> len(channel.weights), channel.epsilon <= 1.0 < channel.epsilon + 1e-8
     (10, True)
@@ -295,19 +285,9 @@ def whole_channel(
 ) -> Channel:
     """Return the exact channel of letters with probability ``masses``, times e^epsilon where ``patterns`` say so.
 
-    Parameters
-    ----------
-    name
-        What to call it.
-    epsilon
-        The budget, finite.
-    vertices
-        What each symbol must decode to on average.
-    values, patterns, masses
-        Of each letter: its decoded value, the symbols that prefer it, and its probability for the others.
+    ``vertices`` are what each symbol must decode to on average; ``values`` what each letter decodes to, ``patterns``
+    the symbols that prefer it, ``masses`` its probability for the others. Epsilon is finite.
 
-    Examples
-    --------
     >>> flip = 1 / (1 + np.exp(1.0))
     >>> square = np.array([[0.0], [1.0]])
     >>> channel = whole_channel("rr", 1.0, square, square, np.eye(2, dtype=bool), np.full(2, flip))

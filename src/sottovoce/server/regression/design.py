@@ -123,19 +123,9 @@ _WHY = "asked for by name"
 def choose(taus: float | Sequence[float], p: int, epsilon: float, second_moments: Moments | None = None) -> Design:
     """Return the design with the smallest predicted error for a public setting.
 
-    Parameters
-    ----------
-    taus
-        The quantile level, or several.
-    p
-        The number of slopes.
-    epsilon
-        The budget of one report; ``math.inf`` sends exact scores.
-    second_moments
-        The public E z_j^2 after scaling to [-1, 1]: for each slope, one for all, or the matrix E z z'; None: 1/3.
+    An epsilon of ``math.inf`` sends exact scores; ``second_moments`` are public and those after scaling to [-1, 1]
+    (`covariates`).
 
-    Examples
-    --------
     >>> choose(0.75, 2, 4.0).name
     'box'
     """
@@ -208,21 +198,8 @@ def parse(
 ) -> Design:
     """Return the design that a name asks for; several levels of a named channel are split over people.
 
-    Parameters
-    ----------
-    text
-        ``auto``, ``cq`` (the best q and s), ``cq:q,s``, ``lp``, ``box`` or ``open``.
-    taus
-        The quantile level, or several.
-    p
-        The number of slopes.
-    epsilon
-        The budget of one report.
-    second_moments
-        The public E z_j^2 after scaling to [-1, 1]; None: 1/3.
+    Names are ``auto``, ``cq`` (the best q and s), ``cq:q,s``, ``lp``, ``box`` and ``open``.
 
-    Examples
-    --------
     >>> parse("cq:2,1", 0.5, 2, 2.0).channel.letters
     2
     """

@@ -182,8 +182,6 @@ def shared_box(taus: tuple[float, ...], epsilon: float, known: Covariates) -> Re
 def inclusions(importance: Floats, size: int) -> Floats:
     """Return inclusion probabilities proportional to ``importance`` that add up to ``size``, none above one.
 
-    Examples
-    --------
     >>> inclusions(np.array([6.0, 1.0, 1.0]), 2).tolist()
     [1.0, 0.5, 0.5]
     """
@@ -201,8 +199,6 @@ def inclusions(importance: Floats, size: int) -> Floats:
 def systematic(probabilities: Floats) -> list[tuple[tuple[int, ...], float]]:
     """Return subsets of the slopes 1..p and how often each is asked, with these inclusion probabilities.
 
-    Examples
-    --------
     >>> systematic(np.array([1.0, 0.5, 0.5]))
     [((1, 2), 0.5), ((1, 3), 0.5)]
     """

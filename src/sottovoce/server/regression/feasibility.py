@@ -27,8 +27,6 @@ LEAST = 0.25  # exact scores that all reports together must be worth, for every 
 def information(design: Design) -> Floats:
     """Return what part of an exact score one person's report is worth, (levels, p + 1), intercept first.
 
-    Examples
-    --------
     >>> from sottovoce.server.regression.design import parse
     >>> information(parse("open", 0.5, 2, math.inf)).tolist()
     [[1.0, 1.0, 1.0]]

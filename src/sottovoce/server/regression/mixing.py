@@ -154,8 +154,6 @@ class ChannelPair(NamedTuple):
 def best_pair(side: Floats, slope: Floats, cost_side: float, cost_slope: float) -> ChannelPair:
     """Return the two kinds, of those with these informations, whose mixture has the smallest trace.
 
-    Examples
-    --------
     >>> pair = best_pair(np.array([1.0, 0.0]), np.array([0.0, 1.0]), 1.0, 9.0)
     >>> round(pair.share, 3), round(pair.trace, 3)
     (0.25, 16.0)
@@ -190,20 +188,7 @@ def mixture(
 ) -> RegressionChannel:  # fmt: skip
     """Return the channel that asks the parts with the best probabilities and gains, starting from ``shares``.
 
-    Parameters
-    ----------
-    name
-        What to call it.
-    taus
-        Ascending quantile levels.
-    known
-        The public moments of the covariates.
-    parts
-        What may be asked.
-    shares
-        Probabilities to start from; None: equal ones.
-    importance
-        How much the trace of each level counts; None: equally.
+    Without ``shares`` they start equal.
     """
     p, levels = known.p, len(taus)
     count = np.ones(levels) if importance is None else importance

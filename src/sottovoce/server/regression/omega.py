@@ -64,17 +64,10 @@ def covariates(
 ) -> Covariates:
     """Return the public moments, checked.
 
-    Parameters
-    ----------
-    p
-        The number of slopes.
-    second_moments
-        E z_j^2 for each slope, one number for all, or the matrix E z z'; None: 1/3, that of the uniform distribution.
-    means
-        E z_j for each slope; None: 0. Without a matrix, different covariates count as independent.
+    ``second_moments`` are E z_j^2 for each slope, one number for all, or the matrix E z z'; None: 1/3, that of the
+    uniform distribution. ``means`` are E z_j, by default 0. Without a matrix, different covariates count as
+    independent.
 
-    Examples
-    --------
     >>> covariates(2).costs
     array([1., 9., 9.])
     """
@@ -103,19 +96,8 @@ def omega(
 ) -> Floats:  # fmt: skip
     """Return Omega (p + 1, p + 1), intercept first, for one of the channel's levels.
 
-    Parameters
-    ----------
-    channel
-        Any regression channel.
-    second_moments
-        E z_j^2 for each slope, one number for all, or the matrix E z z'; None: 1/3, that of the uniform distribution.
-    means
-        E z_j for each slope; None: 0.
-    level
-        Which of the channel's quantile levels.
+    ``second_moments`` and ``means`` are those of `covariates`.
 
-    Examples
-    --------
     >>> from sottovoce.protocol.regression.blocks import open_channel
     >>> omega(open_channel(0.5, 1)).round(4).tolist()
     [[0.25, 0.0], [0.0, 0.0833]]

@@ -150,21 +150,10 @@ def paper_scale(
     less at tau = .75, and the start be forgotten too slowly: n x MSE at a million people then is 1.3 to 2.5 times the
     asymptotic one for one report of epsilon 1.
 
-    Parameters
-    ----------
-    channel
-        Any regression channel; those with boxes of width 1 and equal gains are the paper's.
-    size
-        A public guess of the length of the coefficients, in units of the response: steps have its unit. The paper's
-        is 1.
-    normalised
-        Whether to divide by ``2 r_max sqrt(d)``, a bound of the gradient's length.
-    second_moments
-        The public E z_j^2 after scaling to [-1, 1], as in `server.regression.omega`; the paper's channels do not
-        need it.
+    ``size`` is a public guess of the length of the coefficients, in units of the response, whose unit steps have (the
+    paper's is 1). ``normalised`` divides by ``2 r_max sqrt(d)``, a bound of the gradient's length. ``second_moments``
+    are those of `server.regression.omega`; the paper's channels do not need them.
 
-    Examples
-    --------
     >>> from sottovoce.protocol.regression.box import cq
     >>> round(paper_scale(cq(0.5, 2, 2.0, q=2, s=1)), 2)
     2.54
