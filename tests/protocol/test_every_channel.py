@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import special
+from tests.protocol.written_out import dense_channel
 
 from sottovoce import protocol
 from sottovoce.client.order import bits_for, order_key
@@ -53,7 +54,7 @@ def matrices(made: Made) -> list[Channel]:
         return [made]
     plain = [block.channel for block in made.blocks if isinstance(block.channel, Channel)]
     boxes = [
-        box.dense(np.array(sides))
+        dense_channel(box, np.array(sides))
         for box, sides in structured(made)
         if box.letters * box.kinds * box.positions**box.slopes <= WRITTEN_OUT
     ]
@@ -134,7 +135,7 @@ def test_epsilon_is_within_the_budget_and_close_to_it(budget: float, make: Calla
 def test_the_matrix_of_a_box_has_the_ratio_that_the_box_states(budget: float, make: Callable[[float], Made]) -> None:
     for box, sides in structured(make(budget)):
         if box.letters * box.kinds * box.positions**box.slopes <= WRITTEN_OUT:
-            assert box.dense(np.array(sides)).ratio == box.ratio
+            assert dense_channel(box, np.array(sides)).ratio == box.ratio
 
 
 @every
@@ -155,18 +156,6 @@ def test_one_face_less_for_the_rarest_letter_would_break_the_budget(
     assert not within(Fraction(high + 1, low - 1), budget)
     # so far inside that no rounding of the check itself decides
     assert logarithm(Fraction(high + 1, low - 1)) - made.epsilon < 1e-7
-
-
-@every
-def test_snap_is_unbiased(budget: float, make: Callable[[float], Made]) -> None:
-    for channel in matrices(make(budget)):
-        if channel.vertices.shape[1] > 1:
-            continue  # scores of one dimension only
-        line = channel.vertices[:, 0]
-        grid = (np.arange(1000) + 0.5) / 1000
-        for score in np.linspace(line.min(), line.max(), 11).tolist():
-            snapped = np.mean([line[channel.snap(score, u)] for u in grid.tolist()])
-            assert abs(snapped - score) <= (line.max() - line.min()) / 1000
 
 
 @every

@@ -19,7 +19,6 @@ import numpy as np
 
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.groups import student_value
-from sottovoce.inference.regression.higrad import Tree
 from sottovoce.inference.regression.region import confident
 from sottovoce.inference.self_normalised.critical_values import critical_value
 
@@ -42,12 +41,6 @@ def average_step(scale: float, start: float, stop: float, power: float = 0.65, o
     time = np.exp(low + (high - low) * (x + 1.0) / 2.0)
     i = np.maximum(time - 1000.0, 0.0)
     return float(np.sum(weights * time * scale / (i**power + offset))) * (high - low) / 2.0 / (stop - start)
-
-
-def tree_step(tree: Tree, scale: float, power: float = 0.65, offset: float = 300.0) -> float:
-    """Return the mean step behind a tree's estimate: step time continues along a path, levels weigh by their people."""
-    steps = [average_step(scale, start, stop, power, offset) for start, stop in tree.spans]
-    return float(np.dot(tree.weights, steps))
 
 
 def expected_bias_ratio(
@@ -109,19 +102,3 @@ def group_coverage(bias_ratio: float, groups: int, level: float) -> float:
     # The distribution is noncentral in the size of the bias: taken positive, the lower tail is the small one.
     size = abs(bias_ratio)
     return float(nctdtr(groups - 1, size, value) - nctdtr(groups - 1, size, -value))
-
-
-def caution(coverage: float, level: float, method: str) -> str:
-    """Return a sentence where a method is known to cover less than it says, and nothing where it is not.
-
-    >>> caution(0.59, 0.95, "groups")
-    'groups: at this tau, step and n the interval of the intercept is expected to cover 59 %, not 95 %.'
-    >>> caution(0.94, 0.95, "groups")
-    ''
-    """
-    if coverage >= level - TOLERANCE:
-        return ""
-    return (
-        f"{method}: at this tau, step and n the interval of the intercept is expected to cover "
-        f"{100 * coverage:.0f} %, not {100 * level:g} %."
-    )

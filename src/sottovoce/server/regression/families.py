@@ -70,15 +70,6 @@ def best_cq(setting: Setting, table: Boxes) -> RegressionChannel:
     return cq(tau, p, epsilon, best[1], best[2])
 
 
-def cq_optimised(setting: Setting, q: int, s: int) -> RegressionChannel:
-    """Return CQ(q, s) with the best public draw of blocks and the best gains: side alone, with slopes, slopes."""
-    shapes = [(2, 0, 1), *([(2, s - 1, q)] if s > 1 else []), *([(1, s, q)] if s <= setting.known.p else [])]
-    table = boxes((setting.tau,), setting.epsilon, setting.known)
-    chosen = [_find(table, *shape) for shape in shapes]
-    parts = [part for index in chosen for part in box_parts(setting, table.channel(index, setting.epsilon))]
-    return mixture(f"cq:{q},{s} optimised", (setting.tau,), setting.known, parts)
-
-
 def box_mixture(setting: Setting, table: Boxes, name: str = "box") -> RegressionChannel:
     """Return the best public mixture of two kinds of boxes (of width 1: the paper's blocks, drawn freely)."""
     pair = best_pair(table.side[0], table.slope[0], *setting.costs)
@@ -150,11 +141,6 @@ def _lighter(table: Boxes, index: int) -> int:
         table.slope[0] >= table.slope[0, index] * (1 - _SMALLER)
     )
     return int(np.argmin(np.where(same & tells, table.letters, float(LETTERS) + 1)))
-
-
-def _find(table: Boxes, kinds: int, slopes: int, cells: int) -> int:
-    same = (table.kinds == kinds) & (table.slopes == slopes) & (table.cells == cells) & (table.width == 1)
-    return int(np.flatnonzero(same)[0])
 
 
 def shared_box(taus: tuple[float, ...], epsilon: float, known: Covariates) -> RegressionChannel:

@@ -184,19 +184,17 @@ def _front(side: Floats, slope: Floats) -> npt.NDArray[np.intp]:
 
 def mixture(
     name: str, taus: tuple[float, ...], known: Covariates, parts: Sequence[Part], shares: Sequence[float] | None = None,
-    importance: Floats | None = None,
 ) -> RegressionChannel:  # fmt: skip
     """Return the channel that asks the parts with the best probabilities and gains, starting from ``shares``.
 
     Without ``shares`` they start equal.
     """
     p, levels = known.p, len(taus)
-    count = np.ones(levels) if importance is None else importance
     seconds = np.array([_seconds(part, taus, known) for part in parts])
     included = np.array([_asked(part, 1.0, np.zeros((levels, p + 1))).inclusion(p) for part in parts])
     spoken = np.repeat(included[:, None, :], levels, axis=1)
     told = np.divide(spoken, seconds, out=np.zeros_like(seconds), where=(spoken > 0) & (seconds > 0))
-    costs = np.outer(count, known.costs).ravel()
+    costs = np.tile(known.costs, levels)
     start = np.ones(len(parts)) if shares is None else np.array(shares, dtype=float)
     asked = _shares(told.reshape(len(parts), -1), costs, start)
     kept = np.flatnonzero(asked > 0)
