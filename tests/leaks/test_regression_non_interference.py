@@ -19,8 +19,8 @@ from sottovoce.server.method import Queries, Replies, converse, opened
 from sottovoce.server.regression.design import parse
 from sottovoce.server.regression.dithered.method import BY_SHARE, ONE_BY_ONE, BatchRule, DitheredMethod
 from sottovoce.server.regression.dithered.state import DitheredState
-from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.omega import omega
+from sottovoce.server.regression.study import DitheredStudy
 from sottovoce.sim.randomness import SeededSource, dice
 
 Floats = npt.NDArray[np.float64]

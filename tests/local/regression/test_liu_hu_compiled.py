@@ -26,9 +26,9 @@ from sottovoce.server.regression.liu_hu.step import (
     query,
     step,
 )
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy
 from sottovoce.server.regression.mixing import Part, mixture
 from sottovoce.server.regression.omega import covariates
+from sottovoce.server.regression.study import LiuHuStudy
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.regression.designs import paper
 

@@ -19,10 +19,10 @@ from sottovoce.local.regression.liu_hu import LiuHuRun
 from sottovoce.local.regression.pilot import Pilot
 from sottovoce.server.regression import feasibility
 from sottovoce.server.regression.design import design_of
-from sottovoce.server.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.plan import RegressionPlan, RegressionStudy
 from sottovoce.server.regression.result import RegressionResult
 from sottovoce.server.regression.settings import check_unchanged, read_settings
+from sottovoce.server.regression.study import DitheredStudy
 
 WORD = 2.0**-53
 Progress = Callable[[int], None]

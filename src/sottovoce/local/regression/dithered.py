@@ -14,7 +14,7 @@ from sottovoce.local.regression.lent import make_room
 from sottovoce.protocol.regression.blocks import tables_of
 from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce.server.regression.dithered.state import DitheredState, init, look
-from sottovoce.server.regression.dithered.study import DitheredStudy
+from sottovoce.server.regression.study import DitheredStudy
 
 CHUNK = 1 << 13  # people whose dice are thrown at once
 

@@ -15,7 +15,7 @@ from sottovoce.local.regression.lent import make_room
 from sottovoce.local.regression.liu_hu_compiled import segment
 from sottovoce.server.regression.liu_hu.fit import LiuHuFit
 from sottovoce.server.regression.liu_hu.step import LiuHuState, chains_of, inherited, init
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy
+from sottovoce.server.regression.study import LiuHuStudy
 
 
 class LiuHuRun:

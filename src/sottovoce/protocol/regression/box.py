@@ -11,10 +11,10 @@ which side the score lies and, for the other coordinates of the block, the covar
 hides the answer; the server inverts it and divides by the inclusion probability ``s / (p + 1)``.
 """
 
-import functools
 import math
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 
@@ -80,10 +80,6 @@ def box(
     return RegressionChannel(f"box:{slopes},{cells},{width}", tuple(taus), p, tuple(blocks))
 
 
-def _box_example(epsilon: float, slopes: int, cells: int, width: int, alone: float, side: bool) -> RegressionChannel:
-    return box((0.75,), max(slopes, 3), epsilon, slopes, cells, width, side=side, alone=alone)
-
-
 def cq(tau: float, p: int, epsilon: float, q: int, s: int) -> RegressionChannel:
     """Return the paper's CQ_X(q, s).
 
@@ -109,26 +105,19 @@ def cq(tau: float, p: int, epsilon: float, q: int, s: int) -> RegressionChannel:
     return RegressionChannel(f"cq:{q},{s}", (tau,), p, tuple(blocks))
 
 
-def _cq_example(epsilon: float, tau: float, p: int, q: int, s: int) -> RegressionChannel:
-    return cq(tau, p, epsilon, q, s)
-
-
 EXAMPLES = (
-    *(
-        (epsilon, functools.partial(_box_example, slopes=1, cells=7, width=3, alone=0.2, side=True))
-        for epsilon in (0.05, 1.0, 4.0, 16.0)
-    ),
-    (2.0, functools.partial(_box_example, slopes=2, cells=5, width=2, alone=0.3, side=False)),
-    (8.0, functools.partial(_box_example, slopes=2, cells=6, width=2, alone=0.0, side=True)),
-    (8.0, functools.partial(_box_example, slopes=5, cells=20, width=6, alone=0.0, side=True)),
-    (12.0, functools.partial(_box_example, slopes=20, cells=2, width=1, alone=0.0, side=True)),
-    (0.05, functools.partial(_cq_example, tau=0.5, p=0, q=2, s=1)),
-    (0.5, functools.partial(_cq_example, tau=0.75, p=1, q=4, s=1)),
-    (1.0, functools.partial(_cq_example, tau=0.75, p=2, q=2, s=2)),
-    (2.0, functools.partial(_cq_example, tau=0.25, p=2, q=3, s=1)),
-    (4.0, functools.partial(_cq_example, tau=0.5, p=2, q=4, s=3)),
-    (8.0, functools.partial(_cq_example, tau=0.9, p=1, q=16, s=2)),
-    (16.0, functools.partial(_cq_example, tau=0.5, p=8, q=4, s=9)),
-    (math.inf, functools.partial(_cq_example, tau=0.5, p=2, q=3, s=2)),
+    *((epsilon, partial(box, (0.75,), 3, slopes=1, cells=7, width=3, alone=0.2)) for epsilon in (0.05, 1.0, 4.0, 16.0)),
+    (2.0, partial(box, (0.75,), 3, slopes=2, cells=5, width=2, alone=0.3, side=False)),
+    (8.0, partial(box, (0.75,), 3, slopes=2, cells=6, width=2)),
+    (8.0, partial(box, (0.75,), 5, slopes=5, cells=20, width=6)),
+    (12.0, partial(box, (0.75,), 20, slopes=20, cells=2, width=1)),
+    (0.05, partial(cq, 0.5, 0, q=2, s=1)),
+    (0.5, partial(cq, 0.75, 1, q=4, s=1)),
+    (1.0, partial(cq, 0.75, 2, q=2, s=2)),
+    (2.0, partial(cq, 0.25, 2, q=3, s=1)),
+    (4.0, partial(cq, 0.5, 2, q=4, s=3)),
+    (8.0, partial(cq, 0.9, 1, q=16, s=2)),
+    (16.0, partial(cq, 0.5, 8, q=4, s=9)),
+    (math.inf, partial(cq, 0.5, 2, q=3, s=2)),
 )
 """Budgets on which the universal channel checks run; two of the boxes have alphabets too large for a matrix."""

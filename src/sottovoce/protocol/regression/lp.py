@@ -264,18 +264,14 @@ def _mirrored(channel: Channel) -> Channel:
     return Channel(channel.name, -np.roll(channel.vertices, half, axis=0), weights, -channel.table)
 
 
-def _example(epsilon: float, tau: float, weight: float, second_moment: float = UNIFORM) -> Channel:
-    return lp_pair(tau, epsilon, weight, second_moment)
-
-
 EXAMPLES = (
-    (0.05, functools.partial(_example, tau=0.75, weight=9.0)),
-    (0.5, functools.partial(_example, tau=0.99, weight=40.0, second_moment=0.1)),
-    (1.0, functools.partial(_example, tau=0.75, weight=9.0)),
-    (2.0, functools.partial(_example, tau=0.25, weight=3.0, second_moment=1.0)),
-    (4.0, functools.partial(_example, tau=0.5, weight=9.0)),
-    (16.0, functools.partial(_example, tau=0.6, weight=9.0)),
-    (8.0, functools.partial(_example, tau=0.5, weight=9.0)),
+    (0.05, functools.partial(lp_pair, 0.75, weight=9.0)),
+    (0.5, functools.partial(lp_pair, 0.99, weight=40.0, second_moment=0.1)),
+    (1.0, functools.partial(lp_pair, 0.75, weight=9.0)),
+    (2.0, functools.partial(lp_pair, 0.25, weight=3.0, second_moment=1.0)),
+    (4.0, functools.partial(lp_pair, 0.5, weight=9.0)),
+    (16.0, functools.partial(lp_pair, 0.6, weight=9.0)),
+    (8.0, functools.partial(lp_pair, 0.5, weight=9.0)),
 )
 """Budgets on which the universal channel checks run."""
 

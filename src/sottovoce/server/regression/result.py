@@ -23,10 +23,9 @@ from sottovoce.inference.regression.region import Ellipsoid, vector
 from sottovoce.server.description import Description
 from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce.server.regression.dithered.knowledge import Knowledge
-from sottovoce.server.regression.dithered.study import DitheredStudy, StoredDithered
 from sottovoce.server.regression.liu_hu.fit import LiuHuFit
 from sottovoce.server.regression.liu_hu.step import LiuHuState, chains_of
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy, StoredLiuHu
+from sottovoce.server.regression.study import DitheredStudy, LiuHuStudy, StoredDithered, StoredLiuHu
 from sottovoce.server.regression.summary import CoefficientRow, RegressionFacts, describe, plot
 from sottovoce.server.stored import StoredResult
 

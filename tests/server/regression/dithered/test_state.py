@@ -22,7 +22,7 @@ from sottovoce.server.regression.dithered.state import (
     look,
     under_way,
 )
-from sottovoce.server.regression.dithered.study import DitheredStudy
+from sottovoce.server.regression.study import DitheredStudy
 
 GUESS = np.array([[1.0, 0.2, 0.0], [0.2, 0.4, 0.1], [0.0, 0.1, 0.3]])
 

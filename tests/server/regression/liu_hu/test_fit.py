@@ -14,7 +14,7 @@ from sottovoce.protocol.regression.blocks import open_channel
 from sottovoce.protocol.regression.box import cq
 from sottovoce.server.regression.liu_hu.fit import LiuHuFit, curvature_ratio, start_ratios
 from sottovoce.server.regression.liu_hu.step import LiuHuState, chains_of, init
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy, paper_scale
+from sottovoce.server.regression.study import LiuHuStudy, paper_scale
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]

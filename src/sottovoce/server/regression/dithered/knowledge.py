@@ -24,7 +24,7 @@ from sottovoce.server.regression.dithered.moments import (
     whitener,
 )
 from sottovoce.server.regression.dithered.step import PRODUCT, Sums, no_sums
-from sottovoce.server.regression.dithered.study import DitheredStudy, DitheredTerms
+from sottovoce.server.regression.study import DitheredStudy, DitheredTerms
 
 FEW = 5  # people of one size of dither without whom it says nothing
 # spread of the whitened entries, believed and thought possible: set on the catalogue's tuning designs (decision 0020)

@@ -20,7 +20,7 @@ from sottovoce.server.regression.decode import checked_letters
 from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce.server.regression.dithered.state import AskedUnder, DitheredState, init, take
 from sottovoce.server.regression.dithered.step import which_blocks
-from sottovoce.server.regression.dithered.study import DitheredStudy
+from sottovoce.server.regression.study import DitheredStudy
 
 
 class BatchRule(NamedTuple):

@@ -26,7 +26,7 @@ from sottovoce.server.regression.dithered.knowledge import (
 )
 from sottovoce.server.regression.dithered.moments import Moments, whitened, whitener
 from sottovoce.server.regression.dithered.step import ASKED, InformationGain, Sums, no_sums, take_letters
-from sottovoce.server.regression.dithered.study import DitheredStudy
+from sottovoce.server.regression.study import DitheredStudy
 
 # while the slope is not known well, larger steps, growing against a far start: chosen on six cells (tau, p, epsilon),
 # confirmed on six others; they still serve where the density is guessed 4 times too large (decision 0017)

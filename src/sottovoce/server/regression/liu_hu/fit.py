@@ -32,7 +32,7 @@ from sottovoce.inference.regression.undercoverage import (
     self_normalised_coverage,
 )
 from sottovoce.server.regression.liu_hu.step import LiuHuState, RegressionChains
-from sottovoce.server.regression.liu_hu.study import LiuHuTerms
+from sottovoce.server.regression.study import LiuHuTerms
 
 LEVEL = 0.95
 CELLS = 300  # of a segment of the tree, over which influences are summed
@@ -139,7 +139,7 @@ def inflation(study: LiuHuTerms, tree: Tree, slope: float) -> float:
     it, and .85, .72 and .70 (tau .75) are .86, .74 and .71. ``slope`` is that of the mean score along a coefficient.
 
     >>> from sottovoce.protocol.regression.blocks import open_channel
-    >>> from sottovoce.server.regression.liu_hu.study import LiuHuStudy
+    >>> from sottovoce.server.regression.study import LiuHuStudy
     >>> study = LiuHuStudy(open_channel(0.5, 0), np.ones((1, 1, 1)), np.zeros((1, 1)), 2.5)
     >>> [round(inflation(study, Tree((4, 4), n), 0.2), 1) for n in (10**5, 10**6, 10**8)]
     [2.0, 1.2, 1.0]

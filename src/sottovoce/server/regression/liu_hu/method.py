@@ -22,7 +22,7 @@ from sottovoce.server.regression.liu_hu.step import (
     query,
     step,
 )
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy
+from sottovoce.server.regression.study import LiuHuStudy
 
 
 class LiuHuRounds(NamedTuple):

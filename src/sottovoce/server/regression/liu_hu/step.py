@@ -17,7 +17,7 @@ from sottovoce.inference.regression.higrad import Tree
 from sottovoce.inference.regression.vector_normalised import VectorMemory
 from sottovoce.protocol.regression.questions import choose
 from sottovoce.server.regression.decode import decode
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy, LiuHuTerms
+from sottovoce.server.regression.study import LiuHuStudy, LiuHuTerms
 
 ENDLESS = 1 << 62
 
@@ -68,7 +68,7 @@ def chains_of(study: LiuHuTerms, people: int | None = None) -> RegressionChains:
     """Return the chains of a study; a tree has to know how many people there will be.
 
     >>> from sottovoce.protocol.regression.blocks import open_channel
-    >>> from sottovoce.server.regression.liu_hu.study import LiuHuStudy
+    >>> from sottovoce.server.regression.study import LiuHuStudy
     >>> study = LiuHuStudy(open_channel(0.5, 1), np.eye(2)[None], np.zeros((1, 2)), 1.0, inference="higrad", tree=(2,))
     >>> [span[:4] for span in chains_of(study, 9).spans]
     [(0, 3, 0, 1), (3, 9, 1, 2)]
