@@ -25,21 +25,8 @@ def regression_study(
 ) -> "FileStudy":
     r"""Check everything about a regression on a Parquet, Arrow or CSV file; nobody is asked yet.
 
-    Parameters
-    ----------
-    path
-        The file.
-    response
-        The column of the responses.
-    features
-        The columns of the covariates, in the order of the coefficients.
-    level
-        The confidence level of the intervals.
-    options
-        Parameters of `PrivateQuantileRegressor`.
+    ``features`` are columns in the order of the coefficients, and ``options`` parameters of `PrivateQuantileRegressor`.
 
-    Examples
-    --------
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder) / "trips.csv"

@@ -56,13 +56,13 @@ class Boxes:
         return box_channel(name, epsilon, kinds, slopes, cells, width)
 
 
-def boxes(taus: tuple[float, ...], epsilon: float, known: Covariates, letters: int = LETTERS) -> Boxes:
-    """Return all box shapes that fit an alphabet and the die, with what they tell."""
+def boxes(taus: tuple[float, ...], epsilon: float, known: Covariates) -> Boxes:
+    """Return all box shapes that fit a report and the die, with what they tell."""
     kinds, slopes, cells, width = _shapes(len(taus), known.p)
     growth = math.exp(epsilon) if epsilon < 700 else math.inf
     count, inside = kinds * cells.astype(float) ** slopes, width.astype(float) ** slopes
     outcomes = count if math.isinf(growth) else count + (growth - 1) * inside
-    fits = (count <= letters) & (outcomes * _ROOM <= OUTCOMES / FINEST)
+    fits = (count <= LETTERS) & (outcomes * _ROOM <= OUTCOMES / FINEST)
     if not math.isinf(growth):  # rounding the low weight up takes an outcome from every letter, all from the box's own
         fits &= count / inside * outcomes * _ROOM <= 1e-8 * math.expm1(epsilon) * OUTCOMES
     if not fits[0]:  # the side alone, which every design needs
