@@ -13,8 +13,7 @@ from sottovoce.core.errors import BadInput
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.exact import within
 from sottovoce.protocol.regression.box_channel import box_channel
-from sottovoce.protocol.regression.covariates import chances, rounded
-from sottovoce.protocol.regression.lp import lp_pair, solve_pair, whole_channel
+from sottovoce.protocol.regression.lp import chances, lp_pair, rounded, solve_pair, whole_channel
 
 Floats = npt.NDArray[np.float64]
 

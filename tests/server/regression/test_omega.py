@@ -12,8 +12,7 @@ from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.regression.blocks import Block, RegressionChannel, open_channel
 from sottovoce.protocol.regression.box import box, cq
 from sottovoce.protocol.regression.box_channel import BoxChannel, box_channel
-from sottovoce.protocol.regression.covariates import chances
-from sottovoce.protocol.regression.lp import lp_pair
+from sottovoce.protocol.regression.lp import chances, lp_pair
 from sottovoce.server.regression.mixing import Part, mixture
 from sottovoce.server.regression.omega import covariance, covariates, omega
 from sottovoce.sim.randomness import dice

@@ -21,7 +21,7 @@ from sottovoce.core.errors import BadInput
 from sottovoce.protocol.channel import OUTCOMES, Channel
 from sottovoce.protocol.regression.blocks import Block, RegressionChannel
 from sottovoce.protocol.regression.box_channel import FINEST, LETTERS, BoxChannel, box_channel
-from sottovoce.protocol.regression.covariates import rounded
+from sottovoce.protocol.regression.lp import rounded
 from sottovoce.server.regression.omega import Covariates, block_moments, side_chances, side_scores
 
 CELLS = (*range(2, 25), 28, 32, 40, 48, 64)  # finer ones gain nothing that could be measured

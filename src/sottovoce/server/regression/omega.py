@@ -18,7 +18,7 @@ from sottovoce.core.errors import BadInput
 from sottovoce.protocol.channel import OUTCOMES, Channel
 from sottovoce.protocol.regression.blocks import Block, Open, RegressionChannel
 from sottovoce.protocol.regression.box_channel import BoxChannel
-from sottovoce.protocol.regression.covariates import UNIFORM, chances, rounded
+from sottovoce.protocol.regression.lp import UNIFORM, chances, rounded
 
 
 @dataclass(frozen=True, eq=False)
