@@ -30,7 +30,7 @@ from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.local.regression.liu_hu import LiuHuRun
 from sottovoce.protocol.regression.blocks import open_channel
 from sottovoce.protocol.regression.box import cq
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy
+from sottovoce.server.regression.study import LiuHuStudy
 from sottovoce_papers.simulation.regression.cell import printed
 from sottovoce_papers.simulation.regression.exact_fit import exact_fit
 from sottovoce_papers.simulation.regression.taxi import BOUNDS, HOLDOUT, covariates

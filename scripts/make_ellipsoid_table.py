@@ -26,13 +26,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sottovoce.inference.regression import ellipsoid_values
-from sottovoce.inference.regression.ellipsoid_values import FURTHEST, SCALE, mean_square, radius
+from sottovoce.inference.regression import vector_normalised
+from sottovoce.inference.regression.vector_normalised import FURTHEST, SCALE, mean_square, radius
 from sottovoce.sim import dice
 
 Array = NDArray[np.float64]
 
-TABLE = Path(ellipsoid_values.__file__).with_name(ellipsoid_values.TABLE)
+TABLE = Path(vector_normalised.__file__).with_name(vector_normalised.TABLE)
 TERMS, NODES, BATCHES, PATHS = 96, 20, 40, 2_400_000
 SEEDS = (20_240_601, 20_240_602)
 
@@ -150,7 +150,7 @@ def main() -> None:
     )
     if parser.parse_args().check:
         make(2, PATHS // 2)
-        report(f"d =  2, exact:         95 % value {ellipsoid_values.ellipsoid_value(0.95, 2):.4f}")
+        report(f"d =  2, exact:         95 % value {vector_normalised.ellipsoid_value(0.95, 2):.4f}")
         return
     rows, errors = {}, {}
     for d in range(3, 21):

@@ -135,7 +135,7 @@ def test_a_folder_and_a_glob_of_several_files_are_refused(files: Path, no_dice: 
 
 
 def test_a_search_that_does_not_end_says_that_reports_are_spent(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sottovoce.api.regression.runs.RegressionRuns.waiting", True)
+    monkeypatch.setattr("sottovoce.api.regression.stream.RegressionRuns.waiting", True)
     told = sentence(regress(files / "north.parquet"))
     assert "give --density and --size" in told
     assert "spent" in told

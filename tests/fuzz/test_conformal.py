@@ -18,18 +18,21 @@ from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
 from sottovoce.core import codec
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.calibration import (
+from sottovoce.protocol.exact import within
+from sottovoce.protocol.messages import (
     CellQuery,
     CellReport,
     CoverageCount,
     CoverageQuery,
+    Message,
     OrderQuery,
     OrderReport,
+    Query,
+    Study,
     SumQuery,
     SumShare,
+    Tally,
 )
-from sottovoce.protocol.exact import within
-from sottovoce.protocol.messages import Message, Query, Study, Tally
 from sottovoce.protocol.selection import SELECTIONS, selection
 from sottovoce.protocol.selection.geometric import noisy_count, polya, ratio
 from sottovoce.protocol.wire import kind_of, seal, unseal

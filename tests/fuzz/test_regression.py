@@ -13,9 +13,8 @@ from sottovoce.client.regression.persons import Persons
 from sottovoce.core import codec
 from sottovoce.core.errors import BadInput
 from sottovoce.local.regression.doors import open_doors
-from sottovoce.protocol.messages import PersonQuery, PersonReport, Tally
+from sottovoce.protocol.messages import PeopleQuery, PeopleReport, PersonQuery, PersonReport, PilotQuery, Tally
 from sottovoce.protocol.regression.box import cq
-from sottovoce.protocol.regression.messages import PeopleQuery, PeopleReport, PilotQuery
 from sottovoce.protocol.wire import seal, unseal
 from sottovoce.server.regression.decode import alphabets
 from sottovoce.server.regression.dithered.method import BY_SHARE, ONE_BY_ONE, BatchRule

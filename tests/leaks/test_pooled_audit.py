@@ -13,10 +13,9 @@ from sottovoce.client.conformal.shares import SharingSite
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
 from sottovoce.core.random_source import RandomSource
-from sottovoce.protocol.calibration import SumQuery
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.exact import logarithm, within
-from sottovoce.protocol.messages import Query, Study, Tally
+from sottovoce.protocol.messages import Query, Study, SumQuery, Tally
 from sottovoce.protocol.selection.geometric import Polya, polya
 from sottovoce.server.conformal.coverage.pooled_modes import choose_local
 from sottovoce.sim.randomness import dice

@@ -16,10 +16,11 @@ from sottovoce.protocol.regression.blocks import COMMON, RegressionChannel, tabl
 from sottovoce.protocol.regression.box import cq
 from sottovoce.protocol.wire import seal
 from sottovoce.server.method import Queries, Replies, converse, opened
-from sottovoce.server.regression.design import omega, parse
+from sottovoce.server.regression.design import parse
 from sottovoce.server.regression.dithered.method import BY_SHARE, ONE_BY_ONE, BatchRule, DitheredMethod
 from sottovoce.server.regression.dithered.state import DitheredState
-from sottovoce.server.regression.dithered.study import DitheredStudy
+from sottovoce.server.regression.omega import omega
+from sottovoce.server.regression.study import DitheredStudy
 from sottovoce.sim.randomness import SeededSource, dice
 
 Floats = npt.NDArray[np.float64]

@@ -15,8 +15,8 @@ from sottovoce.local.regression import pilot as pilot_module
 from sottovoce.local.regression.dithered import CHUNK, DitheredRun, order_for, walk
 from sottovoce.local.regression.pilot import Pilot
 from sottovoce.protocol.regression.box import cq
-from sottovoce.server.regression.design import omega
-from sottovoce.server.regression.dithered.study import DitheredStudy
+from sottovoce.server.regression.omega import omega
+from sottovoce.server.regression.study import DitheredStudy
 from sottovoce.sim.randomness import dice
 
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"

@@ -21,7 +21,7 @@ from sottovoce.api.conformal import threshold as module
 from sottovoce.client.conformal.site import CalibrationSite
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.calibration import CellQuery, OrderQuery
+from sottovoce.protocol.messages import CellQuery, OrderQuery
 from sottovoce.server.conformal.base import Threshold
 from sottovoce.server.conformal.result import ConformalThreshold
 from sottovoce.sim.randomness import dice

@@ -59,15 +59,6 @@ def test_vertices_and_table_match_the_weights(vertices: np.ndarray, table: np.nd
         Channel("bad", vertices, ((3, 1), (1, 3)), table)
 
 
-@pytest.mark.parametrize("score", [-1.0, -0.4, 0.0, 0.3, 1.9, 2.0])
-def test_snap_takes_the_two_neighbours_in_the_right_proportion(score: float) -> None:
-    made = Channel("three", np.array([[2.0], [-1.0], [0.0]]), ((1, 1),) * 3, np.zeros((2, 1)))
-    grid = (np.arange(2000) + 0.5) / 2000
-    picked = [float(made.vertices[made.snap(score, float(u)), 0]) for u in grid]
-    assert np.mean(picked) == pytest.approx(score, abs=2 * 2 / 2000)
-    assert max(picked) - min(picked) <= 2.0
-
-
 def test_a_channel_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         channel((3, 1), (1, 3)).weights = ((1, 1), (1, 1))  # type: ignore[misc]

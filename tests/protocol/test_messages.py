@@ -1,5 +1,6 @@
 """The wire: every message against its literal bytes, and nothing rides along."""
 
+import math
 from typing import Any
 
 import msgspec
@@ -8,18 +9,31 @@ import pytest
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol import messages
 from sottovoce.protocol.messages import (
+    CellQuery,
+    CellReport,
+    CoverageCount,
+    CoverageQuery,
     Message,
+    OrderQuery,
+    OrderReport,
+    PeopleQuery,
+    PeopleReport,
     PersonQuery,
     PersonReport,
+    PilotQuery,
     Query,
     Reports,
     Study,
+    SumQuery,
+    SumShare,
     Tally,
     WalkQuery,
     from_bytes,
     to_bytes,
 )
+from sottovoce.protocol.wire import kind_of, seal, unseal
 
+STUDY = b"0123456789abcdef"
 GOLDEN: dict[str, tuple[Message, str]] = {
     "study": (
         Study(0.9, 1.0, 0.5),
@@ -42,7 +56,45 @@ GOLDEN: dict[str, tuple[Message, str]] = {
         "00000000a7666163746f727390",
     ),
     "person's report": (PersonReport(7, 70000), "82a6706572736f6e07a66c6574746572ce00011170"),
+    "people's query": (
+        PeopleQuery(
+            3, 64, 16, bytes(range(16)), ((0.5, -1.0),), (((1.0, 0.0), (0.0, 2.0)),), ((0.25,), (0.5,)), (0.0, 0.1, 0.2)
+        ),
+        "88a5726f756e6403a5666972737440a5636f756e7410a36b6579c410000102030405060708090a0b0c0d0e0fa6706f696e74"
+        "739192cb3fe0000000000000cbbff0000000000000aa646972656374696f6e73919292cb3ff0000000000000cb0000000000"
+        "00000092cb0000000000000000cb4000000000000000a573697a65739291cb3fd000000000000091cb3fe0000000000000a4"
+        "7570746f93cb0000000000000000cb3fb999999999999acb3fc999999999999a",
+    ),
+    "people's report": (PeopleReport(3, (0, 37, 70000)), "82a5726f756e6403a76c657474657273930025ce00011170"),
+    "pilot's query": (
+        PilotQuery(2, 40, (1.5, -2.0), (10, 300)),
+        "84a5726f756e6402a5666972737428a6706f696e747392cb3ff8000000000000cbc000000000000000a6636f756e7473920acd012c",
+    ),
+    "orders": (OrderQuery((92, 95)), "81a66f7264657273925c5f"),
+    "values": (OrderReport((1.5, math.inf)), "81a676616c75657392cb3ff8000000000000cb7ff0000000000000"),
+    "cell asked": (
+        CellQuery("sparse-vector", 182, 1.0, (0.5, 1.0)),
+        "84a96d656368616e69736dad7370617273652d766563746f72a56f72646572ccb6a7657073696c6f6ecb3ff0000000000000"
+        "a5656467657392cb3fe0000000000000cb3ff0000000000000",
+    ),
+    "cell": (CellReport(100), "81a463656c6c64"),
+    "share asked": (
+        SumQuery((0.5, 1.0), 2**63, 12),
+        "83a5656467657392cb3fe0000000000000cb3ff0000000000000a56e6f697365cf8000000000000000a573697465730c",
+    ),
+    "share": (SumShare((7, 2**32 - 1)), "81a6636f756e74739207ceffffffff"),
+    "count asked": (
+        CoverageQuery(1.5, 2**63),
+        "83a97468726573686f6c64cb3ff8000000000000a56e6f697365cf8000000000000000a66f726465727390",
+    ),
+    "count and quantile asked": (
+        CoverageQuery(1.5, 0, (92,)),
+        "83a97468726573686f6c64cb3ff8000000000000a56e6f69736500a66f7264657273915c",
+    ),
+    "count": (CoverageCount(-3), "82a7636f7665726564fda676616c75657390"),
+    "count and quantile": (CoverageCount(91, (1.5,)), "82a7636f76657265645ba676616c75657391cb3ff8000000000000"),
 }
+WHOLE = ("orders", "order", "cell", "noise", "sites", "counts", "covered", "round", "first", "count", "letter")
 
 
 def test_every_kind_of_message_is_here() -> None:
@@ -73,17 +125,18 @@ def test_a_field_too_many_is_refused(message: Message, wire: str) -> None:
 
 @pytest.mark.parametrize(("message", "wire"), GOLDEN.values(), ids=GOLDEN)
 def test_a_field_too_few_is_refused(message: Message, wire: str) -> None:
-    plain = fields(message)
-    first = next(iter(plain))
-    with pytest.raises(BadInput, match="missing required field"):
-        from_bytes(msgspec.msgpack.encode({k: v for k, v in plain.items() if k != first}), type(message))
+    for name in [field.name for field in msgspec.structs.fields(message) if field.required]:
+        less = {key: value for key, value in fields(message).items() if key != name}
+        with pytest.raises(BadInput, match="missing required field"):
+            from_bytes(msgspec.msgpack.encode(less), type(message))
 
 
 @pytest.mark.parametrize(("message", "wire"), GOLDEN.values(), ids=GOLDEN)
 def test_a_wrong_type_is_refused_in_every_field(message: Message, wire: str) -> None:
     for name in fields(message):
-        with pytest.raises(BadInput, match=f"not a {type(message).__name__}"):
-            from_bytes(msgspec.msgpack.encode({**fields(message), name: {"more": 1}}), type(message))
+        for wrong in (None, {"more": 1}, 1.5 if name in WHOLE else True):
+            with pytest.raises(BadInput, match=f"not a {type(message).__name__}"):
+                from_bytes(msgspec.msgpack.encode({**fields(message), name: wrong}), type(message))
 
 
 @pytest.mark.parametrize(("message", "wire"), GOLDEN.values(), ids=GOLDEN)
@@ -128,3 +181,53 @@ def test_one_message_is_not_another() -> None:
 def test_messages_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         Tally(3, (1,)).round = 4  # type: ignore[misc]
+
+
+def test_a_report_holds_one_cell_and_no_more() -> None:
+    assert [field.name for field in msgspec.structs.fields(CellReport)] == ["cell"]
+    assert msgspec.structs.fields(CellReport)[0].type is int
+    with pytest.raises(AttributeError):
+        CellReport(1).cell = 2  # type: ignore[misc]
+
+
+def test_kinds_have_names_of_their_own_on_the_wire() -> None:
+    assert list(dict.fromkeys(kind_of(type(message)) for message, _ in GOLDEN.values())) == [
+        "study",
+        "query",
+        "walk-query",
+        "reports",
+        "tally",
+        "person-query",
+        "person-report",
+        "people-query",
+        "people-report",
+        "pilot-query",
+        "order-query",
+        "order-report",
+        "cell-query",
+        "cell-report",
+        "sum-query",
+        "sum-share",
+        "coverage-query",
+        "coverage-count",
+    ]
+
+
+@pytest.mark.parametrize(("message", "wire"), GOLDEN.values(), ids=GOLDEN)
+def test_every_message_travels_in_an_envelope(message: Message, wire: str) -> None:
+    round = getattr(message, "round", 1)
+    data = seal(STUDY, round, message)
+    assert data.hex() == (
+        f"85a776657273696f6e01a57374756479c41030313233343536373839616263646566a5726f756e64{round:02x}a46b696e64"
+        + msgspec.msgpack.encode(kind_of(type(message))).hex()
+        + "a4626f6479"
+        + wire
+    )
+    assert unseal(data, STUDY, [type(message)]).message == message
+
+
+@pytest.mark.parametrize("letters", [[0.5], ["a"], [None], 3, [[1]]])
+def test_letters_are_integers(letters: Any) -> None:
+    data = msgspec.msgpack.encode({"round": 3, "letters": letters})
+    with pytest.raises(BadInput, match="not a PeopleReport"):
+        from_bytes(data, PeopleReport)

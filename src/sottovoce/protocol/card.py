@@ -19,8 +19,6 @@ DIGEST = 16  # bytes of SHA-256
 class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a study is: method, name, a nonce that keeps equal studies apart, and its public terms.
 
-    Examples
-    --------
     >>> card = Card("quantile", {"tau": 0.5, "sites": ["north", "south"], "epsilon": [1.0, 2.0]})
     >>> identity(card).hex()
     '100dc1b7d83c0de0dd44c4696cc7a4ab'

@@ -61,11 +61,3 @@ class Channel:
     def distribution(self) -> Floats:
         """Return the probabilities of the letters given each symbol."""
         return np.array([[float(Fraction(w, self.total)) for w in row] for row in self.weights])
-
-    def snap(self, score: float, u: float) -> int:
-        """Return a symbol whose vertex equals a scalar score on average over a uniform ``u``."""
-        line = self.vertices[:, 0]
-        order = np.argsort(line, kind="stable")
-        place = min(max(int(np.searchsorted(line[order], score, side="right")), 1), len(order) - 1)
-        low, high = order[place - 1], order[place]
-        return int(high if u * (line[high] - line[low]) < score - line[low] else low)

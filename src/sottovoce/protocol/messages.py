@@ -1,6 +1,9 @@
-"""What crosses the wire: a study, a query, reports or their tally; strict bytes <-> values.
+"""What crosses the wire, method by method: what a site or a person is asked, and all that they say; strict bytes.
 
-A field too many, too few or of the wrong type is refused, so nothing can ride along with a report.
+A field too many, too few or of the wrong type is refused, so nothing can ride along with a report. In a regression a
+batch is asked under one point and one design; what falls to each person follows from their public word
+(`protocol.regression.questions`), so that everybody can check that their question was drawn and not chosen for them.
+Conformal prediction has one round each; the one-record questions of mechanism "local" are `Query` and `Tally`.
 """
 
 from typing import TypeVar
@@ -8,6 +11,10 @@ from typing import TypeVar
 import msgspec
 
 from sottovoce.core.errors import BadInput
+
+Vector = tuple[float, ...]
+ROUND = 1  # of conformal prediction: there is only one
+M = TypeVar("M", bound="Message")
 
 
 class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=False):
@@ -69,7 +76,102 @@ class PersonReport(Message, frozen=True):
     letter: int
 
 
-M = TypeVar("M", bound=Message)
+class PeopleQuery(Message, frozen=True):
+    """A batch of people, ``first`` and the ``count`` from there on, asked under one point and one query design.
+
+    Public words come of ``key``. ``points`` is (levels, p + 1); ``directions`` (levels, p + 1, p + 1), ``sizes``
+    (2, levels) and ``upto`` (3,) are those of `questions.QueryDesign`.
+    """
+
+    round: int
+    first: int
+    count: int
+    key: bytes
+    points: tuple[Vector, ...]
+    directions: tuple[tuple[Vector, ...], ...]
+    sizes: tuple[Vector, ...]
+    upto: Vector
+
+
+class PeopleReport(Message, frozen=True):
+    """One letter each, in the order of the people: all that leaves their records."""
+
+    round: int
+    letters: tuple[int, ...]
+
+
+class PilotQuery(Message, frozen=True):
+    """The people from ``first`` on are asked on which side of a point their response lies, so many at each point.
+
+    It is answered by a `Tally`: one bit a person, of which the sums alone are sent.
+    """
+
+    round: int
+    first: int
+    points: Vector
+    counts: tuple[int, ...]
+
+
+class OrderQuery(Message, frozen=True):
+    """Ask for order statistics of a site's scores, by rank from 1; a site without privacy answers it."""
+
+    orders: tuple[int, ...]
+
+
+class OrderReport(Message, frozen=True):
+    """The scores of the asked ranks, infinite where a site has fewer."""
+
+    values: tuple[float, ...]
+
+
+class CellQuery(Message, frozen=True):
+    """Ask for a cell of a public grid, drawn by a mechanism that is to cost at most epsilon."""
+
+    mechanism: str
+    order: int
+    epsilon: float
+    edges: tuple[float, ...]
+
+
+class CellReport(Message, frozen=True):
+    """The cell that a site names, from 0: it stands for its upper edge, and the last one for infinity."""
+
+    cell: int
+
+
+class SumQuery(Message, frozen=True):
+    """Ask for a site's share of a secure sum: counts above each edge, with one of ``sites`` shares of noise.
+
+    The summed noise has the ratio ``noise / 2^64`` (`protocol.selection.polya`); ``noise`` zero is none.
+    """
+
+    edges: tuple[float, ...]
+    noise: int
+    sites: int
+
+
+class SumShare(Message, frozen=True):
+    """Noisy counts above each edge up to the next, modulo 2^32; one share alone is not private."""
+
+    counts: tuple[int, ...]
+
+
+class CoverageQuery(Message, frozen=True):
+    """Ask how many scores a threshold covers, with two-sided geometric noise of ratio ``noise / 2^64``; zero is none.
+
+    A site without privacy also tells the scores of some ``orders``.
+    """
+
+    threshold: float
+    noise: int
+    orders: tuple[int, ...] = ()
+
+
+class CoverageCount(Message, frozen=True):
+    """How many scores are covered, with noise where there is any, and the scores of the asked ranks."""
+
+    covered: int
+    values: tuple[float, ...] = ()
 
 
 def to_bytes(message: Message) -> bytes:
@@ -80,8 +182,6 @@ def to_bytes(message: Message) -> bytes:
 def from_bytes(data: bytes, kind: type[M]) -> M:
     """Decode a message of a kind, or refuse.
 
-    Examples
-    --------
     >>> from_bytes(to_bytes(Tally(3, (10, 12))), Tally)
     Tally(round=3, ones=(10, 12))
     """

@@ -21,13 +21,8 @@ LARGEST = 24.0  # beyond it the flip weight is too small to come within 1e-8 of 
 def binary(epsilon: float) -> Channel:
     """Return the binary channel that spends as much of ``epsilon`` as integers allow, and never more.
 
-    Parameters
-    ----------
-    epsilon
-        The budget of one report; ``math.inf`` sends the truth.
+    ``math.inf`` sends the truth.
 
-    Examples
-    --------
     >>> channel = binary(1.0)
     >>> channel.epsilon <= 1.0 < channel.epsilon + 1e-8
     True

@@ -39,8 +39,6 @@ class Opened(NamedTuple):
 def kind_of(message: type[Message]) -> str:
     """Return what a kind of message is called on the wire.
 
-    Examples
-    --------
     >>> from sottovoce.protocol.messages import PersonQuery
     >>> kind_of(PersonQuery)
     'person-query'
@@ -51,8 +49,6 @@ def kind_of(message: type[Message]) -> str:
 def seal(study: bytes, round: int, message: Message) -> bytes:
     """Put a message of a study's round into its envelope.
 
-    Examples
-    --------
     >>> from sottovoce.protocol.messages import Tally
     >>> unseal(seal(b"0123456789abcdef", 3, Tally(3, (10, 12))), b"0123456789abcdef", [Tally])
     Opened(round=3, message=Tally(round=3, ones=(10, 12)))
@@ -66,18 +62,7 @@ def unseal(
 ) -> Opened:
     """Open an envelope, refusing whatever is not a message of these kinds, of this study and, if given, of this round.
 
-    Parameters
-    ----------
-    data
-        The bytes that came.
-    study
-        The identity of the study that they must belong to.
-    kinds
-        The kinds of message that are expected.
-    round
-        The round that they must belong to; None for any.
-    largest
-        The most bytes that are looked at.
+    ``study`` is its identity; no more than ``largest`` bytes are looked at.
     """
     if len(data) > largest:
         raise BadInput(f"the message is larger than {largest:,} bytes; send less at a time.")

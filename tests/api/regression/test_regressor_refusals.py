@@ -183,7 +183,7 @@ def test_an_estimate_that_is_interrupted_asks_nobody_twice(monkeypatch: pytest.M
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("sottovoce.api.regression.runs.RegressionRuns.result", interrupted)
+        patch.setattr("sottovoce.api.regression.stream.RegressionRuns.result", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.partial_fit(*people())
     with pytest.raises(sv.BadInput, match="begin anew"):

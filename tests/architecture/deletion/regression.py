@@ -12,7 +12,7 @@ from sottovoce.protocol.card import identity
 from sottovoce.protocol.wire import seal
 from sottovoce.server.load import from_dict
 from sottovoce.server.method import Queries, Replies, converse, opened, restore
-from sottovoce.server.regression.design.choose import design_of
+from sottovoce.server.regression.design import design_of
 from sottovoce.server.regression.method import RegressionMethod
 from sottovoce.server.regression.plan import RegressionPlan
 from sottovoce.server.regression.settings import DEFAULTS, read_settings

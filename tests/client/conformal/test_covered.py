@@ -9,7 +9,7 @@ import sottovoce as sv
 from sottovoce.client.conformal.covered import CoverageSite, count_covered, noisy_covered
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.calibration import CoverageCount, CoverageQuery, OrderQuery
+from sottovoce.protocol.messages import CoverageCount, CoverageQuery, OrderQuery
 from sottovoce.protocol.selection.geometric import WORD, noisy_count
 
 SCORES = Records(np.array([0.5, 2.0, 2.0, 7.0]))

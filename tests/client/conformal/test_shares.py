@@ -10,8 +10,8 @@ from sottovoce.client.conformal.shares import SharingSite, _throw, agreed_sites,
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Words
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.calibration import OrderQuery, SumQuery
 from sottovoce.protocol.card import Card
+from sottovoce.protocol.messages import OrderQuery, SumQuery
 from sottovoce.protocol.selection.geometric import WORD, polya
 from sottovoce.sim.randomness import dice
 

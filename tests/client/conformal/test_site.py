@@ -14,8 +14,7 @@ from sottovoce.client.ledger import MemoryStorage
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import SystemEntropy
-from sottovoce.protocol.calibration import CellQuery, CellReport, OrderQuery, OrderReport
-from sottovoce.protocol.messages import Tally
+from sottovoce.protocol.messages import CellQuery, CellReport, OrderQuery, OrderReport, Tally
 from sottovoce.protocol.selection import SELECTIONS, selection
 from sottovoce.protocol.wire import seal
 from sottovoce.sim.randomness import dice

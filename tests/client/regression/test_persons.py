@@ -19,10 +19,18 @@ from sottovoce.client.regression.persons import Persons
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Words
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.messages import PersonQuery, PersonReport, Query, Tally, to_bytes
+from sottovoce.protocol.messages import (
+    PeopleQuery,
+    PeopleReport,
+    PersonQuery,
+    PersonReport,
+    PilotQuery,
+    Query,
+    Tally,
+    to_bytes,
+)
 from sottovoce.protocol.regression.blocks import tables_of
 from sottovoce.protocol.regression.box import box, cq
-from sottovoce.protocol.regression.messages import PeopleQuery, PeopleReport, PilotQuery
 from sottovoce.protocol.regression.questions import MOMENT, aim, choose, public_words, which_product
 from sottovoce.sim.randomness import dice
 

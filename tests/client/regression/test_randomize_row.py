@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from scipy import special
+from tests.protocol.written_out import matrix
 
 from sottovoce.client.regression.randomize_row import randomize_row, rounded, show, side_of
 from sottovoce.protocol.channel import OUTCOMES, Channel
@@ -83,7 +84,7 @@ def law_of(channel: RegressionChannel, block: int, chosen: list[int], who: int) 
     """The law that the integers of the channel give this record, rounding included."""
     distribution, at = channel.blocks[block].channel, face(channel, who)
     if isinstance(distribution, BoxChannel):
-        rows, positions = distribution.matrix(), distribution.positions
+        rows, positions = matrix(distribution), distribution.positions
         scale = 1.0 if distribution.kinds > 1 else float(channel.side_scores(0)[at]) / channel.radius
         first = at if distribution.kinds > 1 else 0
     else:

@@ -6,12 +6,12 @@ import pytest
 from numpy.typing import NDArray
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.regression.ellipsoid_values import ellipsoid_value
 from sottovoce.inference.regression.vector_normalised import (
     VectorMemory,
     add_all,
     covariance,
     ellipsoid,
+    ellipsoid_value,
     init,
     interval,
     look,

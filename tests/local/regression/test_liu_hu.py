@@ -13,9 +13,10 @@ from sottovoce.core.errors import BadInput
 from sottovoce.local.regression.liu_hu import LiuHuRun
 from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
 from sottovoce.protocol.regression.box import cq
-from sottovoce.server.regression.design import omega, parse
+from sottovoce.server.regression.design import parse
 from sottovoce.server.regression.liu_hu.fit import LiuHuFit
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy, paper_scale
+from sottovoce.server.regression.omega import omega
+from sottovoce.server.regression.study import LiuHuStudy, paper_scale
 from sottovoce.sim.randomness import SeededSource, dice
 from sottovoce_papers.simulation.regression.designs import paper
 

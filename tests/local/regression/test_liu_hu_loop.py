@@ -17,11 +17,18 @@ from sottovoce.protocol.regression.blocks import FORM, OPEN, RegressionChannel, 
 from sottovoce.protocol.regression.box import box, cq
 from sottovoce.protocol.regression.lp import lp_pair
 from sottovoce.server.regression.design import parse
-from sottovoce.server.regression.design.covariates import covariates
-from sottovoce.server.regression.design.mixing import Part, mixture
-from sottovoce.server.regression.liu_hu.chains import RegressionChains, chains_of
-from sottovoce.server.regression.liu_hu.step import ChainQuery, LiuHuState, init, query, step
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy
+from sottovoce.server.regression.liu_hu.step import (
+    ChainQuery,
+    LiuHuState,
+    RegressionChains,
+    chains_of,
+    init,
+    query,
+    step,
+)
+from sottovoce.server.regression.mixing import Part, mixture
+from sottovoce.server.regression.omega import covariates
+from sottovoce.server.regression.study import LiuHuStudy
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.regression.designs import paper
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.protocol.written_out import dense_channel, matrix
 
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.randomised_response import binary
@@ -22,9 +23,9 @@ def boxes(channel: RegressionChannel) -> list[tuple[Block, BoxChannel]]:
 def test_without_slopes_it_is_the_binary_channel(tau: float, epsilon: float) -> None:
     channel = cq(tau, 0, epsilon, q=7, s=1)
     ((block, side),) = boxes(channel)
-    assert side.matrix() == binary(epsilon).weights
+    assert matrix(side) == binary(epsilon).weights
     assert block.gains.tolist() == [[1.0]]
-    dense = side.dense(channel.side_scores(0))
+    dense = dense_channel(side, channel.side_scores(0))
     # the score is the binary vertex less tau, and so is what is decoded
     assert dense.vertices[:, 0] == pytest.approx(binary(epsilon).vertices[:, 0] - tau, abs=1e-15)
     assert dense.table[:, 0] == pytest.approx(binary(epsilon).table[:, 0] - tau, rel=1e-12, abs=1e-15)
@@ -54,7 +55,7 @@ def test_the_whole_score_has_one_block_and_no_inflation() -> None:
 
 def test_two_steps_are_the_ends_of_the_range() -> None:
     _, (_, slopes) = boxes(cq(0.75, 2, 1.0, q=2, s=1))
-    dense = slopes.dense(np.array([0.75]))
+    dense = dense_channel(slopes, np.array([0.75]))
     assert dense.vertices[:, 0].tolist() == [-0.75, 0.75]
 
 
@@ -62,10 +63,10 @@ def test_no_privacy_still_rounds() -> None:
     channel = cq(0.5, 2, math.inf, q=3, s=2)
     assert channel.epsilon == math.inf
     for block, box in boxes(channel):
-        dense = box.dense(channel.side_scores(0) if block.side else np.array([channel.radius]))
+        dense = dense_channel(box, channel.side_scores(0) if block.side else np.array([channel.radius]))
         said = np.argmax(dense.distribution, axis=1)
         assert dense.table[said] == pytest.approx(dense.vertices, abs=1e-15)
-        assert all(sorted(row) == [0] * (box.letters - 1) + [box.total] for row in box.matrix())
+        assert all(sorted(row) == [0] * (box.letters - 1) + [box.total] for row in matrix(box))
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
@@ -74,7 +75,7 @@ def test_decoding_is_the_papers_equation_11(epsilon: float) -> None:
     ((_, box),) = boxes(channel)
     rate = math.expm1(epsilon) / (math.exp(epsilon) + 7)
     assert float(box.truth) == pytest.approx(rate, rel=1e-8)
-    dense = box.dense(channel.side_scores(0))
+    dense = dense_channel(box, channel.side_scores(0))
     centre = dense.vertices.mean(axis=0)
     assert dense.table == pytest.approx(centre + (dense.vertices - centre) / rate, rel=1e-7)
 

@@ -7,14 +7,13 @@ import numpy.typing as npt
 import pytest
 from scipy import sparse
 from scipy.optimize import linprog
+from tests.protocol.written_out import dense_channel
 
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.exact import within
 from sottovoce.protocol.regression.box_channel import box_channel
-from sottovoce.protocol.regression.covariates import chances, rounded
-from sottovoce.protocol.regression.lp import lp_pair, whole_channel
-from sottovoce.protocol.regression.pair_program import solve_pair
+from sottovoce.protocol.regression.lp import chances, lp_pair, rounded, solve_pair, whole_channel
 
 Floats = npt.NDArray[np.float64]
 
@@ -70,7 +69,7 @@ def test_it_is_never_worse_than_randomised_response(tau: float, epsilon: float) 
     pair = seconds(lp_pair(tau, epsilon, 9.0), tau) @ [1.0, 9.0]
     for steps in (2, 3, 5, 9):
         side = np.array([-tau, 1 - tau])
-        response = box_channel("rr", epsilon, 2, 1, steps).dense(side)
+        response = dense_channel(box_channel("rr", epsilon, 2, 1, steps), side)
         assert pair < seconds(response, tau) @ [1.0, 9.0] * 1.01
 
 

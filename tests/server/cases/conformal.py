@@ -6,17 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.protocol.calibration import (
+from sottovoce.protocol.messages import (
     CellQuery,
     CellReport,
     CoverageCount,
     CoverageQuery,
+    Message,
     OrderQuery,
     OrderReport,
+    Query,
     SumQuery,
     SumShare,
+    Tally,
 )
-from sottovoce.protocol.messages import Message, Query, Tally
 from sottovoce.server.conformal.plan import Participants, SiteFacts, plan
 from sottovoce.server.conformal.pooled import SumMethod, TallyMethod, plan_pooled
 from sottovoce.server.conformal.report_method import CoverageMethod, CoveragePlan

@@ -8,17 +8,19 @@ import pytest
 
 from sottovoce.core import codec
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.calibration import (
+from sottovoce.protocol.card import identity
+from sottovoce.protocol.messages import (
     CellQuery,
     CellReport,
     CoverageCount,
+    Message,
     OrderQuery,
     OrderReport,
+    Query,
     SumQuery,
     SumShare,
+    Tally,
 )
-from sottovoce.protocol.card import identity
-from sottovoce.protocol.messages import Message, Query, Tally
 from sottovoce.protocol.selection.geometric import noisy_count
 from sottovoce.server.conformal.plan import ConformalPlan, Participants, SiteFacts, card_of, plan
 from sottovoce.server.conformal.pooled import SumMethod, TallyMethod, plan_pooled

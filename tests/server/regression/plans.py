@@ -4,7 +4,7 @@ from typing import Any
 
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.bounds import read_bounds
-from sottovoce.server.regression.design.choose import design_of
+from sottovoce.server.regression.design import design_of
 from sottovoce.server.regression.plan import RegressionPlan
 from sottovoce.server.regression.settings import DEFAULTS, read_settings
 from sottovoce.sim.randomness import dice

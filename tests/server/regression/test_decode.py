@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from scipy import special
+from tests.protocol.written_out import matrix
 
 from sottovoce.client.regression.randomize_row import show
 from sottovoce.protocol.channel import OUTCOMES, Channel
@@ -115,7 +116,7 @@ def law_of(channel: RegressionChannel, block: Block, chosen: tuple[int, ...], wh
     """The law of the letters of one record, from the integers of its channel."""
     distribution = block.channel
     if isinstance(distribution, BoxChannel):
-        rows, positions = distribution.matrix(), distribution.positions
+        rows, positions = matrix(distribution), distribution.positions
         scale = 1.0 if distribution.kinds > 1 else float(channel.side_scores(0)[face]) / channel.radius
         first = face if distribution.kinds > 1 else 0
     else:

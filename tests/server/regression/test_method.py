@@ -15,8 +15,7 @@ from sottovoce.core.errors import BadInput, SearchFailed
 from sottovoce.local.regression.doors import open_doors
 from sottovoce.local.regression.pilot import Pilot
 from sottovoce.local.runner import run, through_bytes
-from sottovoce.protocol.messages import Message, PersonReport, Tally
-from sottovoce.protocol.regression.messages import PeopleQuery, PeopleReport, PilotQuery
+from sottovoce.protocol.messages import Message, PeopleQuery, PeopleReport, PersonReport, PilotQuery, Tally
 from sottovoce.server.method import Queries, Replies, converse, restore
 from sottovoce.server.regression.dithered.method import BY_SHARE, ONE_BY_ONE, BatchRule
 from sottovoce.server.regression.method import RegressionMethod, RegressionState

@@ -60,7 +60,7 @@ FACTS = RegressionFacts((0.25, 0.75), True, "dithered", 1.0, True, 100, "lp", "g
 
 
 def answers(**options: Any) -> RegressionResult:
-    return RegressionResult(FACTS, BOUNDS, (Known(point=POINT, **options),))
+    return RegressionResult(FACTS, BOUNDS, (Known(point=POINT, **options),))  # type: ignore[arg-type]
 
 
 def test_coefficients_and_intervals_are_carried_over() -> None:

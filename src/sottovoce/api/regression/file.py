@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sottovoce.api.regression.runs import Progress
-from sottovoce.api.regression.stream import opened
+from sottovoce.api.regression.stream import Progress, opened
 from sottovoce.client.reading.design_matrix import ReadRows
 from sottovoce.client.reading.regression_files import read_regression_file
 from sottovoce.core.checks import check_callers, confidence
@@ -15,8 +14,7 @@ from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.server.description import finite
 from sottovoce.server.regression import feasibility
-from sottovoce.server.regression.design import Design
-from sottovoce.server.regression.design.choose import design_of
+from sottovoce.server.regression.design import Design, design_of
 from sottovoce.server.regression.plan import RegressionPlan
 from sottovoce.server.regression.result import RegressionResult
 from sottovoce.server.regression.settings import DEFAULTS, RegressionSettings, read_settings
@@ -27,21 +25,8 @@ def regression_study(
 ) -> "FileStudy":
     r"""Check everything about a regression on a Parquet, Arrow or CSV file; nobody is asked yet.
 
-    Parameters
-    ----------
-    path
-        The file.
-    response
-        The column of the responses.
-    features
-        The columns of the covariates, in the order of the coefficients.
-    level
-        The confidence level of the intervals.
-    options
-        Parameters of `PrivateQuantileRegressor`.
+    ``features`` are columns in the order of the coefficients, and ``options`` parameters of `PrivateQuantileRegressor`.
 
-    Examples
-    --------
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder) / "trips.csv"

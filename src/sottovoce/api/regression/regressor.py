@@ -10,8 +10,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import d2_pinball_score
 from sklearn.utils.validation import check_is_fitted
 
-from sottovoce.api.regression.runs import Progress
-from sottovoce.api.regression.stream import begin
+from sottovoce.api.regression.stream import Progress, begin
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import confidence, number
 from sottovoce.core.random_source import RandomSource

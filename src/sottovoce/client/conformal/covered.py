@@ -12,9 +12,8 @@ from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
-from sottovoce.protocol.calibration import CoverageCount, CoverageQuery
 from sottovoce.protocol.exact import within
-from sottovoce.protocol.messages import Message
+from sottovoce.protocol.messages import CoverageCount, CoverageQuery, Message
 from sottovoce.protocol.selection.geometric import SMALLEST, NoisyCount, noisy_count
 
 _MOST_NOISE = noisy_count(SMALLEST).numerator  # more takes millions of words for one number

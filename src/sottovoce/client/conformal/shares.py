@@ -20,10 +20,9 @@ from sottovoce.client.record import Records
 from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
-from sottovoce.protocol.calibration import SumQuery, SumShare
 from sottovoce.protocol.card import Card
 from sottovoce.protocol.exact import within
-from sottovoce.protocol.messages import Message, Study
+from sottovoce.protocol.messages import Message, Study, SumQuery, SumShare
 from sottovoce.protocol.selection.geometric import SMALLEST, WORD, Polya, polya
 from sottovoce.protocol.selection.geometric import ratio as ratio_of
 

@@ -13,9 +13,8 @@ from sottovoce.client.ledger import Ledger, MemoryStorage, Storage
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
-from sottovoce.protocol.calibration import ROUND, CellQuery, CellReport, OrderQuery, OrderReport
 from sottovoce.protocol.exact import within
-from sottovoce.protocol.messages import Message
+from sottovoce.protocol.messages import ROUND, CellQuery, CellReport, Message, OrderQuery, OrderReport
 from sottovoce.protocol.selection import SELECTIONS, selection
 from sottovoce.protocol.selection.base import grid
 from sottovoce.protocol.selection.geometric import WORD

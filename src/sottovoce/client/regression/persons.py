@@ -19,10 +19,9 @@ from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Floats, Words
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
-from sottovoce.protocol.messages import Message, PersonQuery, PersonReport, Tally
+from sottovoce.protocol.messages import Message, PeopleQuery, PeopleReport, PersonQuery, PersonReport, PilotQuery, Tally
 from sottovoce.protocol.randomised_response import binary, flips_of
 from sottovoce.protocol.regression.blocks import Open, RegressionChannel, tables_of
-from sottovoce.protocol.regression.messages import PeopleQuery, PeopleReport, PilotQuery
 from sottovoce.protocol.regression.questions import KEY, QueryDesign, choose, public_words, which_product
 
 Reply = TypeVar("Reply", bound=Message)
@@ -31,24 +30,10 @@ Reply = TypeVar("Reply", bound=Message)
 class Persons:
     """Holds rows and answers for each of them once; person ``i`` is the i-th of a random order, or of the rows' own.
 
-    Parameters
-    ----------
-    rows
-        The records.
-    channel
-        The channel that people answer through.
-    dice
-        None for the operating system's entropy.
-    epsilon
-        The budget of a report, which the one bit of a pilot may use; the channel's if None.
-    storage
-        Where the ledger keeps its entries; in memory if None.
-    order
-        The key of a random order of the rows; None: their own.
-    key
-        The public key of the study, if it was agreed on: no question is answered that was not drawn with it.
-    limits
-        What these people are ready to take part in.
+    ``epsilon`` is the budget of a report, which the one bit of a pilot may use (None: the channel's). ``order`` is the
+    key of a random order. ``key`` is the public key of the study, if it was agreed on: no question is answered that was
+    not drawn with it. Without ``dice`` the operating system's entropy is used, without ``storage`` the ledger stays in
+    memory.
     """
 
     __slots__ = (

@@ -12,16 +12,9 @@ _STAYS = "Rows cannot be pickled or copied: they do not leave the site"
 class Rows:
     """Hold the records of a regression behind a door with a single key.
 
-    Parameters
-    ----------
-    features
-        The covariates, one row a record, every one scaled to [-1, 1]: a C-contiguous (n, p) array of float64. It is
-        not copied, so leave it unchanged.
-    response
-        The responses, all finite: a contiguous (n,) array of float64, not copied either.
+    ``features`` are scaled to [-1, 1], a C-contiguous (n, p) array of float64, and ``response`` is finite, a contiguous
+    (n,) array of float64. Neither is copied, so leave both unchanged.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> rows = Rows(np.array([[0.5, -1.0], [0.25, 1.0]]), np.array([3.5, 1.25]))
     >>> rows

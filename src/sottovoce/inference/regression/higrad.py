@@ -36,15 +36,8 @@ from sottovoce.inference.regression.region import (
 class Tree:
     """A public tree for `n` people; nodes are numbered level by level, from the root.
 
-    Parameters
-    ----------
-    branching
-        Children of each node, level by level.
-    n
-        Number of people.
+    ``branching`` are the children of each node, level by level.
 
-    Examples
-    --------
     >>> tree = Tree((4, 4), 2100)
     >>> tree.node_counts, tree.leaves
     ((1, 4, 16), 16)
@@ -165,23 +158,8 @@ def covariance(tree: Tree, segments: ArrayLike) -> Floats:
 def interval(tree: Tree, segments: ArrayLike, contrast: Contrast, level: float) -> tuple[float, float]:
     """Return the ends of the confidence interval of a contrast (28).
 
-    Parameters
-    ----------
-    tree
-        The public tree.
-    segments
-        Estimate of each segment, one per row, in the order of the nodes.
-    contrast
-        Weights of the coefficients.
-    level
-        Confidence level, strictly between 0 and 1.
+    ``segments`` holds the estimate of each segment, one per row, in the order of the nodes.
 
-    Returns
-    -------
-    Low and high end.
-
-    Examples
-    --------
     >>> tree = Tree((2,), 300)
     >>> low, high = interval(tree, [[0.0], [1.0], [2.0]], [1.0], 0.5)
     >>> round(low, 3), round(high, 3)
@@ -201,23 +179,8 @@ def p_value(tree: Tree, segments: ArrayLike, contrast: Contrast, value: float) -
 def ellipsoid(tree: Tree, segments: ArrayLike, level: float, contrasts: ArrayLike | None = None) -> Ellipsoid:
     """Return the confidence ellipsoid of all coefficients, or of several contrasts (30), with Hotelling's value (31).
 
-    Parameters
-    ----------
-    tree
-        The public tree.
-    segments
-        Estimate of each segment, one per row, in the order of the nodes.
-    level
-        Confidence level, strictly between 0 and 1.
-    contrasts
-        One contrast per row; every coefficient where it is None.
+    Segments are as in `interval`; ``contrasts`` has one contrast per row.
 
-    Returns
-    -------
-    The ellipsoid.
-
-    Examples
-    --------
     >>> tree = Tree((4,), 500)
     >>> segments = [[0.0, 0.0], [1.0, 2.0], [-1.0, 1.0], [0.0, -2.0], [2.0, 0.0]]
     >>> ellipsoid(tree, segments, 0.95).contains([0.2, 0.1])

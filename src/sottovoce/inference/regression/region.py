@@ -69,21 +69,6 @@ class Ellipsoid(NamedTuple):
 def normal_ellipsoid(centre: ArrayLike, covariance: ArrayLike, level: float) -> Ellipsoid:
     """Return the chi-square ellipsoid of a normal estimate with known covariance.
 
-    Parameters
-    ----------
-    centre
-        The estimate.
-    covariance
-        Covariance of the estimate itself, positive definite.
-    level
-        Confidence level, strictly between 0 and 1.
-
-    Returns
-    -------
-    The ellipsoid.
-
-    Examples
-    --------
     >>> round(normal_ellipsoid([0.0, 0.0], [[1.0, 0.0], [0.0, 4.0]], 0.95).radius2, 4)
     5.9915
     """

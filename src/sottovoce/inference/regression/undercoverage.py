@@ -19,7 +19,6 @@ import numpy as np
 
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.groups import student_value
-from sottovoce.inference.regression.higrad import Tree
 from sottovoce.inference.regression.region import confident
 from sottovoce.inference.self_normalised.critical_values import critical_value
 
@@ -29,21 +28,8 @@ TOLERANCE = 0.02  # of the level, chosen by hand: less is not worth a warning
 def average_step(scale: float, start: float, stop: float, power: float = 0.65, offset: float = 300.0) -> float:
     """Return the mean of the steps `scale / (i^power + offset)` over the people after `start`, up to `stop`.
 
-    Parameters
-    ----------
-    scale
-        Numerator of the step.
-    start, stop
-        Step times before the first and at the last person.
-    power, offset
-        Decay of the step, by default the paper's.
+    Power and offset are by default the paper's.
 
-    Returns
-    -------
-    The mean step.
-
-    Examples
-    --------
     >>> round(average_step(1.0, 0, 2), 6) == round((1 / 301 + 1 / (2**0.65 + 300)) / 2, 6)
     True
     """
@@ -57,38 +43,16 @@ def average_step(scale: float, start: float, stop: float, power: float = 0.65, o
     return float(np.sum(weights * time * scale / (i**power + offset))) * (high - low) / 2.0 / (stop - start)
 
 
-def tree_step(tree: Tree, scale: float, power: float = 0.65, offset: float = 300.0) -> float:
-    """Return the mean step behind a tree's estimate: step time continues along a path, levels weigh by their people."""
-    steps = [average_step(scale, start, stop, power, offset) for start, stop in tree.spans]
-    return float(np.dot(tree.weights, steps))
-
-
 def expected_bias_ratio(
     tau: float, trace: float, intercept: float, mean_step: float, n: int, curvature: float | None = None
 ) -> float:
     """Return the bias of the intercept in units of its standard error.
 
-    Parameters
-    ----------
-    tau
-        Quantile level.
-    trace
-        Trace of Omega, the covariance of a decoded gradient.
-    intercept
-        Its entry of the intercept.
-    mean_step
-        Mean step behind the estimate: over the whole stream (self-normalised), one group's, or `tree_step`.
-    n
-        Number of people in all.
-    curvature
-        -F''/(2 f) at the quantile; None for the paper's logistic noise, 2 tau - 1.
+    Positive where the intercept comes out too large. ``trace`` is that of Omega, the covariance of a decoded gradient,
+    and ``intercept`` its entry of the intercept. ``mean_step`` is over the whole stream (self-normalised), one group's,
+    or along a tree; ``n`` counts all people. ``curvature`` is -F''/(2 f) at the quantile; None for the paper's logistic
+    noise, 2 tau - 1.
 
-    Returns
-    -------
-    The ratio, positive when the intercept comes out too large.
-
-    Examples
-    --------
     >>> round(expected_bias_ratio(0.75, 0.6875, 0.1875, average_step(2.222, 0, 10**6), 10**6), 3)
     0.238
     >>> expected_bias_ratio(0.5, 0.6875, 0.1875, 0.001, 10**6)
@@ -105,19 +69,8 @@ def expected_bias_ratio(
 def self_normalised_coverage(bias_ratio: float, level: float) -> float:
     """Return the coverage of a self-normalised interval whose centre is off by `bias_ratio` standard errors.
 
-    Parameters
-    ----------
-    bias_ratio
-        Bias in units of the standard error.
-    level
-        Nominal confidence level.
+    The bias is taken as settled.
 
-    Returns
-    -------
-    The probability that the interval holds the truth, the bias taken as settled.
-
-    Examples
-    --------
     >>> round(self_normalised_coverage(0.0, 0.95), 6), round(self_normalised_coverage(1.0, 0.95), 3)
     (0.95, 0.867)
     """
@@ -138,21 +91,8 @@ def self_normalised_coverage(bias_ratio: float, level: float) -> float:
 def group_coverage(bias_ratio: float, groups: int, level: float) -> float:
     """Return the coverage of a group's or a tree's interval whose centre is off by `bias_ratio` standard errors.
 
-    Parameters
-    ----------
-    bias_ratio
-        Bias in units of the standard error.
-    groups
-        Number of groups, or of leaves.
-    level
-        Nominal confidence level.
+    ``groups`` counts groups, or leaves.
 
-    Returns
-    -------
-    The probability that the interval holds the truth.
-
-    Examples
-    --------
     >>> round(group_coverage(0.0, 13, 0.95), 6), round(group_coverage(1.0, 13, 0.95), 3)
     (0.95, 0.848)
     """
@@ -162,19 +102,3 @@ def group_coverage(bias_ratio: float, groups: int, level: float) -> float:
     # The distribution is noncentral in the size of the bias: taken positive, the lower tail is the small one.
     size = abs(bias_ratio)
     return float(nctdtr(groups - 1, size, value) - nctdtr(groups - 1, size, -value))
-
-
-def caution(coverage: float, level: float, method: str) -> str:
-    """Return a sentence where a method is known to cover less than it says, and nothing where it is not.
-
-    >>> caution(0.59, 0.95, "groups")
-    'groups: at this tau, step and n the interval of the intercept is expected to cover 59 %, not 95 %.'
-    >>> caution(0.94, 0.95, "groups")
-    ''
-    """
-    if coverage >= level - TOLERANCE:
-        return ""
-    return (
-        f"{method}: at this tau, step and n the interval of the intercept is expected to cover "
-        f"{100 * coverage:.0f} %, not {100 * level:g} %."
-    )

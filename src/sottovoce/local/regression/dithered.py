@@ -22,7 +22,7 @@ from sottovoce.server.regression.decode import decode
 from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce.server.regression.dithered.state import DitheredState, init, look
 from sottovoce.server.regression.dithered.step import InformationGain, Sums, learn
-from sottovoce.server.regression.dithered.study import DitheredStudy
+from sottovoce.server.regression.study import DitheredStudy
 
 CHUNK = 1 << 13  # people whose dice are thrown at once
 

@@ -20,10 +20,9 @@ from sottovoce.local.regression.lent import Room, lent, make_room
 from sottovoce.protocol.regression.blocks import FORM, OPEN, Tables
 from sottovoce.protocol.regression.questions import choose
 from sottovoce.server.regression.decode import decode
-from sottovoce.server.regression.liu_hu.chains import chains_of
 from sottovoce.server.regression.liu_hu.fit import LiuHuFit
-from sottovoce.server.regression.liu_hu.step import LiuHuState, inherited, init, move
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy
+from sottovoce.server.regression.liu_hu.step import LiuHuState, chains_of, inherited, init, move
+from sottovoce.server.regression.study import LiuHuStudy
 
 
 class LiuHuRun:

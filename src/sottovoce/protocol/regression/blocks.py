@@ -135,15 +135,6 @@ def _letters(channel: BoxChannel | Channel | Open) -> int:
 def open_channel(taus: float | Sequence[float], p: int) -> RegressionChannel:
     """Return the channel that is not private: one block that tells every coordinate of the score.
 
-    Parameters
-    ----------
-    taus
-        The quantile level, or ascending levels.
-    p
-        The number of slopes.
-
-    Examples
-    --------
     >>> open_channel(0.5, 2).epsilon
     inf
     """

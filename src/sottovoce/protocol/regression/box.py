@@ -11,10 +11,10 @@ which side the score lies and, for the other coordinates of the block, the covar
 hides the answer; the server inverts it and divides by the inclusion probability ``s / (p + 1)``.
 """
 
-import functools
 import math
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 
@@ -54,25 +54,10 @@ def box(
 ) -> RegressionChannel:  # fmt: skip
     """Return boxes of ``slopes`` random slopes, mixed in public with the side alone, with Horvitz-Thompson gains.
 
-    Parameters
-    ----------
-    taus
-        Ascending quantile levels; the side tells between which of them the response lies.
-    p
-        The number of slopes.
-    epsilon
-        The budget of one report; ``math.inf`` sends the truth.
-    slopes
-        Of how many slopes a box speaks.
-    cells, width
-        Into how many cells a slope's range is cut, and how many of them a box covers.
-    side
-        Whether a box speaks of the side too.
-    alone
-        How often the side alone is asked for.
+    The side tells between which of the ascending ``taus`` the response lies. A slope's range is cut into ``cells``, of
+    which a box covers ``width``. ``side`` says whether a box speaks of the side too, ``alone`` how often the side alone
+    is asked for.
 
-    Examples
-    --------
     >>> channel = box((0.5,), 2, 4.0, slopes=2, cells=10, width=4)
     >>> channel.letters, channel.epsilon <= 4.0 < channel.epsilon + 1e-8
     (200, True)
@@ -95,28 +80,12 @@ def box(
     return RegressionChannel(f"box:{slopes},{cells},{width}", tuple(taus), p, tuple(blocks))
 
 
-def _box_example(epsilon: float, slopes: int, cells: int, width: int, alone: float, side: bool) -> RegressionChannel:
-    return box((0.75,), max(slopes, 3), epsilon, slopes, cells, width, side=side, alone=alone)
-
-
 def cq(tau: float, p: int, epsilon: float, q: int, s: int) -> RegressionChannel:
     """Return the paper's CQ_X(q, s).
 
-    Parameters
-    ----------
-    tau
-        The quantile level.
-    p
-        The number of slopes.
-    epsilon
-        The budget of one report; ``math.inf`` sends the rounded truth.
-    q
-        To how many steps a slope is rounded, at least 2.
-    s
-        Of how many of the p + 1 coordinates a person speaks.
+    A slope is rounded to ``q`` steps, at least 2, and a person speaks of ``s`` of the p + 1 coordinates; ``math.inf``
+    sends the rounded truth.
 
-    Examples
-    --------
     >>> channel = cq(0.5, 2, 2.0, q=2, s=1)
     >>> [(round(block.probability, 4), block.channel.letters) for block in channel.blocks]
     [(0.3333, 2), (0.6667, 2)]
@@ -136,26 +105,19 @@ def cq(tau: float, p: int, epsilon: float, q: int, s: int) -> RegressionChannel:
     return RegressionChannel(f"cq:{q},{s}", (tau,), p, tuple(blocks))
 
 
-def _cq_example(epsilon: float, tau: float, p: int, q: int, s: int) -> RegressionChannel:
-    return cq(tau, p, epsilon, q, s)
-
-
 EXAMPLES = (
-    *(
-        (epsilon, functools.partial(_box_example, slopes=1, cells=7, width=3, alone=0.2, side=True))
-        for epsilon in (0.05, 1.0, 4.0, 16.0)
-    ),
-    (2.0, functools.partial(_box_example, slopes=2, cells=5, width=2, alone=0.3, side=False)),
-    (8.0, functools.partial(_box_example, slopes=2, cells=6, width=2, alone=0.0, side=True)),
-    (8.0, functools.partial(_box_example, slopes=5, cells=20, width=6, alone=0.0, side=True)),
-    (12.0, functools.partial(_box_example, slopes=20, cells=2, width=1, alone=0.0, side=True)),
-    (0.05, functools.partial(_cq_example, tau=0.5, p=0, q=2, s=1)),
-    (0.5, functools.partial(_cq_example, tau=0.75, p=1, q=4, s=1)),
-    (1.0, functools.partial(_cq_example, tau=0.75, p=2, q=2, s=2)),
-    (2.0, functools.partial(_cq_example, tau=0.25, p=2, q=3, s=1)),
-    (4.0, functools.partial(_cq_example, tau=0.5, p=2, q=4, s=3)),
-    (8.0, functools.partial(_cq_example, tau=0.9, p=1, q=16, s=2)),
-    (16.0, functools.partial(_cq_example, tau=0.5, p=8, q=4, s=9)),
-    (math.inf, functools.partial(_cq_example, tau=0.5, p=2, q=3, s=2)),
+    *((epsilon, partial(box, (0.75,), 3, slopes=1, cells=7, width=3, alone=0.2)) for epsilon in (0.05, 1.0, 4.0, 16.0)),
+    (2.0, partial(box, (0.75,), 3, slopes=2, cells=5, width=2, alone=0.3, side=False)),
+    (8.0, partial(box, (0.75,), 3, slopes=2, cells=6, width=2)),
+    (8.0, partial(box, (0.75,), 5, slopes=5, cells=20, width=6)),
+    (12.0, partial(box, (0.75,), 20, slopes=20, cells=2, width=1)),
+    (0.05, partial(cq, 0.5, 0, q=2, s=1)),
+    (0.5, partial(cq, 0.75, 1, q=4, s=1)),
+    (1.0, partial(cq, 0.75, 2, q=2, s=2)),
+    (2.0, partial(cq, 0.25, 2, q=3, s=1)),
+    (4.0, partial(cq, 0.5, 2, q=4, s=3)),
+    (8.0, partial(cq, 0.9, 1, q=16, s=2)),
+    (16.0, partial(cq, 0.5, 8, q=4, s=9)),
+    (math.inf, partial(cq, 0.5, 2, q=3, s=2)),
 )
 """Budgets on which the universal channel checks run; two of the boxes have alphabets too large for a matrix."""

@@ -10,18 +10,14 @@ response, with no slope the binary channel.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
-
-import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.channel import OUTCOMES, Channel
+from sottovoce.protocol.channel import OUTCOMES
 from sottovoce.protocol.exact import exponential, logarithm
 
 LETTERS = 1 << 32  # a letter is one 32-bit word
 FINEST = 10**8  # fewer outcomes per letter would lose more than 1e-8 of the budget
-DENSE = 1 << 14  # letters up to which the matrix may be written out
 
 
 @dataclass(frozen=True)
@@ -94,40 +90,6 @@ class BoxChannel:
             cells.append(cell)
         return (letter, *cells)
 
-    def matrix(self) -> tuple[tuple[int, ...], ...]:
-        """Return the weights written out: a row for each side and place of the box, a column for each letter."""
-        if self.letters * self.kinds * self.positions**self.slopes > DENSE**2:
-            raise ValueError(f"a matrix of {self.letters:,} letters is too large to write out")
-        places = [*product(range(self.kinds), *[range(self.positions)] * self.slopes)]
-        letters = [self.parts(letter) for letter in range(self.letters)]
-        return tuple(tuple(self._weight(place, parts, i) for i, parts in enumerate(letters)) for place in places)
-
-    def _weight(self, place: tuple[int, ...], parts: tuple[int, ...], letter: int) -> int:
-        near = place[0] == parts[0] and all(
-            at <= cell < at + self.width for at, cell in zip(place[1:], parts[1:], strict=True)
-        )
-        return self.low + self.extra * near + self.spare * (letter == 0)
-
-    def dense(self, sides: Floats) -> Channel:
-        """Return the same distribution as a matrix, decoding the side and the products of the side and the slopes.
-
-        ``sides`` are the values of the side; a channel of one kind decodes the slopes alone.
-        """
-        values = [Fraction(float(side)) for side in sides]
-        decode = self.decoder(sides)
-        rows, table = [], []
-        for place in product(range(self.kinds), *[range(self.positions)] * self.slopes):
-            steps = max(self.positions - 1, 1)
-            slopes = [Fraction(2 * at, steps) - 1 if self.positions > 1 else Fraction(0) for at in place[1:]]
-            head = [values[place[0]]] if self.kinds > 1 else []
-            rows.append([float(v) for v in (*head, *(values[place[0]] * s for s in slopes))])
-        for letter in range(self.letters):
-            side, *cells = self.parts(letter)
-            first = [float((values[side] - decode.shift_side) / self.truth)] if self.kinds > 1 else []
-            tail = [float((values[side] * self.value(c) - decode.shift_slope) * decode.slope) for c in cells]
-            table.append(first + tail)
-        return Channel(self.name, np.array(rows), self.matrix(), np.array(table))
-
     def decoder(self, sides: Floats) -> "Decoder":
         """Return the affine inverse that makes a letter's side, and side times cell, unbiased."""
         values = [Fraction(float(side)) for side in sides]
@@ -156,21 +118,9 @@ class Decoder:
 def box_channel(name: str, epsilon: float, kinds: int, slopes: int = 0, cells: int = 1, width: int = 1) -> BoxChannel:
     """Return the box channel that spends as much of ``epsilon`` as integers allow, and never more.
 
-    Parameters
-    ----------
-    name
-        What to call it.
-    epsilon
-        The budget of one report; ``math.inf`` sends the truth.
-    kinds
-        How many sides it tells apart; 1 tells nothing of the side.
-    slopes
-        Of how many slopes it speaks.
-    cells, width
-        Into how many cells a slope's range is cut, and how many of them a box covers.
+    It tells ``kinds`` sides apart; 1 tells nothing of the side. A slope's range is cut into ``cells``, of which a box
+    covers ``width``. ``math.inf`` sends the truth.
 
-    Examples
-    --------
     >>> channel = box_channel("cq", 1.0, kinds=2, slopes=1, cells=3)
     >>> channel.letters, channel.epsilon <= 1.0 < channel.epsilon + 1e-8
     (6, True)

@@ -31,8 +31,6 @@ class QueryDesign(NamedTuple):
 def public_words(key: bytes, first: int, count: int) -> Words:
     """Return the public words of the people from ``first`` on.
 
-    Examples
-    --------
     >>> words = public_words(bytes(16), 0, 3)
     >>> hex(words[2]), bool(words[2] == public_words(bytes(16), 2, 1)[0])
     ('0x77269b921c8de0e6', True)

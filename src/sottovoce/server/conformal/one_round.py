@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Generic, NoReturn, TypeVar
 
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.calibration import ROUND
-from sottovoce.protocol.messages import Message
+from sottovoce.protocol.messages import ROUND, Message
 from sottovoce.server.method import Queries, Replies
 
 State = TypeVar("State")

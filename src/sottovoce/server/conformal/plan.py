@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sottovoce.core.errors import BadInput, Infeasible
-from sottovoce.protocol.calibration import CellQuery, OrderQuery
 from sottovoce.protocol.card import Card
+from sottovoce.protocol.messages import CellQuery, OrderQuery
 from sottovoce.protocol.selection import Mechanism, selection
 from sottovoce.server.conformal.coverage.choose import Aim, Choice, choose, distribution_grid, infinite, survival
 from sottovoce.server.conformal.coverage.equal import ROUNDING, paper_private

@@ -14,8 +14,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from sottovoce.core import codec
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.calibration import ROUND, SumQuery, SumShare
-from sottovoce.protocol.messages import Message, Query, Tally
+from sottovoce.protocol.messages import ROUND, Message, Query, SumQuery, SumShare, Tally
 from sottovoce.server.conformal.base import NOT_PROTECTED, Threshold, ThresholdState, check_state
 from sottovoce.server.conformal.coverage.pooled import Guarantee, PooledChoice
 from sottovoce.server.conformal.coverage.pooled_modes import choose_aggregate, choose_local

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce.protocol.calibration import CoverageCount, CoverageQuery
 from sottovoce.protocol.card import Card
-from sottovoce.protocol.messages import Message
+from sottovoce.protocol.messages import CoverageCount, CoverageQuery, Message
 from sottovoce.protocol.selection.geometric import NoisyCount
 from sottovoce.server.conformal.judge import CoverageSaid, judge, mix
 from sottovoce.server.conformal.one_round import OneRound

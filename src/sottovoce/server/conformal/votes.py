@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.protocol.calibration import CellReport, OrderQuery, OrderReport
-from sottovoce.protocol.messages import Message
+from sottovoce.protocol.messages import CellReport, Message, OrderQuery, OrderReport
 from sottovoce.server.conformal.coverage.choose import lower_neighbour
 from sottovoce.server.conformal.one_round import OneRound
 from sottovoce.server.conformal.plan import ConformalPlan, Participants

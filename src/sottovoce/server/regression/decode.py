@@ -16,8 +16,6 @@ BITS = 2  # letters of a report about a moment
 def alphabets(channel: RegressionChannel) -> Ints:
     """Return how many letters each block has, and last those of a bit about a moment.
 
-    Examples
-    --------
     >>> from sottovoce.protocol.regression.box import cq
     >>> alphabets(cq(0.5, 2, 2.0, q=3, s=1)).tolist()
     [2, 3, 2]

@@ -15,7 +15,7 @@ from sottovoce.inference.regression.higrad import Tree
 from sottovoce.protocol.randomised_response import binary, rate_of
 from sottovoce.protocol.regression.blocks import open_channel
 from sottovoce.server.regression.design import Design
-from sottovoce.server.regression.design.omega import omega_at
+from sottovoce.server.regression.omega import omega_at
 from sottovoce.server.regression.pilot import searchers
 from sottovoce.server.regression.settings import RegressionSettings
 
@@ -27,8 +27,6 @@ LEAST = 0.25  # exact scores that all reports together must be worth, for every 
 def information(design: Design) -> Floats:
     """Return what part of an exact score one person's report is worth, (levels, p + 1), intercept first.
 
-    Examples
-    --------
     >>> from sottovoce.server.regression.design import parse
     >>> information(parse("open", 0.5, 2, math.inf)).tolist()
     [[1.0, 1.0, 1.0]]

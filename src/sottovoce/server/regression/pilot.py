@@ -63,8 +63,6 @@ def searchers(rate: float) -> int:
 def guess_of(found: Found, taus: tuple[float, ...], p: int) -> Guess:
     """Turn a centre and a half-width into guesses.
 
-    Examples
-    --------
     >>> guess = guess_of(Found(10.0, 0.6745, ()), (0.5,), 1)
     >>> guess.density.round(3).tolist(), guess.size, guess.start.tolist()
     ([0.499], 1.3, [[10.0, 0.0]])

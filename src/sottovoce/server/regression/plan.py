@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,11 @@ from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.randomised_response import binary
 from sottovoce.protocol.regression.blocks import Open, RegressionChannel
 from sottovoce.server.regression.design import Design
-from sottovoce.server.regression.design.omega import omega_at
-from sottovoce.server.regression.dithered.study import DitheredStudy
-from sottovoce.server.regression.fits import RegressionFit, SearchingFit, SplitFit
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy, paper_scale
+from sottovoce.server.regression.omega import omega_at
 from sottovoce.server.regression.pilot import Guess
-from sottovoce.server.regression.result import RegressionResult
+from sottovoce.server.regression.result import RegressionFit, RegressionResult, SearchingFit, SplitFit
 from sottovoce.server.regression.settings import RegressionSettings
+from sottovoce.server.regression.study import DitheredStudy, LiuHuStudy, paper_scale
 from sottovoce.server.regression.summary import RegressionFacts
 
 RegressionStudy = DitheredStudy | LiuHuStudy
@@ -145,14 +143,6 @@ def _integers(channel: RegressionChannel) -> list[Any]:
         elif isinstance(through, Open):
             weights = "open"
         else:
-            weights = [
-                through.kinds,
-                through.slopes,
-                through.cells,
-                through.width,
-                through.low,
-                through.extra,
-                through.spare,
-            ]
+            weights = list(astuple(through)[1:])  # all but its name
         blocks.append([block.probability, None if block.slopes is None else list(block.slopes), weights])
     return blocks

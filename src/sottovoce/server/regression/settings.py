@@ -58,10 +58,7 @@ class RegressionSettings:
     def starts(self, to_scaled: Floats) -> Floats | None:
         """Return the guessed coefficients of scaled covariates, (levels, d); None if nobody guessed.
 
-        Parameters
-        ----------
-        to_scaled
-            The (d, d) matrix that takes raw coefficients to scaled ones.
+        ``to_scaled`` is the (d, d) matrix that takes raw coefficients to scaled ones.
         """
         levels, d = len(self.taus), len(to_scaled)
         if self.start is None:

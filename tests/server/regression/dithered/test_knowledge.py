@@ -18,7 +18,7 @@ from sottovoce.server.regression.dithered.knowledge import (
     total,
 )
 from sottovoce.server.regression.dithered.step import GRADIENT, POINT, PRODUCT, no_sums
-from sottovoce.server.regression.dithered.study import DitheredStudy
+from sottovoce.server.regression.study import DitheredStudy
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]

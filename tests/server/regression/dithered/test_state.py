@@ -9,10 +9,11 @@ import pytest
 from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
 from sottovoce.protocol.regression.box import box, cq
 from sottovoce.protocol.regression.questions import NEAR, TIGHT
-from sottovoce.server.regression.dithered.gain import DITHERED, MOMENTS, reach
-from sottovoce.server.regression.dithered.knowledge import learn_all
+from sottovoce.server.regression.dithered.knowledge import learn_all, reach
 from sottovoce.server.regression.dithered.state import (
+    DITHERED,
     FIRST,
+    MOMENTS,
     RATIO,
     DitheredState,
     design_after,
@@ -21,7 +22,7 @@ from sottovoce.server.regression.dithered.state import (
     look,
     under_way,
 )
-from sottovoce.server.regression.dithered.study import DitheredStudy
+from sottovoce.server.regression.study import DitheredStudy
 
 GUESS = np.array([[1.0, 0.2, 0.0], [0.2, 0.4, 0.1], [0.0, 0.1, 0.3]])
 

@@ -12,11 +12,9 @@ from sottovoce.inference.regression import higrad, vector_normalised
 from sottovoce.inference.regression.vector_normalised import VectorMemory, add_all
 from sottovoce.protocol.regression.blocks import open_channel
 from sottovoce.protocol.regression.box import cq
-from sottovoce.server.regression.liu_hu.chains import chains_of
-from sottovoce.server.regression.liu_hu.fit import LiuHuFit
-from sottovoce.server.regression.liu_hu.step import LiuHuState, init
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy, paper_scale
-from sottovoce.server.regression.liu_hu.warnings import curvature_ratio, start_ratios
+from sottovoce.server.regression.liu_hu.fit import LiuHuFit, curvature_ratio, start_ratios
+from sottovoce.server.regression.liu_hu.step import LiuHuState, chains_of, init
+from sottovoce.server.regression.study import LiuHuStudy, paper_scale
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]
@@ -122,7 +120,7 @@ def test_a_wrong_question_is_not_a_refusal() -> None:
 
 
 def cell(tau: float, p: int, epsilon: float, q: int, s: int, inference: str, size: float = 1.0) -> LiuHuStudy:
-    from sottovoce.server.regression.design import omega
+    from sottovoce.server.regression.omega import omega
 
     channel = cq(tau, p, epsilon, q, s)
     start = np.zeros((1, p + 1))

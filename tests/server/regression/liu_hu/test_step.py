@@ -4,9 +4,8 @@ import numpy as np
 
 from sottovoce.inference.regression import vector_normalised
 from sottovoce.protocol.regression.blocks import open_channel
-from sottovoce.server.regression.liu_hu.chains import chains_of
-from sottovoce.server.regression.liu_hu.step import init, query, step
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy
+from sottovoce.server.regression.liu_hu.step import chains_of, init, query, step
+from sottovoce.server.regression.study import LiuHuStudy
 
 WORD = np.uint64(12345)
 

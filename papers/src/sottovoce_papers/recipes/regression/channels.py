@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from sottovoce.protocol.regression.blocks import RegressionChannel
-from sottovoce.server.regression.design import omega, parse
+from sottovoce.server.regression.design import parse
+from sottovoce.server.regression.omega import omega
 from sottovoce_papers.harness.cell import Row, Setting
 from sottovoce_papers.harness.measure import exact
 from sottovoce_papers.simulation.regression.asymptotic import chosen_channel, inverse_hessian, printed_channel

@@ -10,7 +10,7 @@ import numpy as np
 
 from sottovoce.inference.regression.region import normal_ellipsoid
 from sottovoce.server.regression.design import choose
-from sottovoce.server.regression.design.omega import omega
+from sottovoce.server.regression.omega import omega
 from sottovoce_papers.harness.cell import Row, Setting
 from sottovoce_papers.harness.measure import Measure, exact
 from sottovoce_papers.recipes.regression.coverage_rows import FINAL, at, cell_of, rows_of

@@ -14,8 +14,8 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.blocks import RegressionChannel
-from sottovoce.server.regression.design import omega
-from sottovoce.server.regression.design.choose import choose, parse
+from sottovoce.server.regression.design import choose, parse
+from sottovoce.server.regression.omega import omega
 from sottovoce_papers.simulation.regression.cell import printed
 from sottovoce_papers.simulation.regression.geometry import diameter
 

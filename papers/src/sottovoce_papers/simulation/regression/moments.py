@@ -20,7 +20,7 @@ import numpy as np
 from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.blocks import open_channel
 from sottovoce.protocol.regression.box import cq
-from sottovoce.server.regression.design.omega import omega
+from sottovoce.server.regression.omega import omega
 from sottovoce_papers.simulation.regression.cell import Cell
 from sottovoce_papers.simulation.regression.mean_field import covariate_points, field
 from sottovoce_papers.simulation.regression.walk import EXPONENT, OFFSET

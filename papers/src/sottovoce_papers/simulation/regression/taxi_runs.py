@@ -15,7 +15,7 @@ from sottovoce.core.arrays import Floats, Words
 from sottovoce.local.regression.liu_hu import LiuHuRun
 from sottovoce.protocol.regression.blocks import open_channel
 from sottovoce.protocol.regression.box import cq
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy
+from sottovoce.server.regression.study import LiuHuStudy
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.regression import face_exponential, laplace
 from sottovoce_papers.simulation.regression.cell import printed

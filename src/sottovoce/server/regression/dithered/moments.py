@@ -32,8 +32,6 @@ class Moments(NamedTuple):
 def learn_moments(asked: Floats, ones: Floats, rate: float, guess: Floats) -> Moments:
     """Return the moments from how many were ``asked`` about each product (upper triangle) and said one.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> nobody = np.zeros((2, 2))
     >>> learn_moments(nobody, nobody, 1.0, np.diag([1.0, 0.3])).matrix.round(6).tolist()
@@ -119,8 +117,6 @@ def spread_about(
 
     ``prior`` is the standard deviation believed in without evidence; it weighs as much as ``trust`` noiseless entries.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> round(spread_about(np.array([0.5, -0.5]), np.array([1e9, 1e9]), 0.1), 6)
     0.01

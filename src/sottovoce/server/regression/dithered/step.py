@@ -80,7 +80,7 @@ def learn(
     _, levels, d = points.shape
     counts[kind] += 1.0
     if kind > 0:
-        # beside the point: the gradient times each sign, whose mean is H times the directions (`slope`)
+        # beside the point: the gradient times each sign, whose mean is H times the directions (`knowledge`)
         signs = public(word, SIGNS)
         for level in range(levels):
             for j in range(d):
@@ -94,7 +94,7 @@ def learn(
                     squares[kind - 1, level, j, k] += value if (signs >> uint64(k % 64)) & uint64(1) else -value
         return
     if person % SELDOM == 0:
-        # how far the points swing: the curvature that they see grows with it (`root.square_about`)
+        # how far the points swing: the curvature that they see grows with it (`fit.square_about`)
         counts[LOOKED] += 1.0
         for level in range(levels):
             for j in range(d):

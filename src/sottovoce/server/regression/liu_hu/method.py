@@ -12,10 +12,17 @@ from sottovoce.protocol.regression.blocks import SLOPES
 from sottovoce.protocol.regression.questions import public_words
 from sottovoce.server.method import Queries, Replies
 from sottovoce.server.regression.decode import alphabets, check_sendable, checked_letters
-from sottovoce.server.regression.liu_hu.chains import RegressionChains, chains_of
 from sottovoce.server.regression.liu_hu.fit import LiuHuFit
-from sottovoce.server.regression.liu_hu.step import ChainQuery, LiuHuState, init, query, step
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy
+from sottovoce.server.regression.liu_hu.step import (
+    ChainQuery,
+    LiuHuState,
+    RegressionChains,
+    chains_of,
+    init,
+    query,
+    step,
+)
+from sottovoce.server.regression.study import LiuHuStudy
 
 
 class LiuHuRounds(NamedTuple):

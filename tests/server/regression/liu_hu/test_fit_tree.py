@@ -6,9 +6,9 @@ import pytest
 from sottovoce.inference.regression import higrad
 from sottovoce.inference.regression.higrad import Tree
 from sottovoce.protocol.regression.blocks import open_channel
-from sottovoce.server.regression.liu_hu.chains import chains_of
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy
-from sottovoce.server.regression.liu_hu.warnings import inflation, tree_coverage, warnings
+from sottovoce.server.regression.liu_hu.fit import inflation, tree_coverage, warnings
+from sottovoce.server.regression.liu_hu.step import chains_of
+from sottovoce.server.regression.study import LiuHuStudy
 
 
 def study(tree: tuple[int, ...], scale: float) -> LiuHuStudy:

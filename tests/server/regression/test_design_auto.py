@@ -10,8 +10,7 @@ from sottovoce.core.errors import BadInput
 from sottovoce.protocol.exact import within
 from sottovoce.protocol.regression.box import cq
 from sottovoce.server.regression.design import choose
-from sottovoce.server.regression.design.covariates import covariates
-from sottovoce.server.regression.design.omega import covariance
+from sottovoce.server.regression.omega import covariance, covariates
 
 # Table 2 of the paper: (q, s) for each (tau, p), at epsilon .5, 1, 2, 4, 8
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)

@@ -7,21 +7,108 @@ nothing is spent. Names are auto, cq, cq:q,s, lp, box and open.
 
 import math
 import re
+import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
 from sottovoce.protocol.regression.box import cq
-from sottovoce.server.regression.design.boxes import boxes
-from sottovoce.server.regression.design.covariates import Covariates, covariates
-from sottovoce.server.regression.design.explain import Alternative, Design, alternative
-from sottovoce.server.regression.design.families import Setting, best_cq, box_mixture, lp_mixture, shared_box
-from sottovoce.server.regression.design.omega import covariance
+from sottovoce.server.regression.families import Setting, best_cq, box_mixture, lp_mixture, shared_box
+from sottovoce.server.regression.mixing import boxes
+from sottovoce.server.regression.omega import Covariates, covariance, covariates
 from sottovoce.server.regression.settings import RegressionSettings
+
+_LINE = 100  # characters of an explanation's lines
+
+
+class Alternative(NamedTuple):
+    """A channel that was weighed: standard errors (levels, p + 1) and trace for one person and density 1."""
+
+    name: str
+    description: str
+    errors: Floats
+    trace: float
+
+
+def alternative(channel: RegressionChannel, known: Covariates, description: str) -> Alternative:
+    """Return what a channel is predicted to reach."""
+    spread = np.array([covariance(channel, known, level) for level in range(len(channel.taus))])
+    seconds = np.diagonal(spread, axis1=1, axis2=2)
+    return Alternative(channel.name, description, np.sqrt(seconds), float(seconds.sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """The chosen channel (for several levels that are split: one channel a level) and the alternatives."""
+
+    name: str
+    channels: tuple[RegressionChannel, ...]
+    known: Covariates
+    epsilon: float
+    alternatives: tuple[Alternative, ...]
+    why: str
+
+    @staticmethod
+    def of(channel: RegressionChannel, known: Covariates, why: str) -> "Design":
+        """Return a design that was asked for, with nothing else weighed."""
+        return Design(channel.name, (channel,), known, channel.epsilon, (alternative(channel, known, why),), why)
+
+    @property
+    def channel(self) -> RegressionChannel:
+        """Return the channel; of a split design, that of the first level."""
+        return self.channels[0]
+
+    @property
+    def split(self) -> bool:
+        """Tell whether each person answers for one level only, drawn at random in public."""
+        return len(self.channels) > 1
+
+    @property
+    def taus(self) -> tuple[float, ...]:
+        """Return the quantile levels."""
+        return tuple(tau for channel in self.channels for tau in channel.taus)
+
+    @property
+    def alternative(self) -> Alternative:
+        """Return the prediction for what was chosen."""
+        return next(a for a in self.alternatives if a.name == self.name)
+
+    def __str__(self) -> str:
+        return self.explain()
+
+    def explain(self, n: int = 1_000_000, density: float = 1.0) -> str:
+        """Return a short table: predicted standard errors for ``n`` people, and people needed, against the rest."""
+        chosen, scale = self.alternative, 1 / (math.sqrt(n) * density)
+        levels = ", ".join(f"{tau:g}" for tau in self.taus)
+        head = f"channel {self.name} (tau {levels}; {self.known.p} slopes; epsilon {self.epsilon:g}): {self.why}."
+        lines = [
+            *textwrap.wrap(head, _LINE, subsequent_indent="  ", break_on_hyphens=False),
+            f"Predicted standard errors for {n:,} people at density {density:g}:",
+            "",
+        ]
+        lines.append(f"{'':2}{'channel':<16}{'intercept':>11}{'slopes':>23}{'people':>9}")
+        for other in sorted(self.alternatives, key=lambda a: a.trace):
+            errors = np.sqrt((other.errors**2).mean(axis=0)) * scale
+            mark = "*" if other is chosen else " "
+            people = f"{other.trace / chosen.trace:.2f}x"
+            lines.append(f"{mark} {other.name:<16}{errors[0]:>11.3g}{_range(errors[1:]):>23}{people:>9}")
+        return "\n".join([*lines, "", "people: how many are needed for the same mean squared error (* chosen)."])
+
+
+def _range(errors: Floats) -> str:
+    """Return a slope's error, or the smallest and largest of several."""
+    if len(errors) == 0:
+        return "-"
+    low, high = f"{errors.min():.3g}", f"{errors.max():.3g}"
+    return low if low == high else f"{low} to {high}"
+
 
 Moments = float | Sequence[float] | np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
@@ -36,19 +123,9 @@ _WHY = "asked for by name"
 def choose(taus: float | Sequence[float], p: int, epsilon: float, second_moments: Moments | None = None) -> Design:
     """Return the design with the smallest predicted error for a public setting.
 
-    Parameters
-    ----------
-    taus
-        The quantile level, or several.
-    p
-        The number of slopes.
-    epsilon
-        The budget of one report; ``math.inf`` sends exact scores.
-    second_moments
-        The public E z_j^2 after scaling to [-1, 1]: for each slope, one for all, or the matrix E z z'; None: 1/3.
+    An epsilon of ``math.inf`` sends exact scores; ``second_moments`` are public and those after scaling to [-1, 1]
+    (`covariates`).
 
-    Examples
-    --------
     >>> choose(0.75, 2, 4.0).name
     'box'
     """
@@ -121,21 +198,8 @@ def parse(
 ) -> Design:
     """Return the design that a name asks for; several levels of a named channel are split over people.
 
-    Parameters
-    ----------
-    text
-        ``auto``, ``cq`` (the best q and s), ``cq:q,s``, ``lp``, ``box`` or ``open``.
-    taus
-        The quantile level, or several.
-    p
-        The number of slopes.
-    epsilon
-        The budget of one report.
-    second_moments
-        The public E z_j^2 after scaling to [-1, 1]; None: 1/3.
+    Names are ``auto``, ``cq`` (the best q and s), ``cq:q,s``, ``lp``, ``box`` and ``open``.
 
-    Examples
-    --------
     >>> parse("cq:2,1", 0.5, 2, 2.0).channel.letters
     2
     """

@@ -6,19 +6,17 @@ import pytest
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.regression.box import cq
 from sottovoce.protocol.regression.box_channel import box_channel
-from sottovoce.server.regression.design.boxes import boxes
-from sottovoce.server.regression.design.covariates import covariates
-from sottovoce.server.regression.design.families import (
+from sottovoce.server.regression.families import (
     Setting,
     best_cq,
     box_mixture,
-    cq_optimised,
+    box_parts,
     inclusions,
     shared_box,
     systematic,
 )
-from sottovoce.server.regression.design.mixing import Part, best_pair, mixture
-from sottovoce.server.regression.design.omega import block_moments, covariance, omega
+from sottovoce.server.regression.mixing import Part, best_pair, boxes, mixture
+from sottovoce.server.regression.omega import block_moments, covariance, covariates, omega
 
 
 def test_two_kinds_against_a_fine_search() -> None:
@@ -76,7 +74,9 @@ def test_a_free_law_over_blocks_gains_and_boxes_gain_more() -> None:
     wanted = Setting(0.75, 4.0, known)
     table = boxes((0.75,), 4.0, known)
     plain = np.trace(covariance(cq(0.75, 5, 4.0, 3, 2), known))
-    distribution = np.trace(covariance(cq_optimised(wanted, 3, 2), known))
+    shapes = ((2, 0, 1), (2, 1, 3), (1, 2, 3))  # of CQ(3, 2): the side alone, with a slope, and slopes
+    parts = [part for shape in shapes for part in box_parts(wanted, box_channel("cq", 4.0, *shape))]
+    distribution = np.trace(covariance(mixture("cq:3,2 optimised", (0.75,), known, parts), known))
     best = np.trace(covariance(box_mixture(wanted, table.take(table.width == 1)), known))
     wide = np.trace(covariance(box_mixture(wanted, table), known))
     assert wide < 0.95 * best <= 0.95 * distribution * (1 + 1e-6) < 0.95 * plain

@@ -1,4 +1,7 @@
-"""What the paper's recursion is told before the first person is asked: all of it public (Algorithm 1)."""
+"""What a recursion is told before the first person is asked, all of it public: the dithered one's, and the paper's.
+
+A study has a channel; what a fit has to know of it, and what is stored, has none.
+"""
 
 import math
 from collections.abc import Sequence
@@ -9,10 +12,114 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.core.arrays import Floats
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.regression.blocks import RegressionChannel, Tables, tables_of
+from sottovoce.protocol.regression.blocks import Open, RegressionChannel, Tables, tables_of
 from sottovoce.protocol.regression.box_channel import BoxChannel
+from sottovoce.server.regression.decode import alphabets, check_sendable
+from sottovoce.server.regression.omega import omega
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelStudy:
+    """What every study has: the channel that people answer through."""
+
+    channel: RegressionChannel
+
+    @property
+    def taus(self) -> tuple[float, ...]:
+        """Return the quantile levels."""
+        return self.channel.taus
+
+    @property
+    def levels(self) -> int:
+        """Return how many quantile levels are fitted."""
+        return len(self.channel.taus)
+
+    @property
+    def d(self) -> int:
+        """Return the number of coefficients, the intercept among them."""
+        return self.channel.p + 1
+
+
+class StoredDithered(NamedTuple):
+    """The terms of a study as they are stored: plain, and without its channel."""
+
+    taus: tuple[float, ...]
+    omega: Floats
+    density: Floats
+    size: float
+    start: Floats
+    moments: Floats
+
+    @property
+    def levels(self) -> int:
+        """Return how many quantile levels are fitted."""
+        return len(self.taus)
+
+    @property
+    def d(self) -> int:
+        """Return the number of coefficients, the intercept among them."""
+        return int(self.start.shape[1])
+
+    @property
+    def tails(self) -> Floats:
+        """Return the smaller of tau and 1 - tau at each level."""
+        taus = np.array(self.taus)
+        return np.asarray(np.minimum(taus, 1 - taus))
+
+
+@dataclass(frozen=True, eq=False)
+class DitheredStudy(ChannelStudy):
+    """The channel, its predicted noise, and guesses; wrong guesses cost people, not validity.
+
+    ``moments`` is E x x' with x = (1, z), a guess that people are asked to correct unless it is ``known``.
+    """
+
+    omega: Floats  # (levels, d, d): covariance of a decoded gradient at the truth
+    density: Floats  # (levels,): of the response about its quantile
+    size: float  # of the coefficients, as a vector, about the start
+    start: Floats  # (levels, d)
+    moments: Floats  # (d, d)
+    known: bool = False
+    limit: float = math.inf  # how far a coefficient may move from its start
+
+    @property
+    def exact(self) -> bool:
+        """Tell whether exact scores are sent, without privacy."""
+        return any(isinstance(block.channel, Open) for block in self.channel.blocks)
+
+    @cached_property
+    def bit_rate(self) -> float:
+        """Return the probability that a bit about a moment is the record's own."""
+        return float(self.channel.bit.truth)
+
+    @property
+    def tails(self) -> Floats:
+        """Return the smaller of tau and 1 - tau at each level."""
+        return self.terms.tails
+
+    @property
+    def terms(self) -> StoredDithered:
+        """Return what a fit has to know, plain."""
+        guesses = (np.asarray(each, dtype=np.float64) for each in (self.start, self.moments))
+        return StoredDithered(self.taus, self.omega, self.density, float(self.size), *guesses)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """Return the channel as arrays, if its reports are letters."""
+        tables = tables_of(self.channel)
+        check_sendable(tables)
+        return tables
+
+    @cached_property
+    def alphabets(self) -> Ints:
+        """Return how many letters each block has, and last a bit."""
+        return alphabets(self.channel)
+
+
+DitheredTerms = DitheredStudy | StoredDithered  # what a fit has to know: just run, or read back
+
 
 METHODS = ("self-normalised", "groups", "higrad")
 
@@ -44,13 +151,12 @@ class StoredLiuHu(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LiuHuStudy:
+class LiuHuStudy(ChannelStudy):
     """Projected stochastic gradient descent with steps ``scale / (i^power + offset)``, averaged (Polyak-Ruppert).
 
     ``omega``, ``noise`` and ``moments`` only serve to say where the intervals are known to cover too little.
     """
 
-    channel: RegressionChannel
     omega: Floats  # (levels, d, d): covariance of a decoded gradient at the truth
     start: Floats  # (levels, d)
     scale: float  # see `paper_scale`
@@ -80,11 +186,6 @@ class LiuHuStudy:
             raise BadInput(f"{self.groups} groups have no spread to judge by; give at least 2.")
 
     @property
-    def taus(self) -> tuple[float, ...]:
-        """Return the quantile levels."""
-        return self.channel.taus
-
-    @property
     def terms(self) -> StoredLiuHu:
         """Return what a fit has to know, plain."""
         return StoredLiuHu(
@@ -100,16 +201,6 @@ class LiuHuStudy:
             float(self.noise),
             self.moments,
         )
-
-    @property
-    def levels(self) -> int:
-        """Return how many quantile levels are fitted."""
-        return len(self.channel.taus)
-
-    @property
-    def d(self) -> int:
-        """Return the number of coefficients, the intercept among them."""
-        return self.channel.p + 1
 
     @property
     def chains(self) -> int:
@@ -150,21 +241,10 @@ def paper_scale(
     less at tau = .75, and the start be forgotten too slowly: n x MSE at a million people then is 1.3 to 2.5 times the
     asymptotic one for one report of epsilon 1.
 
-    Parameters
-    ----------
-    channel
-        Any regression channel; those with boxes of width 1 and equal gains are the paper's.
-    size
-        A public guess of the length of the coefficients, in units of the response: steps have its unit. The paper's
-        is 1.
-    normalised
-        Whether to divide by ``2 r_max sqrt(d)``, a bound of the gradient's length.
-    second_moments
-        The public E z_j^2 after scaling to [-1, 1], as in `server.regression.design.omega`; the paper's channels do not
-        need it.
+    ``size`` is a public guess of the length of the coefficients, in units of the response, whose unit steps have (the
+    paper's is 1). ``normalised`` divides by ``2 r_max sqrt(d)``, a bound of the gradient's length. ``second_moments``
+    are those of `server.regression.omega`; the paper's channels do not need them.
 
-    Examples
-    --------
     >>> from sottovoce.protocol.regression.box import cq
     >>> round(paper_scale(cq(0.5, 2, 2.0, q=2, s=1)), 2)
     2.54
@@ -180,8 +260,6 @@ def _told(channel: RegressionChannel, second_moments: float | Sequence[float] | 
     gains = np.concatenate([block.gains[block.gains > 0] for block in channel.blocks])
     if len(boxes) == len(channel.blocks) and all(box.width == 1 for box in boxes) and np.ptp(gains) <= 1e-12:
         return min(float(box.truth) for box in boxes) / math.sqrt(float(gains[0]))
-    from sottovoce.server.regression.design.omega import omega
-
     largest = np.square([0.5] + [channel.radius] * channel.p)
     told = [largest / np.diag(omega(channel, second_moments, level=level)) for level in range(len(channel.taus))]
     return min(math.sqrt(float(np.min(told))), 1.0)

@@ -3,21 +3,18 @@
 import numpy as np
 import pytest
 
-from sottovoce.server.regression.dithered.gain import (
+from sottovoce.server.regression.dithered.knowledge import FARTHEST, STEEP, curvature_prior, reach
+from sottovoce.server.regression.dithered.moments import certain, learn_moments
+from sottovoce.server.regression.dithered.state import (
     DITHERED,
-    FAR,
     MOMENTS,
     PACE,
     STEADY,
-    STEEP,
     SURE,
-    curvature_prior,
     gain,
     pace,
-    reach,
     shares,
 )
-from sottovoce.server.regression.dithered.moments import certain, learn_moments
 from sottovoce.sim.randomness import dice
 
 SLOPE = 0.4 * np.array([[1.0, 0.2, 0.0], [0.2, 0.4, 0.1], [0.0, 0.1, 0.3]])
@@ -89,7 +86,7 @@ def test_shares_stay_within_bounds() -> None:
 
 def test_the_far_dither_stays_within_the_tail() -> None:
     for tail in (0.01, 0.1, 0.25, 0.5):
-        assert reach(tail) == min(FAR, STEEP * tail) < tail
+        assert reach(tail) == min(FARTHEST, STEEP * tail) < tail
         mean, spread = curvature_prior(tail)
         assert spread > 0
         assert abs(mean) < 1

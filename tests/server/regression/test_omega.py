@@ -6,16 +6,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from scipy.integrate import quad
+from tests.protocol.written_out import dense_channel
 
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.regression.blocks import Block, RegressionChannel, open_channel
 from sottovoce.protocol.regression.box import box, cq
 from sottovoce.protocol.regression.box_channel import BoxChannel, box_channel
-from sottovoce.protocol.regression.covariates import chances
-from sottovoce.protocol.regression.lp import lp_pair
-from sottovoce.server.regression.design.covariates import covariates
-from sottovoce.server.regression.design.mixing import Part, mixture
-from sottovoce.server.regression.design.omega import covariance, omega
+from sottovoce.protocol.regression.lp import chances, lp_pair
+from sottovoce.server.regression.mixing import Part, mixture
+from sottovoce.server.regression.omega import covariance, covariates, omega
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]
@@ -32,7 +31,7 @@ def written_out(block: Block, whole: RegressionChannel, level: int, second: floa
         found[:2, :2] = channel.table.T @ (letters[:, None] * channel.table)
         return found
     assert isinstance(channel, BoxChannel)
-    dense = channel.dense(sides if block.side else np.array([whole.radius]))
+    dense = dense_channel(channel, sides if block.side else np.array([whole.radius]))
     if block.side:
         symbols = odds
         for _ in range(channel.slopes):
@@ -129,7 +128,7 @@ def spoken(block: Block, whole: RegressionChannel, score: Floats, z: Floats, u: 
     channel = block.channel
     if isinstance(channel, BoxChannel):
         places = channel.positions
-        channel = channel.dense(whole.side_scores(0) if block.side else np.array([whole.radius]))
+        channel = dense_channel(channel, whole.side_scores(0) if block.side else np.array([whole.radius]))
     else:
         assert isinstance(channel, Channel)
         places = len(channel.vertices) // 2

@@ -8,8 +8,7 @@ import pytest
 from sottovoce.api.regression.regressor import PrivateQuantileRegressor
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.regression.box import cq
-from sottovoce.server.regression.design import Design
-from sottovoce.server.regression.design.choose import design_of
+from sottovoce.server.regression.design import Design, design_of
 from sottovoce.server.regression.settings import read_settings
 
 

@@ -6,8 +6,8 @@ import pytest
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.regression.higrad import Tree
 from sottovoce.protocol.regression.blocks import open_channel
-from sottovoce.server.regression.liu_hu.chains import RegressionChains, chains_of
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy
+from sottovoce.server.regression.liu_hu.step import RegressionChains, chains_of
+from sottovoce.server.regression.study import LiuHuStudy
 
 
 def chains(

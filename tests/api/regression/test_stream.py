@@ -7,7 +7,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.api.regression.regressor import PrivateQuantileRegressor
-from sottovoce.api.regression.runs import taken
+from sottovoce.api.regression.stream import taken
 from sottovoce.client.regression.rows import Rows
 
 N = 6000

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.regression import ellipsoid_values
-from sottovoce.inference.regression.ellipsoid_values import (
+from sottovoce.inference.regression import vector_normalised
+from sottovoce.inference.regression.vector_normalised import (
     coefficients,
     density,
     ellipsoid_p_value,
@@ -38,12 +38,12 @@ def script() -> ModuleType:
 
 
 def relative_errors() -> dict[int, float]:
-    lines = Path(ellipsoid_values.__file__).with_name(ellipsoid_values.TABLE).read_text().splitlines()[1:]
+    lines = Path(vector_normalised.__file__).with_name(vector_normalised.TABLE).read_text().splitlines()[1:]
     return {int(line.split(",")[0]): float(line.split(",")[1]) for line in lines}
 
 
 def test_the_table_is_as_its_script_writes_it(script: ModuleType) -> None:
-    assert Path(ellipsoid_values.__file__).with_name("ellipsoid.csv") == script.TABLE
+    assert Path(vector_normalised.__file__).with_name("ellipsoid.csv") == script.TABLE
     assert script.written(coefficients(), relative_errors()) == script.TABLE.read_text()
 
 

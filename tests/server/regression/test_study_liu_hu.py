@@ -9,7 +9,7 @@ import pytest
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.regression.blocks import open_channel
 from sottovoce.protocol.regression.box import box, cq
-from sottovoce.server.regression.liu_hu.study import LiuHuStudy, paper_scale
+from sottovoce.server.regression.study import LiuHuStudy, paper_scale
 from sottovoce_papers.simulation.regression.cell import BUDGETS, TABLE_2, Cell, printed
 
 

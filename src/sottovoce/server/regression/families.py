@@ -21,10 +21,8 @@ from sottovoce.protocol.regression.blocks import RegressionChannel
 from sottovoce.protocol.regression.box import cq
 from sottovoce.protocol.regression.box_channel import LETTERS, BoxChannel
 from sottovoce.protocol.regression.lp import lp_pair
-from sottovoce.server.regression.design.boxes import Boxes, boxes
-from sottovoce.server.regression.design.covariates import Covariates
-from sottovoce.server.regression.design.mixing import ChannelPair, Part, best_pair, mixture
-from sottovoce.server.regression.design.omega import block_moments
+from sottovoce.server.regression.mixing import Boxes, ChannelPair, Part, best_pair, boxes, mixture
+from sottovoce.server.regression.omega import Covariates, block_moments
 
 _SMALLER = 5e-4  # a smaller alphabet is worth this much of the information
 _SOLVES = 3  # of the linear program, each for the weight that the last mixture asks for
@@ -70,15 +68,6 @@ def best_cq(setting: Setting, table: Boxes) -> RegressionChannel:
             slope += (1 - share) * s / p * second[outer][1] if s <= p else 0.0
             best = min(best, (costs[0] * second[inner][0] / share + costs[1:].sum() * slope / share**2, q, s))
     return cq(tau, p, epsilon, best[1], best[2])
-
-
-def cq_optimised(setting: Setting, q: int, s: int) -> RegressionChannel:
-    """Return CQ(q, s) with the best public draw of blocks and the best gains: side alone, with slopes, slopes."""
-    shapes = [(2, 0, 1), *([(2, s - 1, q)] if s > 1 else []), *([(1, s, q)] if s <= setting.known.p else [])]
-    table = boxes((setting.tau,), setting.epsilon, setting.known)
-    chosen = [_find(table, *shape) for shape in shapes]
-    parts = [part for index in chosen for part in box_parts(setting, table.channel(index, setting.epsilon))]
-    return mixture(f"cq:{q},{s} optimised", (setting.tau,), setting.known, parts)
 
 
 def box_mixture(setting: Setting, table: Boxes, name: str = "box") -> RegressionChannel:
@@ -154,11 +143,6 @@ def _lighter(table: Boxes, index: int) -> int:
     return int(np.argmin(np.where(same & tells, table.letters, float(LETTERS) + 1)))
 
 
-def _find(table: Boxes, kinds: int, slopes: int, cells: int) -> int:
-    same = (table.kinds == kinds) & (table.slopes == slopes) & (table.cells == cells) & (table.width == 1)
-    return int(np.flatnonzero(same)[0])
-
-
 def shared_box(taus: tuple[float, ...], epsilon: float, known: Covariates) -> RegressionChannel:
     """Return the box that serves all levels with the smallest sum of their traces."""
     table = boxes(taus, epsilon, known)
@@ -184,8 +168,6 @@ def shared_box(taus: tuple[float, ...], epsilon: float, known: Covariates) -> Re
 def inclusions(importance: Floats, size: int) -> Floats:
     """Return inclusion probabilities proportional to ``importance`` that add up to ``size``, none above one.
 
-    Examples
-    --------
     >>> inclusions(np.array([6.0, 1.0, 1.0]), 2).tolist()
     [1.0, 0.5, 0.5]
     """
@@ -203,8 +185,6 @@ def inclusions(importance: Floats, size: int) -> Floats:
 def systematic(probabilities: Floats) -> list[tuple[tuple[int, ...], float]]:
     """Return subsets of the slopes 1..p and how often each is asked, with these inclusion probabilities.
 
-    Examples
-    --------
     >>> systematic(np.array([1.0, 0.5, 0.5]))
     [((1, 2), 0.5), ((1, 3), 0.5)]
     """
