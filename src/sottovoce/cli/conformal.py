@@ -92,9 +92,8 @@ def conformal(
             test=test, report_epsilon=report_epsilon, weights=weights != "sites", level=judged["level"] != 0.95
         )
 
-    from sottovoce.api.conformal.reading import read_scores
     from sottovoce.api.conformal.report import check_report
-    from sottovoce.api.conformal.threshold import conformal_threshold
+    from sottovoce.api.conformal.threshold import conformal_threshold, read_scores
     from sottovoce.server import picture as drawing
 
     settings = _settings(asked)

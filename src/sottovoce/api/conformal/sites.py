@@ -11,7 +11,7 @@ import pyarrow as pa
 from sklearn.utils import _safe_indexing
 
 from sottovoce.client.reading.frames import arrow_labels, encode, refuse_missing
-from sottovoce.client.reading.objects import is_missing
+from sottovoce.client.reading.reader import is_missing
 from sottovoce.core.checks import bad_row, check_names, kind_of, label_text, sentence
 from sottovoce.core.errors import BadInput
 

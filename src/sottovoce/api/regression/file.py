@@ -8,8 +8,7 @@ from typing import Any
 
 from sottovoce.api.regression.runs import Progress
 from sottovoce.api.regression.stream import opened
-from sottovoce.client.reading.design_matrix import ReadRows
-from sottovoce.client.reading.regression_files import read_regression_file
+from sottovoce.client.reading.design_matrix import ReadRows, read_regression_file
 from sottovoce.core.checks import check_callers, confidence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource

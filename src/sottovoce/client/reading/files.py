@@ -19,8 +19,16 @@ from sottovoce.client.reading.frames import (
     pick_columns,
     refuse_missing,
 )
-from sottovoce.client.reading.table import QUANTILE, Needs, SiteTable, checked_table
-from sottovoce.client.reading.values import Checked, check_column, check_missing, read_values
+from sottovoce.client.reading.table import (
+    QUANTILE,
+    Checked,
+    Needs,
+    SiteTable,
+    check_column,
+    check_missing,
+    checked_table,
+    read_values,
+)
 from sottovoce.core.arrays import Ints
 from sottovoce.core.checks import check_names, kind_of
 from sottovoce.core.errors import BadInput

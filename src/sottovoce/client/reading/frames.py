@@ -15,9 +15,17 @@ import pyarrow.compute as pc
 from narwhals.exceptions import NarwhalsError
 
 from sottovoce.client.reading.formats import check_columns
-from sottovoce.client.reading.objects import is_missing
-from sottovoce.client.reading.table import QUANTILE, Needs, SiteTable, checked_table
-from sottovoce.client.reading.values import DROP, Checked, check_column, check_missing
+from sottovoce.client.reading.reader import is_missing
+from sottovoce.client.reading.table import (
+    DROP,
+    QUANTILE,
+    Checked,
+    Needs,
+    SiteTable,
+    check_column,
+    check_missing,
+    checked_table,
+)
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Ints, Words
 from sottovoce.core.checks import bad_row, check_names, kind_of, label_text, sentence

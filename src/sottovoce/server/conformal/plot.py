@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.server.conformal.judge import SiteCoverage
+from sottovoce.inference.conformal import SiteCoverage
 from sottovoce.server.picture import BAND, INK, SOFT, WARM, check_path, clear, save, short
 
 if TYPE_CHECKING:

@@ -20,9 +20,16 @@ from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.protocol.randomised_response import binary, rate_of
 from sottovoce.protocol.selection.geometric import polya
-from sottovoce.server.conformal.coverage.pooled import Guarantee, PooledChoice, grown, promised, refuse_infinite
+from sottovoce.server.conformal.coverage.pooled import (
+    Guarantee,
+    PooledChoice,
+    grown,
+    promised,
+    refuse_infinite,
+    worst_of_any,
+    worst_of_independent,
+)
 from sottovoce.server.conformal.coverage.pooled_distribution import PooledCount, RecordGroup, noise_reach
-from sottovoce.server.conformal.coverage.pooled_worst import worst_of_any, worst_of_independent
 
 MOST_VOTES = 32  # of the site that tells most; chosen by hand
 EFFICIENT = 0.995  # of the information that the optimal weights would keep; chosen by hand
