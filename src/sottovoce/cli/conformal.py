@@ -217,8 +217,6 @@ class SeveralTests(Command):
 def repeated(words: list[str]) -> list[str]:
     """Write the option before each of its words; without a word it has an empty one.
 
-    Examples
-    --------
     >>> repeated(["old.csv", "--test", "a.csv", "b.csv", "--json", "new.csv"])
     ['old.csv', '--test', 'a.csv', '--test', 'b.csv', '--json', 'new.csv']
     >>> repeated(["--test", "--json"])

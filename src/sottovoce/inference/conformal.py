@@ -51,19 +51,6 @@ MEAN_HALVINGS, GRID, ZOOMS = 45, 24, 3  # of the search for mu; of the search fo
 def exact_limits(count: int, n: int, level: float) -> tuple[float, float]:
     """Return the shares that a count out of ``n`` does not refute.
 
-    Parameters
-    ----------
-    count, n
-        How many there are, out of how many.
-    level
-        The confidence level.
-
-    Returns
-    -------
-    The lower and the upper limit.
-
-    Examples
-    --------
     >>> low, high = exact_limits(90, 100, 0.95)
     >>> round(low, 4), round(high, 4)
     (0.8238, 0.951)
@@ -100,21 +87,9 @@ def _check(count: int, n: int, level: float) -> None:
 def limits(count: int, n: int, level: float, ratio: float) -> tuple[float, float]:
     """Return the shares that a noisy count out of ``n`` does not refute.
 
-    Parameters
-    ----------
-    count, n
-        The noisy count, which may lie outside 0 to ``n``, and out of how many.
-    level
-        The confidence level.
-    ratio
-        How much less likely each further step of noise is: ``exp(-epsilon)``.
+    The count may lie outside 0 to ``n``; ``ratio`` is how much less likely each further step of noise is:
+    ``exp(-epsilon)``.
 
-    Returns
-    -------
-    The lower and the upper limit.
-
-    Examples
-    --------
     >>> low, high = limits(90, 100, 0.95, 0.5)
     >>> round(low, 4), round(high, 4)
     (0.8114, 0.9621)
@@ -174,15 +149,8 @@ def _binomial(n: int, share: float) -> tuple[int, Floats]:
 def rejected(p_values: Sequence[float], error: float) -> tuple[bool, ...]:
     """Tell which hypotheses fall when all are tested at once.
 
-    Parameters
-    ----------
-    p_values
-        One for each hypothesis.
-    error
-        How likely one false rejection or more may be.
+    ``error`` is how likely one false rejection or more may be.
 
-    Examples
-    --------
     >>> rejected([0.02, 0.001, 0.03], 0.05)
     (True, True, True)
     >>> rejected([0.03, 0.001, 0.03], 0.05)
@@ -201,19 +169,9 @@ def mixture_limits(
 ) -> tuple[float, float]:
     """Return limits of the weighted mean of the shares.
 
-    Parameters
-    ----------
-    counts, sizes
-        How many each site counted, with its noise, and out of how many.
-    weights
-        What each site counts in the mean; they sum to one.
-    level
-        The confidence level.
-    ratios
-        How much less likely each further step of a site's noise is; 0 without noise.
+    Counts are with their noise, if any; weights sum to one; a ratio is how much less likely each further step of a
+    site's noise is, 0 without noise.
 
-    Examples
-    --------
     >>> low, high = mixture_limits([90, 45], [100, 50], [2 / 3, 1 / 3], 0.95, [0, 0])  # every record weighs the same
     >>> round(low, 3), round(high, 3)
     (0.84, 0.943)

@@ -191,16 +191,9 @@ def quantile_pair(estimator: Any, alpha: Any) -> tuple[Any, ...]:
 
     The two ends of conformalized quantile regression (Romano, Patterson and Candès, 2019).
 
-    Parameters
-    ----------
-    estimator
-        A pair of regressors; one with a quantile loss, which is cloned at the two levels; or one whose prediction has
-        two columns.
-    alpha
-        The part of new responses that may be missed.
+    The estimator is a pair of regressors; one with a quantile loss, which is cloned at the two levels; or one whose
+    prediction has two columns.
 
-    Examples
-    --------
     >>> low, high = quantile_pair(QuantileRegressor(), 0.2)
     >>> low.quantile, high.quantile
     (0.1, 0.9)

@@ -22,18 +22,10 @@ _PLACES = "every row must name its site"
 def read_pairs(sites: Any, y: Any = None, site: Any = None) -> dict[str, tuple[Any, Any]]:
     """Return the covariates and responses of every site.
 
-    Parameters
-    ----------
-    sites
-        A mapping from the name of a site to its pair (X, y); a sequence of pairs (then the sites are called "site 1",
-        "site 2", …); or one table X of all rows.
-    y
-        With one table, its responses.
-    site
-        With one table, the label of every row's site; None when all rows are of one site.
+    ``sites`` is a mapping from the name of a site to its pair (X, y); a sequence of pairs (then the sites are called
+    "site 1", "site 2", …); or one table X of all rows, with its responses and the label of every row's site (None when
+    all rows are of one site).
 
-    Examples
-    --------
     >>> table = np.array([[1.0], [2.0], [3.0]])
     >>> pairs = read_pairs(table, [10, 20, 30], site=["south", "north", "south"])
     >>> [(name, rows.tolist(), responses) for name, (rows, responses) in pairs.items()]
@@ -138,18 +130,8 @@ def checked_predictions(
 ) -> npt.NDArray[np.float64]:
     """Return what a model predicts for rows as (n,) or (n, columns) floats, refusing anything else.
 
-    Parameters
-    ----------
-    values
-        What the model returned.
-    n
-        The number of rows it was given; None to believe the model.
-    columns
-        The number of columns expected; None for one number a row.
-    what, where
-        What the model was asked for, and for which rows, in a sentence.
-    advice
-        What to do about another shape.
+    ``n`` is the number of rows the model was given, None to believe the model; ``columns`` None is for one number a
+    row; ``what``, ``where`` and ``advice`` are parts of a sentence.
     """
     try:
         numbers = np.asarray(values, dtype=np.float64)

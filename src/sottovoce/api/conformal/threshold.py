@@ -186,25 +186,9 @@ def read_scores(
 ) -> SiteTable:
     r"""Read the scores of many sites from Parquet, CSV or Arrow files: one a site, or any with a site column.
 
-    Parameters
-    ----------
-    paths
-        A path, a glob such as ``"clinics/*.parquet"``, or several of them.
-    score
-        The column of scores; one score a site is enough.
-    site
-        The column that says where a score is held; without it each file is a site, named by the file.
-    person
-        The column of persons, to make the person rather than the row the unit of privacy: one row each is drawn.
-    missing
-        "refuse" missing values, or "drop" and count them.
-    apart_from
-        Files that made the threshold: scores that are to judge it must come from others.
-    randomness
-        None for the operating system's entropy; `sim.dice` for simulation.
+    Without a column ``site`` each file is a site, named by the file; with ``person`` one row each is drawn.
+    ``apart_from`` are the files that made the threshold: scores that are to judge it must come from others.
 
-    Examples
-    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = (Path(folder) / "north.csv").write_text("residual\n0.5\n")

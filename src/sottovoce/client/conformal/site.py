@@ -48,18 +48,8 @@ _MOST_NOISE = noisy_count(SMALLEST).numerator  # more takes millions of words fo
 class OneMessageSite:
     """Hold the scores of one site and answer one query about them; what answers it is told by a subclass.
 
-    Parameters
-    ----------
-    scores
-        The scores.
-    budget
-        What the message may cost a record; ``math.inf`` to send what is asked as it is.
-    dice
-        None for the operating system's entropy.
-    storage
-        Where the ledger keeps what was said; in memory if None.
-    limits
-        What the site is ready to take part in, beside its budget.
+    ``budget`` is what the message may cost a record, ``math.inf`` to send what is asked as it is; without ``dice`` the
+    operating system's entropy is used, and without ``storage`` the ledger is kept in memory.
     """
 
     __slots__ = ("_budget", "_dice", "_ledger", "_limits", "_scores", "_storage")
@@ -137,8 +127,6 @@ class OneMessageSite:
 class CalibrationSite(OneMessageSite):
     """A site that answers with order statistics of its scores or, with a budget, with one cell of a public grid.
 
-    Examples
-    --------
     >>> site = CalibrationSite(Records(np.array([3.0, 1.0, 2.0])), math.inf)
     >>> site.answer(OrderQuery((2,)))
     OrderReport(values=(2.0,))
@@ -190,15 +178,6 @@ def check_words(numerator: int, draws: int) -> None:
 def order_values(scores: Records, orders: Sequence[int]) -> tuple[float, ...]:
     """Return the scores of the asked ranks, infinite where a rank is beyond the number of scores.
 
-    Parameters
-    ----------
-    scores
-        The scores of a site.
-    orders
-        The ranks, from 1, in any order.
-
-    Examples
-    --------
     >>> order_values(Records(np.array([3.0, 1.0, 2.0])), [2, 3, 4])
     (2.0, 3.0, inf)
     """
@@ -212,8 +191,6 @@ def order_values(scores: Records, orders: Sequence[int]) -> tuple[float, ...]:
 class CoverageSite(OneMessageSite):
     """A site that counts how many of its scores a threshold covers, once.
 
-    Examples
-    --------
     >>> site = CoverageSite(Records(np.array([3.0, 1.0, 2.0])), math.inf)
     >>> site.answer(CoverageQuery(2.5, 0, (3,)))
     CoverageCount(covered=2, values=(3.0,))
@@ -267,19 +244,6 @@ def count_covered(scores: Records, threshold: float) -> int:
 def noisy_covered(scores: Records, threshold: float, noise: NoisyCount, dice: RandomSource) -> int:
     """Count the scores at or below a threshold and add noise; the sum may fall outside 0 to the number of scores.
 
-    Parameters
-    ----------
-    scores
-        The scores of a site.
-    threshold
-        The threshold that was broadcast.
-    noise
-        The distribution of the noise.
-    dice
-        The source of words.
-
-    Examples
-    --------
     >>> from sottovoce.sim.randomness import dice
     >>> noisy_covered(Records(np.arange(100.0)), 89.0, noisy_count(1.0), dice(1))
     92
@@ -291,13 +255,6 @@ def noisy_covered(scores: Records, threshold: float, noise: NoisyCount, dice: Ra
 class PooledScores:
     """Hold the sorted scores of every site as long as a report is being made.
 
-    Parameters
-    ----------
-    scores
-        The scores of each site.
-
-    Examples
-    --------
     >>> pooled = PooledScores([Records(np.array([1.0, 4.0])), Records(np.array([2.0, 3.0]))])
     >>> len(pooled), pooled.shares_at(np.array([0, 3])).tolist()
     (4, [[0.25, 0.75], [0.0, 1.0]])

@@ -60,30 +60,13 @@ def read(
 ) -> ReadRows:
     """Read the records of a regression, or refuse them in one sentence before anything is spent.
 
-    Parameters
-    ----------
-    X
-        The raw covariates, one row a record: a two-dimensional array, a list of rows, a data frame of pandas or
-        polars, an Arrow table, or a mapping from name to column. Truth values count as 0 and 1.
-    y
-        The responses. A contiguous array of float64 is used as it is, not copied.
-    bounds
-        The public bounds of the covariates, see `read_bounds`; a `Bounds` of an earlier call is used as it is. None
-        when they are in [-1, 1] already.
-    clip
-        Move covariates beyond a bound to the bound, and count the rows, instead of refusing them.
-    names, p
-        The names (None if they had none) and number of the columns at an earlier call that this one continues.
-    collinear
-        Refuse constant and collinear columns, when there are more rows than columns. This looks at the records, and
-        its refusal says something about them: it is a check of the holder's own machine. False for a part of the data.
-    estimator
-        What the model is called in a sentence.
-    warn
-        Is told the text of a warning: that y is a column-vector, or that names cannot be compared.
+    X has one row a record: a two-dimensional array, a list of rows, a data frame of pandas or polars, an Arrow table,
+    or a mapping from name to column. A contiguous y of float64 is used as it is, not copied. A `Bounds` of an earlier
+    call is used as it is; without bounds covariates are in [-1, 1] already. With ``clip`` those beyond a bound are
+    moved to it, and their rows counted. ``names`` (None if they had none) and ``p`` are those of an earlier call that
+    this one continues. Looking for ``collinear`` columns tells something about the records: it is a check of the
+    holder's own machine, and False for a part of the data.
 
-    Examples
-    --------
     >>> trips = {"distance": [2.0, 7.5, 4.0, 12.0], "night": [False, True, False, False]}
     >>> read(trips, [9, 20, 18, 31], bounds={"distance": (0, 30), "night": (0, 1)}).rows
     Rows(4 records of 2 covariates, values hidden)
@@ -128,17 +111,8 @@ def read_features(
 ) -> Floats:
     """Read raw covariates to predict for: they must be the columns of the fit, and finite, but in no bounds.
 
-    Parameters
-    ----------
-    X
-        The raw covariates, as in `read`.
-    names, p
-        The names (None if they had none) and number of the columns at the fit.
-    estimator, warn
-        As in `read`.
+    ``names`` (None if they had none) and ``p`` are those of the columns at the fit.
 
-    Examples
-    --------
     >>> read_features([[1, 2], [3, 4]], None, 2)
     array([[1., 2.],
            [3., 4.]])
@@ -153,18 +127,7 @@ def read_features(
 def check_features(matrix: Matrix, names: Sequence[str] | None, p: int, estimator: str, warn: Warn) -> None:
     """Refuse a table with other columns than a model was fitted to, in the words that scikit-learn looks for.
 
-    Parameters
-    ----------
-    matrix
-        The table.
-    names
-        The names of the columns at the fit; None when they had no names.
-    p
-        Their number.
-    estimator
-        What the model is called in a sentence.
-    warn
-        Is told when names can not be compared, since one table has none.
+    ``warn`` is told when names can not be compared, since one table has none.
     """
     if names is not None and not matrix.named:
         warn(f"X does not have valid feature names, but {estimator} was fitted with feature names")
@@ -199,21 +162,8 @@ def read_regression_file(
 ) -> ReadRows:
     r"""Read the records of a regression from one Parquet, Arrow or CSV file, or refuse them before anything is spent.
 
-    Parameters
-    ----------
-    path
-        The file; "~" and wildcards are expanded, and must name one file.
-    response
-        The column of the responses.
-    features
-        The columns of the covariates, in the order of the coefficients.
-    bounds
-        The public bounds of the covariates, see `read_bounds`; None when they are in [-1, 1] already.
-    clip
-        Move covariates beyond a bound to the bound, and count the rows, instead of refusing them.
+    The path may have "~" and wildcards, and must name one file; ``bounds`` and ``clip`` are as in `read`.
 
-    Examples
-    --------
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder) / "trips.csv"

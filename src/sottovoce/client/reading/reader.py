@@ -21,22 +21,9 @@ _LONG = 2.0**53
 def open_column(column: Any, where: str, accepts: Accepts = NUMBERS) -> Column:
     """Find the reader for a column.
 
-    Parameters
-    ----------
-    column
-        A one-dimensional array-like: numpy (masked too), list, Arrow, pandas or polars. A contiguous column of float64
-        with nothing missing is not copied.
-    where
-        The column, as the sentence of a refusal names it: "column 'hour' of X".
-    accepts
-        What it may hold: NUMBERS, decimals and truth values; or RECORDS, that is numbers, durations, dates or moments.
+    It is one-dimensional: numpy (masked too), a list, Arrow, pandas or polars. A contiguous column of float64 with
+    nothing missing is not copied; NaN stands where a value is missing.
 
-    Returns
-    -------
-    The column, read as float64 chunk by chunk, with NaN where a value is missing.
-
-    Examples
-    --------
     >>> open_column([3, True, None], "column 'hour' of X").chunk(0, 3)
     array([ 3.,  1., nan])
     >>> open_column([3, "four"], "column 'hour' of X")

@@ -37,15 +37,8 @@ class Scaled(NamedTuple):
 def scaled(matrix: Matrix, bounds: Bounds, *, clip: bool = False) -> Scaled:
     """Scale every covariate to [-1, 1], or refuse the table in one sentence.
 
-    Parameters
-    ----------
-    matrix
-        The raw covariates.
-    bounds
-        Their public bounds.
-    clip
-        Move values beyond a bound to the bound, and count the rows, instead of refusing them. Values beyond it by no
-        more than rounding (1e-9 of the half-width) are moved in any case, and not counted.
+    With ``clip`` values beyond a bound are moved to it, and their rows counted. Values beyond it by no more than
+    rounding (1e-9 of the half-width) are moved in any case, and not counted.
     """
     features = np.empty((matrix.n, matrix.p))
     tally = ColumnTally(matrix.p)
@@ -143,13 +136,6 @@ def refuse_collinear(features: Floats, matrix: Matrix) -> None:
 
     A table with no more rows than columns is always collinear; it is let through, for the gate to say how many records
     are needed.
-
-    Parameters
-    ----------
-    features
-        The scaled covariates.
-    matrix
-        What they were read from: it names the columns.
     """
     n, p = features.shape
     if n <= p:
@@ -192,8 +178,6 @@ def scatter(features: Floats) -> Floats:
 def dependent(correlation: Floats) -> list[int]:
     """Find the first column that the columns before it determine, and those of them that do; none if there is none.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> dependent(np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]]))
     [0, 2]

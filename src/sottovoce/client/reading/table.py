@@ -79,22 +79,8 @@ class SiteTable:
 def read_sites(sites: Any, *, missing: str = "refuse", needs: Needs = QUANTILE) -> SiteTable:
     """Read the records of many sites, or refuse them in one sentence before anything is spent.
 
-    Parameters
-    ----------
-    sites
-        A mapping from the name of a site to its one-dimensional column, or a sequence of columns (then the sites are
-        called "site 1", "site 2", …).
-    missing
-        "refuse" missing values, or "drop" and count them.
-    needs
-        What the question needs of the records.
+    A sequence of columns, in place of a mapping from name to column, is of sites called "site 1", "site 2", …
 
-    Returns
-    -------
-    The names, records, common unit and counts of what was left out.
-
-    Examples
-    --------
     >>> table = read_sites({"north": [3.0, 4.5, 6.0], "south": [1.0, 2.0]})
     >>> table.names, table.records
     (('north', 'south'), (Records(3 records, values hidden), Records(2 records, values hidden)))
@@ -198,22 +184,10 @@ class Checked:
 def read_values(column: Any, *, where: str, missing: str = "refuse") -> Reading:
     """Read a column into records, or refuse it in one sentence before anything is spent.
 
-    Parameters
-    ----------
-    column
-        A one-dimensional array-like: numpy (masked too), list, Arrow, pandas or polars; of numbers, decimals,
-        durations, dates or datetimes. A contiguous array of float64 with nothing missing is used as it is, not copied.
-    where
-        The place, as the sentence of a refusal names it: "site 'north'".
-    missing
-        "refuse" missing values (NaN, None, NaT, null), or "drop" and count them. Infinite values are always refused.
+    The column is numpy (masked too), a list, Arrow, pandas or polars, of numbers, decimals, durations, dates or
+    datetimes; a contiguous array of float64 with nothing missing is used as it is, not copied. ``where`` names it in a
+    refusal: "site 'north'". Infinite values are always refused.
 
-    Returns
-    -------
-    The records, with their unit, and the number of missing values left out.
-
-    Examples
-    --------
     >>> read_values([3.0, None, 4.5], where="site 'north'", missing="drop")
     Reading(records=Records(2 records, values hidden), dropped=1)
     >>> read_values([3.0, "four"], where="site 'a'")

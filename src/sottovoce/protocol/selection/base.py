@@ -115,13 +115,8 @@ def scores_above(counts: Ints) -> Ints:
 def grid(edges: npt.ArrayLike) -> Floats:
     """Return the edges of a public grid as an array that cannot be changed.
 
-    Parameters
-    ----------
-    edges
-        Finite numbers, each larger than the one before; chosen without a look at the scores.
+    Edges are chosen without a look at the scores.
 
-    Examples
-    --------
     >>> grid([0.5, 1.0, 2.0])
     array([0.5, 1. , 2. ])
     """
@@ -135,15 +130,6 @@ def grid(edges: npt.ArrayLike) -> Floats:
 def upper_edge(edges: Floats, cell: int) -> float:
     """Return the number that a cell stands for.
 
-    Parameters
-    ----------
-    edges
-        The edges of the grid.
-    cell
-        The cell, from 0 to the number of edges.
-
-    Examples
-    --------
     >>> [upper_edge(grid([0.5, 1.0]), cell) for cell in range(3)]
     [0.5, 1.0, inf]
     """

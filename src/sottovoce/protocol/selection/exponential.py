@@ -81,17 +81,8 @@ class WeightTable:
 def table(numerator: int, length: int, bits: int = BITS) -> WeightTable:
     """Return the table of a numerator: at most ``length`` steps, fewer where it stops falling.
 
-    Parameters
-    ----------
-    numerator
-        The integer p: one step costs at most a factor 2^64 / p.
-    length
-        The last place that is ever asked for.
-    bits
-        The logarithm of the first weight.
+    One step costs at most a factor 2^64 over the numerator; the first weight is 2^bits.
 
-    Examples
-    --------
     >>> table(1 << 63, 9, bits=3).weights, table(1 << 63, 9).steepest
     ((8, 4, 2, 1), Fraction(2, 1))
     """
@@ -189,21 +180,8 @@ def normalised(weights: list[int]) -> Floats:
 def exponential(size: int, order: int, cells: int, epsilon: float, split: float = 0.5) -> Exponential:
     """Return the mechanism that spends as much of a budget as integers allow, and never more.
 
-    Parameters
-    ----------
-    size
-        The public number of scores.
-    order
-        The rank that is asked for, between 1 and ``size``.
-    cells
-        The number of cells of the grid.
-    epsilon
-        The budget of the site's one message; finite.
-    split
-        The share of the budget for the slope below the order; the rest is for the slope above.
+    ``split`` is the share of the budget for the slope below the order; the rest is for the slope above.
 
-    Examples
-    --------
     >>> mechanism = exponential(200, 182, 101, 1.0)
     >>> mechanism.epsilon <= 1.0 < mechanism.epsilon + 1e-8
     True
@@ -307,19 +285,6 @@ class PaperExponential:
 def paper(size: int, order: int, cells: int, epsilon: float) -> PaperExponential:
     """Return the paper's mechanism for its own epsilon; what it really costs is computed.
 
-    Parameters
-    ----------
-    size
-        The public number of scores.
-    order
-        The rank that is asked for, from 1 to ``size - 1``.
-    cells
-        The number of cells of the grid.
-    epsilon
-        The paper's epsilon; finite.
-
-    Examples
-    --------
     >>> mechanism = paper(200, 180, 101, 1.0)
     >>> mechanism.stated, mechanism.q, round(mechanism.epsilon, 6)
     (1.0, 0.9, 0.555556)

@@ -43,15 +43,6 @@ SMALLEST_SHARED = 1e-6  # below it the noise might leave the 32-bit integers of 
 def numerators(epsilon: float, share: float) -> tuple[int, int]:
     """Return two numerators that cost a share of a budget and the rest, together never more than the whole.
 
-    Parameters
-    ----------
-    epsilon
-        The budget; finite.
-    share
-        The part of it for the first, between 0 and 1.
-
-    Examples
-    --------
     >>> first, second = numerators(1.0, 0.25)
     >>> round(cost(first), 12), round(cost(second), 12), cost(first, second) <= 1.0
     (0.25, 0.75, True)
@@ -95,17 +86,6 @@ def difference_cdf(distance: npt.ArrayLike, up: int, down: int) -> Floats:
     For r and s their ratios it is ``(1 - r) s^-d / (1 - r s)`` below zero and ``1 - (1 - s) r^(d+1) / (1 - r s)`` from
     zero on; with r = s the cdf of a discrete Laplace variable.
 
-    Parameters
-    ----------
-    distance
-        Integers.
-    up
-        The numerator of the noise that is added.
-    down
-        The numerator of the noise that is taken off.
-
-    Examples
-    --------
     >>> difference_cdf([-1, 0], 1 << 63, 1 << 63).round(6)
     array([0.333333, 0.666667])
     """
@@ -141,13 +121,6 @@ class NoisyCount:
 def noisy_count(epsilon: float) -> NoisyCount:
     """Return the noise that spends as much of a budget as an integer allows, and never more.
 
-    Parameters
-    ----------
-    epsilon
-        The budget of a record; finite.
-
-    Examples
-    --------
     >>> noise = noisy_count(1.0)
     >>> noise.epsilon <= 1.0 < noise.epsilon + 1e-12, round(noise.fall, 6)
     (True, 0.367879)
@@ -200,15 +173,8 @@ class Polya:
 def polya(epsilon: float, sites: int) -> Polya:
     """Return the noise share whose sum over all sites spends as much of ``epsilon`` as integers allow, and never more.
 
-    Parameters
-    ----------
-    epsilon
-        The budget of a record; ``math.inf`` adds no noise.
-    sites
-        How many sites share the noise; all of them must take part.
+    ``epsilon`` may be ``math.inf``, for no noise; all sites must take part.
 
-    Examples
-    --------
     >>> noise = polya(1.0, sites=5)
     >>> noise.epsilon <= 1.0 < noise.epsilon + 1e-8
     True

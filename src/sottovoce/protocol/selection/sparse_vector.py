@@ -106,21 +106,9 @@ class SparseVector:
 def sparse_vector(size: int, order: int, cells: int, epsilon: float, split: float = QUERIES) -> SparseVector:
     """Return the scan that spends as much of a budget as integers allow, and never more.
 
-    Parameters
-    ----------
-    size
-        The public number of scores.
-    order
-        The rank that is asked for; any integer: one above ``size`` leans further to the cell without an upper edge.
-    cells
-        The number of cells of the grid.
-    epsilon
-        The budget of the site's one message; finite.
-    split
-        The share of the budget for the noise of the cells; the rest is the threshold's.
+    Any order will do: one above ``size`` leans further to the cell without an upper edge. ``split`` is the share of the
+    budget for the noise of the cells; the rest is the threshold's.
 
-    Examples
-    --------
     >>> mechanism = sparse_vector(200, 182, 101, 1.0)
     >>> mechanism.epsilon <= 1.0 < mechanism.epsilon + 1e-8
     True

@@ -46,16 +46,8 @@ class Participants(NamedTuple):
 class ConformalPlan:
     """Sites sorted into kinds, what each kind is asked, and how the answers are counted; it holds public numbers only.
 
-    Parameters
-    ----------
-    facts
-        What is public of each site.
-    settings
-        What is promised.
-    cells
-        The number of cells of the public grid; 0 without privacy.
-    choice
-        What the design chose, by kinds: those of the distinct facts, in increasing order.
+    ``cells`` of the public grid are 0 without privacy; ``choice`` goes by kinds: those of the distinct facts, in
+    increasing order.
     """
 
     facts: tuple[SiteFacts, ...]

@@ -143,19 +143,7 @@ State = TypeVar("State")
 
 
 class PooledMethod(OneRound[State, tuple[int, ...], PooledThreshold], Generic[State]):
-    """One round in which all sites' answers are summed before a cell is read.
-
-    Parameters
-    ----------
-    choice
-        What is counted (`plan_pooled`).
-    settings
-        What is promised.
-    who
-        The sites.
-    edges
-        The public grid.
-    """
+    """One round in which all sites' answers are summed before a cell is read."""
 
     def __init__(
         self, choice: PooledChoice, settings: ConformalSettings, who: Participants, edges: tuple[float, ...]

@@ -255,20 +255,8 @@ def _line(name: str, room: int, cells: dict[str, tuple[str, int]]) -> str:
 class CoveragePlan:
     """What is judged, and how: nothing of it depends on a score.
 
-    Parameters
-    ----------
-    value, alpha
-        The threshold, and the part of the scores that it may miss.
-    level
-        The confidence level of every interval.
-    weights, weights_name
-        What each site counts in the mixture, and what that is called.
-    noises
-        The noise of each site's count; None for a report that is not private.
-    homogeneous
-        The coverage that was promised if all sites are alike, where it is known.
-    private_threshold
-        Whether the threshold is private.
+    Without ``noises`` the report is not private; ``homogeneous`` is the coverage that was promised if all sites are
+    alike, where it is known.
     """
 
     value: float
@@ -309,15 +297,6 @@ class Counts(NamedTuple):
 class CoverageMethod(OneRound[Counts, tuple[int, tuple[float, ...]], CoverageReport]):
     """Counts how many scores of each site a threshold covers.
 
-    Parameters
-    ----------
-    plan
-        What is judged.
-    who
-        The sites.
-
-    Examples
-    --------
     >>> from sottovoce.server.conformal.plan import SiteFacts
     >>> who = Participants(("north", "south"), (SiteFacts(100, math.inf), SiteFacts(50, math.inf)))
     >>> method = CoverageMethod(CoveragePlan(1.5, 0.1, 0.95, (0.5, 0.5), "sites"), who)

@@ -26,8 +26,6 @@ ROUNDING = 1e-12
 def absolute_residuals(predicted: Floats, y: Floats) -> Floats:
     """Return how far each response is from its prediction.
 
-    Examples
-    --------
     >>> absolute_residuals(np.array([1.0, 5.0]), np.array([3.0, 4.5])).tolist()
     [2.0, 0.5]
     """
@@ -37,8 +35,6 @@ def absolute_residuals(predicted: Floats, y: Floats) -> Floats:
 def quantile_scores(low: Floats, high: Floats, y: Floats) -> Floats:
     """Return how far each response is outside its predicted ends; negative inside.
 
-    Examples
-    --------
     >>> quantile_scores(np.array([0.0, 0.0]), np.array([4.0, 4.0]), np.array([3.0, 6.0])).tolist()
     [-1.0, 2.0]
     """
@@ -51,8 +47,6 @@ def interval(low: Floats, high: Floats, threshold: float) -> Floats:
     No response does where low - threshold > high + threshold. That empty set is given as the single point in the
     middle, so that no interval has a negative length.
 
-    Examples
-    --------
     >>> interval(np.array([0.0, 1.0]), np.array([4.0, 2.0]), -1.0).tolist()
     [[1.0, 3.0], [1.5, 1.5]]
     """
@@ -70,8 +64,6 @@ def middle(low: Floats, high: Floats) -> Floats:
 def lac_scores(probabilities: Floats) -> Floats:
     """Return the score of every label, (n, classes): what its probability lacks to one.
 
-    Examples
-    --------
     >>> lac_scores(np.array([[0.75, 0.25]])).tolist()
     [[0.25, 0.75]]
     """
@@ -81,8 +73,6 @@ def lac_scores(probabilities: Floats) -> Floats:
 def aps_scores(probabilities: Floats) -> Floats:
     """Return the score of every label, (n, classes): the sum of the probabilities not below its own.
 
-    Examples
-    --------
     >>> aps_scores(np.array([[0.25, 0.5, 0.25], [0.125, 0.25, 0.625]])).tolist()
     [[1.0, 0.5, 1.0], [1.0, 0.875, 0.625]]
     """
@@ -97,8 +87,6 @@ def aps_scores(probabilities: Floats) -> Floats:
 def before_scores(probabilities: Floats) -> Floats:
     """Return the score of every label, (n, classes): the sum of the probabilities above its own.
 
-    Examples
-    --------
     >>> before_scores(np.array([[0.25, 0.5, 0.25], [0.125, 0.25, 0.625]])).tolist()
     [[0.5, 0.0, 0.5], [0.875, 0.625, 0.0]]
     """
@@ -126,8 +114,6 @@ def _in_place(sums: Floats, order: npt.NDArray[np.int64]) -> Floats:
 def label_set(scores: Floats, threshold: float) -> Bools:
     """Tell which labels score at most the threshold, (n, classes).
 
-    Examples
-    --------
     >>> label_set(np.array([[0.25, 0.75]]), 0.5).tolist()
     [[True, False]]
     """
@@ -137,8 +123,6 @@ def label_set(scores: Floats, threshold: float) -> Bools:
 def with_likeliest(sets: Bools, probabilities: Floats) -> Bools:
     """Add the most probable labels of a row to its set.
 
-    Examples
-    --------
     >>> with_likeliest(np.array([[False, False]]), np.array([[0.75, 0.25]])).tolist()
     [[True, False]]
     """

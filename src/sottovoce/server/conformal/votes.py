@@ -41,19 +41,9 @@ def take_rank(plan: ConformalPlan, word: int | None = None) -> TakenRank:
 class VotesMethod(OneRound[Votes, tuple[float, ...], ConformalThreshold]):
     """The quantile of quantiles: one value or a few of each site, each with its votes, and a rank of them all.
 
-    Parameters
-    ----------
-    plan
-        What is asked, and how it is counted.
-    who
-        The sites, in the order of the plan.
-    edges
-        The public grid; none without privacy.
-    taken
-        The rank to take, where it was drawn (`take_rank`); the plan's own otherwise.
+    ``edges`` are none without privacy; ``taken`` is the rank to take, where it was drawn (`take_rank`), and the plan's
+    own otherwise.
 
-    Examples
-    --------
     >>> from sottovoce.server.conformal.plan import SiteFacts, plan
     >>> from sottovoce.server.conformal.settings import check_settings
     >>> settings = check_settings(0.1, "marginal", 0.1, "closest", 1, False, "sparse-vector", False)

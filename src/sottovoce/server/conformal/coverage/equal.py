@@ -222,21 +222,8 @@ class PrivatePair(NamedTuple):
 def paper_private(sites: int, scores: int, alpha: float, epsilon: float, cells: int) -> PrivatePair | None:
     """Return what the paper's private algorithm asks; None if no part set aside is feasible.
 
-    Parameters
-    ----------
-    sites
-        The number of sites.
-    scores
-        The number of scores at each.
-    alpha
-        The miscoverage.
-    epsilon
-        The paper's epsilon, which its mechanism does not spend in full.
-    cells
-        The number of cells of the grid, the infinite ones included.
+    ``epsilon`` is the paper's, which its mechanism does not spend in full; ``cells`` counts the infinite ones too.
 
-    Examples
-    --------
     >>> pair = paper_private(5, 200, 0.1, 5.0, 100)
     >>> pair.order, pair.rank, pair.correction, paper_private(5, 200, 0.1, 0.5, 100)
     (184, 4, 5, None)

@@ -93,22 +93,9 @@ def promised(
 ) -> Promise:
     """Return the highest thresholds that keep a guarantee.
 
-    Parameters
-    ----------
-    count
-        What is counted at each comparison, the lowest edge first.
-    worst
-        The largest miss probability, from the failures (B, levels) and the levels.
-    alpha
-        The part of new scores that may be missed.
-    guarantee
-        ``"marginal"``: the mean coverage reaches ``1 - alpha``; ``"training-conditional"``: the coverage does, but for
-        a chance of ``delta``.
-    delta
-        That chance.
+    ``worst`` returns the largest miss probability from the failures (B, levels) and the levels; ``delta`` is the chance
+    that a training-conditional guarantee fails.
 
-    Examples
-    --------
     >>> from sottovoce.server.conformal.coverage.pooled_distribution import RecordGroup
     >>> from sottovoce.server.conformal.coverage.pooled import worst_of_any
     >>> count = PooledCount((RecordGroup(999, 1, 0.0, 1.0),), 0.0, (0,) * 8)
@@ -234,17 +221,9 @@ def _window(count: PooledCount, thresholds: tuple[int, ...]) -> tuple[float, flo
 def worst_of_independent(failure: Floats, levels: Floats, cells: int) -> float:
     """Return the largest miss probability when the comparisons of a scan are independent and of one distribution.
 
-    Parameters
-    ----------
-    failure
-        The probability that a comparison fails at each level; nondecreasing.
-    levels
-        Equally spaced levels; outside of them the failure must be nearly zero or nearly one.
-    cells
-        How many comparisons the scan makes.
+    ``failure`` is the nondecreasing probability that a comparison fails at each of equally spaced levels, outside of
+    which it must be nearly zero or nearly one; the scan makes ``cells`` comparisons.
 
-    Examples
-    --------
     >>> levels = np.linspace(0, 1, 10_001)
     >>> round(worst_of_independent(levels**20, levels, 1), 3)
     0.018
@@ -261,15 +240,8 @@ def worst_of_independent(failure: Floats, levels: Floats, cells: int) -> float:
 def worst_of_any(failures: Floats, levels: Floats) -> float:
     """Return a bound of the miss probability for comparisons that may depend on each other.
 
-    Parameters
-    ----------
-    failures
-        The probability that each comparison fails, of the lowest edge first (B, levels).
-    levels
-        Equally spaced levels; outside of them all failures must be nearly zero or nearly one.
+    ``failures`` (B, levels) has the lowest edge first; levels are as in `worst_of_independent`.
 
-    Examples
-    --------
     >>> levels = np.linspace(0, 1, 10_001)
     >>> round(worst_of_any(np.tile(levels**20, (16, 1)), levels), 3)
     0.043

@@ -147,15 +147,8 @@ class Asked(NamedTuple):
 def covered(asked: Asked, shares: Floats) -> Floats:
     """Return the probability that a score is covered.
 
-    Parameters
-    ----------
-    asked
-        The design.
-    shares
-        The part of each site's scores that lies below the score, sites along the first axis and scores along the other.
+    ``shares`` (sites, scores) is the part of each site's scores that lies below the score.
 
-    Examples
-    --------
     >>> asked = Asked((9, 9), ((9,), (9,)), (1, 1), 2)  # the larger of the two maxima
     >>> covered(asked, np.array([[0.5, 0.9, 1.0], [0.5, 0.9, 1.0]])).round(6).tolist()
     [0.999996, 0.849905, 0.0]
@@ -177,17 +170,9 @@ def covered(asked: Asked, shares: Floats) -> Floats:
 def curve(asked: Asked, shares_at: Callable[[Ints], Floats], count: int) -> tuple[Ints, Floats]:
     """Return some ranks among the distinct scores of all sites, and the probability that such a score is covered.
 
-    Parameters
-    ----------
-    asked
-        The design.
-    shares_at
-        Gives the part of each site's scores that lies below the score of each rank, from 0.
-    count
-        The number of distinct scores.
+    ``shares_at`` gives the part of each site's scores below the score of each rank, from 0; ``count`` is the number of
+    distinct scores.
 
-    Examples
-    --------
     >>> asked = Asked((99, 99), ((90,), (90,)), (1, 1), 1)
     >>> ranks, chance = curve(asked, lambda ranks: np.array([ranks, ranks]) / 1000, 1000)
     >>> len(ranks) < 150, bool(np.max(np.abs(np.diff(chance))) <= STEP)
