@@ -11,8 +11,7 @@ from sklearn.base import RegressorMixin, clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LinearRegression, QuantileRegressor
 
-from sottovoce.api.conformal.estimator import ConformalEstimator, chosen, refuse_other, where_of
-from sottovoce.api.conformal.sites import checked_predictions
+from sottovoce.api.conformal.estimator import ConformalEstimator, checked_predictions, chosen, refuse_other, where_of
 from sottovoce.client.reading.matrix import open_response, read_response
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import number

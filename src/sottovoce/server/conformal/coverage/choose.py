@@ -22,8 +22,17 @@ import numpy as np
 
 from sottovoce.core.arrays import Bools, Floats
 from sottovoce.server.conformal.coverage import equal
-from sottovoce.server.conformal.coverage.level_grid import EXPONENTIAL, NORMAL, LevelGrid, level_grid
-from sottovoce.server.conformal.coverage.voters import Kind, below, corners, information, orders_for
+from sottovoce.server.conformal.coverage.voters import (
+    EXPONENTIAL,
+    NORMAL,
+    Kind,
+    LevelGrid,
+    below,
+    corners,
+    information,
+    level_grid,
+    orders_for,
+)
 
 if TYPE_CHECKING:
     from sottovoce.server.conformal.coverage.voting import Voters
