@@ -98,14 +98,19 @@ def conformal(
 
     settings = _settings(asked)
     if plot is not None:
-        _refuse_no_distribution(settings, report)
+        if settings.pooled and not report:
+            raise BadInput(
+                f"mechanism {settings.mechanism!r} knows bounds of its coverage, and no distribution to draw; add "
+                "--report to draw coverage by site, or leave --plot out."
+            )
         drawing.check_path(plot)
     columns: dict[str, Any] = {"score": score, "site": site, "person": person}
     columns["missing"] = "drop" if drop_missing else "refuse"
     table = read_scores(files, **columns)
     fresh = None
     if test:
-        _refuse_nothing(test)
+        if "" in test:
+            raise BadInput("--test names no file; give files of fresh scores, or leave --test out.")
         fresh = read_scores(test, **columns, apart_from=files)
     if report:
         check_report(table if fresh is None else fresh, **judged, called="--report-epsilon")
@@ -130,21 +135,6 @@ def _refuse_idle(**given: Any) -> None:
         if present:
             option = f"--{name.replace('_', '-')}"
             raise BadInput(f"{option} is about the report by site; add --report, or leave {option} out.")
-
-
-def _refuse_no_distribution(settings: "ConformalSettings", report: bool) -> None:
-    """Refuse a plot of what a mechanism does not know."""
-    if settings.pooled and not report:
-        raise BadInput(
-            f"mechanism {settings.mechanism!r} knows bounds of its coverage, and no distribution to draw; add --report "
-            "to draw coverage by site, or leave --plot out."
-        )
-
-
-def _refuse_nothing(test: list[str]) -> None:
-    """Refuse an option without its files."""
-    if "" in test:
-        raise BadInput("--test names no file; give files of fresh scores, or leave --test out.")
 
 
 def _show(

@@ -23,7 +23,7 @@ from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.calibration import SumQuery, SumShare
 from sottovoce.protocol.card import Card
 from sottovoce.protocol.exact import within
-from sottovoce.protocol.messages import Message, Study
+from sottovoce.protocol.messages import Study
 from sottovoce.protocol.selection.geometric import SMALLEST, WORD, Polya, polya
 from sottovoce.protocol.selection.geometric import ratio as ratio_of
 
@@ -35,11 +35,7 @@ Vector = npt.NDArray[np.uint32]
 def questioned_site(
     scores: Records, budget: float, dice: RandomSource | None = None, *, limits: SiteLimits = LIMITS
 ) -> Site:
-    """Return a site each of whose records answers one question through its own budget: mechanism "local".
-
-    >>> questioned_site(Records(np.arange(100.0)), 1.0)
-    Site(100 records, 0 answered)
-    """
+    """Return a site each of whose records answers one question through its own budget: mechanism "local"."""
     return Site(scores, Study(0.5, budget), dice, limits=limits)  # nothing here depends on tau
 
 
@@ -48,9 +44,6 @@ def agreed_sites(card: Card, name: str, most: int = MOST_SITES) -> int:
 
     The card's term ``sites`` lists every site by name, this one (``name``) among them; ``most`` is how many sites this
     one is ready to share noise with.
-
-    >>> agreed_sites(Card("conformal", {"sites": ["north", "south"]}), "north")
-    2
     """
     names = card.terms.get("sites")
     if not isinstance(names, list | tuple) or len(set(map(str, names))) != len(names) or name not in names:
@@ -75,6 +68,7 @@ class SharingSite(OneMessageSite):
     __slots__ = ("_sites",)
 
     kinds = (SumQuery,)
+    asked_for = "for its share of a sum"
 
     def __init__(
         self,
@@ -88,13 +82,6 @@ class SharingSite(OneMessageSite):
     ) -> None:
         super().__init__(scores, budget, dice, storage=storage, limits=limits)
         self._sites = sites
-
-    def reply(self, round: int, query: Message) -> SumShare:
-        """Answer a query of the one round; a retry gets the same."""
-        self._check_round(round)
-        if not isinstance(query, SumQuery):
-            raise BadInput("this site is asked for its share of a sum; correct the query.")
-        return self.answer(query)
 
     def answer(self, query: SumQuery) -> SumShare:
         """Return the noisy counts above each edge up to the next; a retry gets the same, another query is refused."""
@@ -121,11 +108,6 @@ def noisy_counts(counts: Ints, noise: Polya, dice: RandomSource) -> Vector:
     """Return the counts of all cells but the lowest with a share of noise, modulo 2^32.
 
     The count of the lowest cell stands first, and is not sent.
-
-    >>> import math
-    >>> from sottovoce.sim.randomness import dice
-    >>> noisy_counts(np.array([90, 7, 3]), polya(math.inf, 5), dice(1)).tolist()
-    [7, 3]
     """
     ends = len(counts) - 1
     up, down = draw_polya(noise, ends, dice), draw_polya(noise, ends, dice)
@@ -133,12 +115,7 @@ def noisy_counts(counts: Ints, noise: Polya, dice: RandomSource) -> Vector:
 
 
 def draw_polya(noise: Polya, n: int, dice: RandomSource) -> Ints:
-    """Draw Pólya variables without error: a geometric proposal k survives k throws of ``noise.odds``.
-
-    >>> from sottovoce.sim.randomness import dice
-    >>> draw_polya(polya(0.5, 3), 6, dice(6)).tolist()
-    [2, 0, 4, 1, 0, 0]
-    """
+    """Draw Pólya variables without error: a geometric proposal k survives k throws of ``noise.odds``."""
     drawn = np.zeros(n, dtype=np.int64)
     if noise.numerator == 0:
         return drawn

@@ -5,7 +5,7 @@ The message is order statistics or a cell of the scores or, to judge a threshold
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NoReturn, SupportsIndex, TypeVar
+from typing import Any, ClassVar, NoReturn, SupportsIndex, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +55,7 @@ class OneMessageSite:
     __slots__ = ("_budget", "_dice", "_ledger", "_limits", "_scores", "_storage")
 
     kinds: tuple[type[Message], ...] = ()
+    asked_for: ClassVar[str]  # what the site is asked for, in a sentence
 
     def __init__(
         self,
@@ -97,10 +98,17 @@ class OneMessageSite:
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise TypeError("a site cannot be pickled or copied: its scores do not leave it")
 
-    def _check_round(self, round: int) -> None:
-        """Refuse any round but the one."""
+    def reply(self, round: int, query: Message) -> Message:
+        """Answer a query of the one round; a retry gets the same."""
         if round != ROUND:
             raise BadInput(f"this site answers round {ROUND} alone, for there is no other; ask it there.")
+        if not isinstance(query, self.kinds):
+            raise BadInput(f"this site is asked {self.asked_for}; correct the query.")
+        return self.answer(query)
+
+    def answer(self, query: Any) -> Message:
+        """Return the message to a query of its kinds, drawn once; a retry gets the same, and no other query any."""
+        raise NotImplementedError
 
     def _check_orders(self, orders: Sequence[int]) -> None:
         """Refuse ranks that no site has."""
@@ -138,13 +146,7 @@ class CalibrationSite(OneMessageSite):
     __slots__ = ()
 
     kinds = (OrderQuery, CellQuery)
-
-    def reply(self, round: int, query: Message) -> Report:
-        """Answer a query of the one round; a retry gets the same."""
-        self._check_round(round)
-        if not isinstance(query, OrderQuery | CellQuery):
-            raise BadInput("this site is asked for order statistics or for a cell; correct the query.")
-        return self.answer(query)
+    asked_for = "for order statistics or for a cell"
 
     def answer(self, query: Query) -> Report:
         """Return the message to a query, drawn once; a retry gets the same, and no other query gets any."""
@@ -176,11 +178,7 @@ def check_words(numerator: int, draws: int) -> None:
 
 
 def order_values(scores: Records, orders: Sequence[int]) -> tuple[float, ...]:
-    """Return the scores of the asked ranks, infinite where a rank is beyond the number of scores.
-
-    >>> order_values(Records(np.array([3.0, 1.0, 2.0])), [2, 3, 4])
-    (2.0, 3.0, inf)
-    """
+    """Return the scores of the asked ranks, infinite where a rank is beyond the number of scores."""
     held = sorted({order - 1 for order in orders if order <= scores.size})
     if held and held[0] < 0:
         raise ValueError(f"ranks begin at 1, not at {held[0] + 1}")
@@ -199,13 +197,7 @@ class CoverageSite(OneMessageSite):
     __slots__ = ()
 
     kinds = (CoverageQuery,)
-
-    def reply(self, round: int, query: Message) -> CoverageCount:
-        """Answer a query of the one round; a retry gets the same."""
-        self._check_round(round)
-        if not isinstance(query, CoverageQuery):
-            raise BadInput("this site is asked how many scores are covered; correct the query.")
-        return self.answer(query)
+    asked_for = "how many scores are covered"
 
     def answer(self, query: CoverageQuery) -> CoverageCount:
         """Return the count, and scores where the site is not private; a retry gets the same, another query none."""
@@ -233,21 +225,12 @@ class CoverageSite(OneMessageSite):
 
 
 def count_covered(scores: Records, threshold: float) -> int:
-    """Count the scores at or below a threshold.
-
-    >>> count_covered(Records(np.array([1.0, 2.0, 3.0])), 2.0)
-    2
-    """
+    """Count the scores at or below a threshold."""
     return int(np.count_nonzero(scores.values() <= threshold))
 
 
 def noisy_covered(scores: Records, threshold: float, noise: NoisyCount, dice: RandomSource) -> int:
-    """Count the scores at or below a threshold and add noise; the sum may fall outside 0 to the number of scores.
-
-    >>> from sottovoce.sim.randomness import dice
-    >>> noisy_covered(Records(np.arange(100.0)), 89.0, noisy_count(1.0), dice(1))
-    92
-    """
+    """Count the scores at or below a threshold and add noise; the sum may fall outside 0 to the number of scores."""
     up, down = geometric(noise.numerator, 2, dice)
     return count_covered(scores, threshold) + int(up - down)
 

@@ -112,10 +112,6 @@ def read_features(
     """Read raw covariates to predict for: they must be the columns of the fit, and finite, but in no bounds.
 
     ``names`` (None if they had none) and ``p`` are those of the columns at the fit.
-
-    >>> read_features([[1, 2], [3, 4]], None, 2)
-    array([[1., 2.],
-           [3., 4.]])
     """
     matrix = open_matrix(X)
     check_features(matrix, names, p, estimator, warn)

@@ -277,15 +277,8 @@ class SumMethod(PooledMethod[Total]):
 def cell_of_tallies(ones: Sequence[Sequence[int]], choice: PooledChoice) -> int:
     """Return the cell that all sites' answers to the questions point at.
 
-    Parameters
-    ----------
-    ones
-        For each site, how many records said yes at each edge, the lowest first.
-    choice
-        What the sites were asked (`choose_local`).
+    ``ones`` has for each site how many records said yes at each edge, the lowest first.
 
-    Examples
-    --------
     >>> choice = choose_local([4_000, 4_000], [2.0, 2.0], bins=4)
     >>> choice.asked, choice.thresholds[0]
     ((1000, 1000), 403)
@@ -306,19 +299,7 @@ def cell_of_tallies(ones: Sequence[Sequence[int]], choice: PooledChoice) -> int:
 def cell_of_sum(total: Sequence[int], choice: PooledChoice) -> int:
     """Return the cell that the secure sum of all sites' noisy histograms points at.
 
-    Parameters
-    ----------
-    total
-        The sum modulo 2^32, one integer a cell but for the lowest cell.
-    choice
-        What the sites were asked (`choose_aggregate`).
-
-    Examples
-    --------
-    >>> import math
-    >>> choice = choose_aggregate(1_000, 5, math.inf, bins=4)
-    >>> cell_of_sum([50, 60, 70, 2**32 - 1], choice)
-    2
+    The sum is modulo 2^32, one integer a cell but for the lowest cell.
     """
     if len(total) != choice.cells:
         raise BadInput(f"a sum over {choice.cells} cells has as many integers, not {len(total)}; send one a cell.")
@@ -327,11 +308,7 @@ def cell_of_sum(total: Sequence[int], choice: PooledChoice) -> int:
 
 
 def first_above(counts: Sequence[int], thresholds: Sequence[int]) -> int:
-    """Return the highest cell whose count of scores above its lower edge exceeds the threshold; 0 if none does.
-
-    >>> first_above([9, 5, 2], [4, 4, 4])
-    2
-    """
+    """Return the highest cell whose count of scores above its lower edge exceeds the threshold; 0 if none does."""
     for cell in range(len(counts), 0, -1):
         if counts[cell - 1] > thresholds[cell - 1]:
             return cell

@@ -125,11 +125,7 @@ def _are_ranks(values: tuple[float, ...], orders: tuple[int, ...], size: int) ->
 
 
 def weighted_rank(values: Floats, votes: Ints, rank: int) -> float:
-    """Return the smallest value at or below which there are at least ``rank`` votes; minus infinity for rank 0.
-
-    >>> weighted_rank(np.array([3.0, 1.0, 2.0]), np.array([1, 1, 5]), 6)
-    2.0
-    """
+    """Return the smallest value at or below which there are at least ``rank`` votes; minus infinity for rank 0."""
     if rank < 1:
         return -np.inf
     order = np.argsort(values, kind="stable")

@@ -241,10 +241,6 @@ def worst_of_any(failures: Floats, levels: Floats) -> float:
     """Return a bound of the miss probability for comparisons that may depend on each other.
 
     ``failures`` (B, levels) has the lowest edge first; levels are as in `worst_of_independent`.
-
-    >>> levels = np.linspace(0, 1, 10_001)
-    >>> round(worst_of_any(np.tile(levels**20, (16, 1)), levels), 3)
-    0.043
     """
     missed = np.zeros_like(levels)
     for failure in failures[:-1]:

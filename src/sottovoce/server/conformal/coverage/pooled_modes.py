@@ -131,10 +131,6 @@ def choose_aggregate(
 
     ``epsilon`` may be ``math.inf``, for no noise; the noise of a tail count grows with the cells in it. ``delta`` is
     the chance that a training-conditional guarantee fails.
-
-    >>> choice = choose_aggregate(1_000, sites=5, epsilon=1.0, bins=8)
-    >>> choice.thresholds[0], choice.thresholds[-1], choice.coverage >= 0.9
-    (102, 101, True)
     """
     if bins < 1 or not 1 <= total < LARGEST:
         raise BadInput(
