@@ -88,8 +88,12 @@ def conformal(
         "epsilon": None if report_epsilon is None else options.per_site(report_epsilon, "report-epsilon"),
     }
     if not report:
-        _refuse_idle(
-            test=test, report_epsilon=report_epsilon, weights=weights != "sites", level=judged["level"] != 0.95
+        options.refuse_given(
+            "{option} is about the report by site; add --report, or leave {option} out.",
+            test=bool(test),
+            report_epsilon=bool(report_epsilon),
+            weights=weights != "sites",
+            level=judged["level"] != 0.95,
         )
 
     from sottovoce.api.conformal.report import check_report
@@ -127,14 +131,6 @@ def _settings(asked: dict[str, Any]) -> "ConformalSettings":
     if settings.delta != 0.1 and not settings.conditional:
         raise BadInput("--delta belongs to --guarantee training-conditional; choose that, or leave --delta out.")
     return settings
-
-
-def _refuse_idle(**given: Any) -> None:
-    """Refuse options that are about a report where there is none."""
-    for name, present in given.items():
-        if present:
-            option = f"--{name.replace('_', '-')}"
-            raise BadInput(f"{option} is about the report by site; add --report, or leave {option} out.")
 
 
 def _show(

@@ -43,6 +43,13 @@ Json = Annotated[bool, flag("--json", "Print one JSON object instead of the tabl
 NoProgress = Annotated[bool, flag("--no-progress", "Show no progress bar.")]
 
 
+def refuse_given(sentence: str, **given: bool) -> None:
+    """Refuse an option that says nothing here; the sentence names it as {option}."""
+    for name, present in given.items():
+        if present:
+            raise BadInput(sentence.format(option=f"--{name.replace('_', '-')}"))
+
+
 def as_number(value: Any, where: str, advice: str = "correct it") -> float:
     """Turn text, or a number of a file, into a number."""
     try:

@@ -17,6 +17,7 @@ from sottovoce.server.stored import StoredResult
 if TYPE_CHECKING:
     from sottovoce.server.conformal.report import CoverageReport
 
+RARE = 0.001  # of infinite sets by noise alone, below which nothing is said
 NOT_PROTECTED = (
     "Not protected: which sites took part, how many scores and missing values each holds; and where one individual "
     "gave several records, or several studies ask the same ones, epsilons add up."
@@ -122,6 +123,13 @@ class Threshold(StoredResult):
     @abstractmethod
     def warnings(self) -> tuple[str, ...]:
         """Return what is worth knowing before the threshold is used."""
+
+    def noise_warnings(self) -> tuple[str, ...]:
+        """Say how often noise alone makes the set infinite, unless that is rare."""
+        if self.infinite_chance <= RARE:
+            return ()
+        often = f"{self.infinite_chance:.1%} of calibrations"
+        return (f"noise alone makes the set infinite in {often}; more scores or a larger epsilon would help",)
 
     @property
     def alpha(self) -> float:

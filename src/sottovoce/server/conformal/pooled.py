@@ -25,7 +25,6 @@ from sottovoce.server.conformal.settings import ConformalSettings
 from sottovoce.server.description import WIDTH, Description, labelled
 from sottovoce.server.privacy_statement import promise
 
-RARE = 0.001  # of infinite sets by noise alone, below which nothing is said
 WORD = 1 << 32  # shares of a sum are integers modulo this
 TRUST = (
     "The epsilon holds for the sum over all sites, whoever sees it; each single message is protected by the secure "
@@ -69,12 +68,7 @@ class PooledThreshold(Threshold):
         """Return what is worth knowing before the threshold is used."""
         if math.isinf(self.value):
             return ("the threshold is infinite, and so is every prediction set: too many scores seemed above the grid",)
-        if self.choice.infinite > RARE:
-            return (
-                f"noise alone makes the set infinite in {self.choice.infinite:.1%} of calibrations; more scores or a "
-                "larger epsilon would help",
-            )
-        return ()
+        return self.noise_warnings()
 
     @property
     def privacy_statement(self) -> str:
@@ -167,14 +161,10 @@ class PooledMethod(OneRound[State, tuple[int, ...], PooledThreshold], Generic[St
         return PooledThreshold(
             value=math.inf if cell == len(self._edges) else self._edges[cell],
             settings=self._settings,
-            names=self._who.names,
-            facts=self._who.facts,
             spent=tuple(self._choice.epsilons),
             edges=self._edges,
-            seeded=self._who.seeded,
-            per_person=self._who.per_person,
-            dropped=self._who.dropped,
             choice=self._choice,
+            **self._who._asdict(),
         )
 
 

@@ -97,17 +97,13 @@ class VotesMethod(OneRound[Votes, tuple[float, ...], ConformalThreshold]):
         return ConformalThreshold(
             value=weighted_rank(values, votes, self._taken.rank),
             settings=self._plan.settings,
-            names=self._who.names,
-            facts=self._plan.facts,
             plan=self._plan,
             taken=self._taken.rank,
             chance=self._taken.chance,
             spent=self._plan.spent(),
             edges=self._edges,
             unbounded=tuple(name for name, said in zip(self._who.names, state.values, strict=True) if math.inf in said),
-            seeded=self._who.seeded,
-            per_person=self._who.per_person,
-            dropped=self._who.dropped,
+            **self._who._asdict(),
         )
 
 
