@@ -49,11 +49,11 @@ OPTIONS: dict[tuple[str, ...], dict[str, Any]] = {
 def test_without_privacy_the_command_finds_what_the_function_finds(
     conformal: Conformal, score_files: Path, scores: Drawn, words: tuple[str, ...]
 ) -> None:
-    expected = sv.conformal_threshold(scores[0], **OPTIONS[words]).to_dict()
+    expected = sv.conformal_threshold(scores[0], **OPTIONS[words]).describe().values
     found = as_json(conformal(score_files, *words, "--json"))
     assert found == expected | {"unplaced": 0, "further_rows": 0}
     if words:
-        assert expected != sv.conformal_threshold(scores[0]).to_dict()
+        assert expected != sv.conformal_threshold(scores[0]).describe().values
 
 
 def test_exact_coverage_is_drawn(conformal: Conformal, score_files: Path) -> None:
