@@ -51,7 +51,7 @@ def test_without_privacy_the_command_finds_what_the_function_finds(
 ) -> None:
     expected = sv.conformal_threshold(scores[0], **OPTIONS[words]).describe().values
     found = as_json(conformal(score_files, *words, "--json"))
-    assert found == expected | {"unplaced": 0, "further_rows": 0}
+    assert found == {**expected, "unplaced": 0, "further_rows": 0}
     if words:
         assert expected != sv.conformal_threshold(scores[0]).describe().values
 
