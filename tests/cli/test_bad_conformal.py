@@ -8,9 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from sottovoce.cli import app
-from sottovoce.client.conformal.covered import CoverageSite
 from sottovoce.client.conformal.shares import SharingSite
-from sottovoce.client.conformal.site import CalibrationSite
+from sottovoce.client.conformal.site import CalibrationSite, CoverageSite
 from sottovoce.core.random_source import SystemEntropy
 
 PRIVATE = ("--epsilon", "2", "--maximum", "5")

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from tests.fuzz.mutate import Mutant, mutants
 
-from sottovoce.client.conformal.covered import CoverageSite
 from sottovoce.client.conformal.shares import SharingSite
-from sottovoce.client.conformal.site import CalibrationSite
+from sottovoce.client.conformal.site import CalibrationSite, CoverageSite
 from sottovoce.client.door import Door
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
@@ -38,7 +37,7 @@ from sottovoce.protocol.selection.geometric import noisy_count, polya, ratio
 from sottovoce.protocol.wire import kind_of, seal, unseal
 from sottovoce.server.conformal.plan import Participants, SiteFacts, plan
 from sottovoce.server.conformal.pooled import SumMethod, TallyMethod, plan_pooled
-from sottovoce.server.conformal.report_method import CoverageMethod, CoveragePlan
+from sottovoce.server.conformal.report import CoverageMethod, CoveragePlan
 from sottovoce.server.conformal.settings import check_settings
 from sottovoce.server.conformal.votes import VotesMethod
 from sottovoce.server.method import Method, Queries, opened

@@ -14,10 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sottovoce.client.reading.design_matrix import read, read_features
+from sottovoce.client.reading.design_matrix import read, read_features, read_regression_file
 from sottovoce.client.reading.matrix import open_matrix
 from sottovoce.client.reading.reader import open_column
-from sottovoce.client.reading.regression_files import read_regression_file
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.errors import BadInput
 

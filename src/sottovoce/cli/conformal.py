@@ -88,25 +88,33 @@ def conformal(
         "epsilon": None if report_epsilon is None else options.per_site(report_epsilon, "report-epsilon"),
     }
     if not report:
-        _refuse_idle(
-            test=test, report_epsilon=report_epsilon, weights=weights != "sites", level=judged["level"] != 0.95
+        options.refuse_given(
+            "{option} is about the report by site; add --report, or leave {option} out.",
+            test=bool(test),
+            report_epsilon=bool(report_epsilon),
+            weights=weights != "sites",
+            level=judged["level"] != 0.95,
         )
 
-    from sottovoce.api.conformal.reading import read_scores
     from sottovoce.api.conformal.report import check_report
-    from sottovoce.api.conformal.threshold import conformal_threshold
+    from sottovoce.api.conformal.threshold import conformal_threshold, read_scores
     from sottovoce.server import picture as drawing
 
     settings = _settings(asked)
     if plot is not None:
-        _refuse_no_distribution(settings, report)
+        if settings.pooled and not report:
+            raise BadInput(
+                f"mechanism {settings.mechanism!r} knows bounds of its coverage, and no distribution to draw; add "
+                "--report to draw coverage by site, or leave --plot out."
+            )
         drawing.check_path(plot)
     columns: dict[str, Any] = {"score": score, "site": site, "person": person}
     columns["missing"] = "drop" if drop_missing else "refuse"
     table = read_scores(files, **columns)
     fresh = None
     if test:
-        _refuse_nothing(test)
+        if "" in test:
+            raise BadInput("--test names no file; give files of fresh scores, or leave --test out.")
         fresh = read_scores(test, **columns, apart_from=files)
     if report:
         check_report(table if fresh is None else fresh, **judged, called="--report-epsilon")
@@ -123,29 +131,6 @@ def _settings(asked: dict[str, Any]) -> "ConformalSettings":
     if settings.delta != 0.1 and not settings.conditional:
         raise BadInput("--delta belongs to --guarantee training-conditional; choose that, or leave --delta out.")
     return settings
-
-
-def _refuse_idle(**given: Any) -> None:
-    """Refuse options that are about a report where there is none."""
-    for name, present in given.items():
-        if present:
-            option = f"--{name.replace('_', '-')}"
-            raise BadInput(f"{option} is about the report by site; add --report, or leave {option} out.")
-
-
-def _refuse_no_distribution(settings: "ConformalSettings", report: bool) -> None:
-    """Refuse a plot of what a mechanism does not know."""
-    if settings.pooled and not report:
-        raise BadInput(
-            f"mechanism {settings.mechanism!r} knows bounds of its coverage, and no distribution to draw; add --report "
-            "to draw coverage by site, or leave --plot out."
-        )
-
-
-def _refuse_nothing(test: list[str]) -> None:
-    """Refuse an option without its files."""
-    if "" in test:
-        raise BadInput("--test names no file; give files of fresh scores, or leave --test out.")
 
 
 def _show(
@@ -218,8 +203,6 @@ class SeveralTests(Command):
 def repeated(words: list[str]) -> list[str]:
     """Write the option before each of its words; without a word it has an empty one.
 
-    Examples
-    --------
     >>> repeated(["old.csv", "--test", "a.csv", "b.csv", "--json", "new.csv"])
     ['old.csv', '--test', 'a.csv', '--test', 'b.csv', '--json', 'new.csv']
     >>> repeated(["--test", "--json"])

@@ -102,7 +102,11 @@ def integrate(
         _require(value, "--value", "the column of the records")
         _require(budgets, "--epsilon", "the budget of a record")
     else:
-        _refuse_without_files(published, value=value, site=site, person=person)
+        if not published:
+            raise BadInput("there are neither FILES nor --summaries; give records, or numbers about them.")
+        about_records = "{option} is about records, and there are no FILES; name them, or leave {option} out."
+        given_names = {"value": value, "site": site, "person": person}
+        options.refuse_given(about_records, **{name: text is not None for name, text in given_names.items()})
 
     from sottovoce.api import tables
     from sottovoce.api.integration import by_name, integrated_quantile
@@ -157,15 +161,6 @@ def _show(found: "IntegratedResult", rows: dict[str, Any], sensitivity: bool, js
 def _require(given: Any, option: str, what: str) -> None:
     if given is None:
         raise BadInput(f"{option} is missing, {what}; add it, or name no FILES and give --summaries alone.")
-
-
-def _refuse_without_files(published: Mapping[str, Any], **given: str | None) -> None:
-    """Refuse options that are about records where there are none."""
-    if not published:
-        raise BadInput("there are neither FILES nor --summaries; give records, or numbers about them.")
-    for name, text in given.items():
-        if text is not None:
-            raise BadInput(f"--{name} is about records, and there are no FILES; name them, or leave --{name} out.")
 
 
 def joined(records: Mapping[str, Any], published: Mapping[str, Any]) -> dict[str, Any]:

@@ -43,6 +43,13 @@ Json = Annotated[bool, flag("--json", "Print one JSON object instead of the tabl
 NoProgress = Annotated[bool, flag("--no-progress", "Show no progress bar.")]
 
 
+def refuse_given(sentence: str, **given: bool) -> None:
+    """Refuse an option that says nothing here; the sentence names it as {option}."""
+    for name, present in given.items():
+        if present:
+            raise BadInput(sentence.format(option=f"--{name.replace('_', '-')}"))
+
+
 def as_number(value: Any, where: str, advice: str = "correct it") -> float:
     """Turn text, or a number of a file, into a number."""
     try:
@@ -59,8 +66,6 @@ def as_number(value: Any, where: str, advice: str = "correct it") -> float:
 def per_site(text: str, name: str) -> float | SiteValues:
     """Read the value of an option such as --epsilon; a file has a column (CSV) or table (JSON, TOML) of that name.
 
-    Examples
-    --------
     >>> per_site("1", "epsilon"), per_site("north=0.5,south=inf", "epsilon")
     (1.0, {'north': 0.5, 'south': inf})
     """
@@ -78,8 +83,6 @@ def per_site(text: str, name: str) -> float | SiteValues:
 def levels(text: str) -> float | list[float] | SiteValues:
     """Read --tau: one level, several, or one for each site.
 
-    Examples
-    --------
     >>> levels("0.9"), levels("0.25,0.5"), levels("north=0.5,south=0.6")
     (0.9, [0.25, 0.5], {'north': 0.5, 'south': 0.6})
     """
@@ -100,8 +103,6 @@ def shares(text: str, name: str = "shares") -> str | SiteValues:
 def schedule(text: str) -> str | list[int]:
     """Read --schedule: a rule, or the lengths of the rounds.
 
-    Examples
-    --------
     >>> schedule("every:5"), schedule("1, 1,2,4")
     ('every:5', [1, 1, 2, 4])
     """
@@ -123,8 +124,6 @@ def _width(text: str) -> float | str:
 def bound(text: str | None) -> float | str | dict[str, float | str] | None:
     """Read --bound: one width for all sources, or one for each source; of times a width may be a text such as 5min.
 
-    Examples
-    --------
     >>> bound("500"), bound("north=5min, south=900")
     (500.0, {'north': '5min', 'south': 900.0})
     """
@@ -148,8 +147,6 @@ def bound(text: str | None) -> float | str | dict[str, float | str] | None:
 def pair(text: str | None) -> tuple[str, str] | None:
     """Read --bounds: LOW,HIGH.
 
-    Examples
-    --------
     >>> pair("-60,300")
     ('-60', '300')
     """
@@ -164,8 +161,6 @@ def pair(text: str | None) -> tuple[str, str] | None:
 def numbers(text: str | None, option: str) -> float | list[float] | None:
     """Read an option that takes one number, or several with commas between them.
 
-    Examples
-    --------
     >>> numbers("0.5", "--tau"), numbers("0.25, 0.5", "--tau"), numbers(None, "--start")
     (0.5, [0.25, 0.5], None)
     """
@@ -186,8 +181,6 @@ def number(text: str | None, option: str, advice: str = "correct it") -> float |
 def whole(text: str | None, option: str) -> int | None:
     """Read an option that takes a whole number.
 
-    Examples
-    --------
     >>> whole("32", "--bins"), whole(None, "--bins")
     (32, None)
     """
@@ -200,8 +193,6 @@ def whole(text: str | None, option: str) -> int | None:
 def names(text: str, option: str) -> list[str]:
     """Read the names of columns, with commas between them; a name that has a comma stands in double quotes.
 
-    Examples
-    --------
     >>> names("miles, hour", "--features"), names('"a,b",c', "--features")
     (['miles', 'hour'], ['a,b', 'c'])
     """
@@ -221,8 +212,6 @@ def names(text: str, option: str) -> list[str]:
 def feature_bounds(texts: Sequence[str], features: Sequence[str]) -> dict[str, tuple[float, float]] | None:
     """Read --bounds of `regress`: NAME=LOW:HIGH for a feature, or LOW:HIGH for all that are not named.
 
-    Examples
-    --------
     >>> feature_bounds(["miles=0:30", "-1:1"], ["miles", "hour", "day"])
     {'miles': (0.0, 30.0), 'hour': (-1.0, 1.0), 'day': (-1.0, 1.0)}
     """
@@ -258,8 +247,6 @@ def feature_bounds(texts: Sequence[str], features: Sequence[str]) -> dict[str, t
 def edges(text: str | None) -> list[float] | None:
     """Read --grid, the edges of a public grid: numbers with commas between them, or a file of numbers.
 
-    Examples
-    --------
     >>> edges("-0.5, 0, 2"), edges(None)
     ([-0.5, 0.0, 2.0], None)
     """

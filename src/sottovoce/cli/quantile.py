@@ -65,13 +65,14 @@ def quantile(
         "robust": robust,
     }
     if isinstance(asked, list):
-        _refuse_with_several(
+        options.refuse_given(
+            "{option} belongs to one level, and --tau names several; ask one level, or leave it out.",
             method=method != "staged",
             schedule=schedule != "every:1",
-            test=test,
-            plot=plot,
+            test=bool(test),
+            plot=bool(plot),
             participation=participation != 1,
-            graph=graph,
+            graph=bool(graph),
             norm=norm != "l2",
         )
     else:
@@ -106,10 +107,3 @@ def quantile(
             f"Test:          the quantile is {found.format(tested.value)}, {alternative}: p = {tested.pvalue:.4g}"
         )
     show(found, payload, lines, json, plot)
-
-
-def _refuse_with_several(**given: Any) -> None:
-    """Refuse options that belong to one level."""
-    for name, present in given.items():
-        if present:
-            raise BadInput(f"--{name} belongs to one level, and --tau names several; ask one level, or leave it out.")

@@ -14,7 +14,7 @@ from sottovoce.api.conformal.report import coverage_report
 from sottovoce.api.conformal.threshold import conformal_threshold
 from sottovoce.client.reading.table import read_sites
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.conformal import counts, mixture_limits
+from sottovoce.inference import conformal as inference
 from sottovoce.server.conformal.coverage.equal import moments
 from sottovoce.server.conformal.report import FLATTERED, OPEN
 
@@ -66,8 +66,8 @@ def test_sites_are_counted_and_the_worst_comes_first() -> None:
         assert site.n == len(SITES[site.name])
         assert site.covered == int(np.sum(SITES[site.name] <= 0.9))
         assert site.coverage == site.covered / site.n
-        assert (site.low, site.high) == counts.exact_limits(site.covered, site.n, 0.95)
-        assert site.p_value == counts.exact_at_most(site.covered, site.n, 0.9)
+        assert (site.low, site.high) == inference.exact_limits(site.covered, site.n, 0.95)
+        assert site.p_value == inference.exact_at_most(site.covered, site.n, 0.9)
     assert report.worst is report.sites[0]
     assert report.below == ("bad",)
     assert (report.value, report.alpha, report.target, report.level) == (0.9, 0.1, 0.9, 0.95)
@@ -101,7 +101,7 @@ def test_the_mixture_has_stated_weights() -> None:
         means = [count / n for count, n in zip(counts, (400, 400, 20), strict=True)]
         assert report.mixture.estimate == pytest.approx(np.dot(parts, means))
         assert report.mixture[1:3] == pytest.approx(
-            mixture_limits.limits(counts, (400, 400, 20), parts, 0.9, (0, 0, 0)), rel=1e-9
+            inference.mixture_limits(counts, (400, 400, 20), parts, 0.9, (0, 0, 0)), rel=1e-9
         )
         assert list(report.weights.values()) == pytest.approx(parts)
         assert report.mixture.weights == (weights if isinstance(weights, str) else "given")
@@ -201,7 +201,7 @@ def test_a_private_report_is_made_of_noisy_counts_alone() -> None:
     assert report.epsilon == pytest.approx({"good": 1.0, "bad": 0.5, "small": 2.0})
     for site in report.sites:
         fall = math.exp(-report.epsilon[site.name])
-        assert (site.low, site.high) == pytest.approx(counts.limits(site.covered, site.n, 0.95, fall))
+        assert (site.low, site.high) == pytest.approx(inference.limits(site.covered, site.n, 0.95, fall))
         assert abs(site.covered - np.sum(SITES[site.name] <= 0.9)) < 60  # odds beyond: below 1e-12
         assert 0 <= site.coverage <= 1
     assert "epsilon 2" in report.promise

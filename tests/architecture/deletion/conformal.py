@@ -15,7 +15,7 @@ from sottovoce.protocol.messages import Message
 from sottovoce.protocol.selection.geometric import noisy_count
 from sottovoce.server.conformal.plan import Participants, SiteFacts, card_of, plan
 from sottovoce.server.conformal.pooled import SumMethod, TallyMethod, plan_pooled
-from sottovoce.server.conformal.report_method import CoverageMethod, CoveragePlan
+from sottovoce.server.conformal.report import CoverageMethod, CoveragePlan
 from sottovoce.server.conformal.settings import check_settings
 from sottovoce.server.conformal.votes import VotesMethod
 from sottovoce.server.load import from_dict
@@ -49,9 +49,8 @@ def sites(name: str, epsilon: float, study: bytes, log: Log) -> Say:
     """Open sites in this process, and keep what they say."""
     import numpy as np
 
-    from sottovoce.client.conformal.covered import CoverageSite
     from sottovoce.client.conformal.shares import SharingSite
-    from sottovoce.client.conformal.site import CalibrationSite
+    from sottovoce.client.conformal.site import CalibrationSite, CoverageSite
     from sottovoce.client.door import Door
     from sottovoce.client.quantile.site import Site
     from sottovoce.client.record import Records

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from sottovoce.core.errors import BadInput
-from sottovoce.inference.conformal.counts import exact_at_most, exact_limits
+from sottovoce.inference.conformal import exact_at_most, exact_limits
 
 LEVELS = (0.5, 0.9, 0.95, 0.999)
 

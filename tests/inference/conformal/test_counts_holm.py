@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from sottovoce.inference.conformal.counts import rejected
+from sottovoce.inference.conformal import rejected
 
 GRID = (0.004, 0.012, 0.013, 0.017, 0.025, 0.026, 0.05, 0.2)
 

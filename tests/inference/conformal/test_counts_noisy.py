@@ -5,7 +5,7 @@ import math
 import mpmath
 import pytest
 
-from sottovoce.inference.conformal.counts import at_most, exact_at_most, exact_limits, limits
+from sottovoce.inference.conformal import at_most, exact_at_most, exact_limits, limits
 
 
 def distribution(n: int, share: float, ratio: float, reach: int) -> dict[int, float]:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.inference.conformal import counts as of_counts
-from sottovoce.inference.conformal.mixture_limits import limits
+from sottovoce.inference import conformal as of_counts
+from sottovoce.inference.conformal import mixture_limits as limits
 
 
 def distribution(n: int, share: float, ratio: float = 0.0, reach: int = 0) -> dict[int, float]:

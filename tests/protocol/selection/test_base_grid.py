@@ -1,4 +1,4 @@
-"""A grid is increasing and cannot be changed; a cell stands for its upper edge."""
+"""A grid is increasing and cannot be changed."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.selection.base import grid, upper_edge
+from sottovoce.protocol.selection.base import grid
 
 
 def test_a_grid_is_a_copy_that_stays_as_it_is() -> None:
@@ -22,11 +22,3 @@ def test_a_grid_is_a_copy_that_stays_as_it_is() -> None:
 def test_what_is_no_grid_is_refused(edges: list[float]) -> None:
     with pytest.raises(BadInput, match="larger than the one before"):
         grid(edges)
-
-
-def test_the_last_cell_has_no_upper_edge() -> None:
-    edges = grid([0.5, 2.0])
-    assert [upper_edge(edges, cell) for cell in range(3)] == [0.5, 2.0, math.inf]
-    for cell in (-1, 3):
-        with pytest.raises(BadInput, match="from 0 to 2"):
-            upper_edge(edges, cell)

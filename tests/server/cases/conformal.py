@@ -21,7 +21,7 @@ from sottovoce.protocol.messages import (
 )
 from sottovoce.server.conformal.plan import Participants, SiteFacts, plan
 from sottovoce.server.conformal.pooled import SumMethod, TallyMethod, plan_pooled
-from sottovoce.server.conformal.report_method import CoverageMethod, CoveragePlan
+from sottovoce.server.conformal.report import CoverageMethod, CoveragePlan
 from sottovoce.server.conformal.settings import ConformalSettings, check_settings
 from sottovoce.server.conformal.votes import VotesMethod
 from sottovoce.server.method import Queries, Replies

@@ -24,7 +24,7 @@ from sottovoce.protocol.messages import (
 from sottovoce.protocol.selection.geometric import noisy_count
 from sottovoce.server.conformal.plan import ConformalPlan, Participants, SiteFacts, card_of, plan
 from sottovoce.server.conformal.pooled import SumMethod, TallyMethod, plan_pooled
-from sottovoce.server.conformal.report_method import CoverageMethod, CoveragePlan
+from sottovoce.server.conformal.report import CoverageMethod, CoveragePlan
 from sottovoce.server.conformal.settings import ConformalSettings, check_settings
 from sottovoce.server.conformal.votes import VotesMethod, take_rank
 from sottovoce.server.method import Method, restore

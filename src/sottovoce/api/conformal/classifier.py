@@ -7,8 +7,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 
-from sottovoce.api.conformal.estimator import ConformalEstimator, chosen, refuse_other, where_of
-from sottovoce.api.conformal.sites import checked_predictions
+from sottovoce.api.conformal.estimator import ConformalEstimator, checked_predictions, chosen, refuse_other, where_of
 from sottovoce.core.arrays import Bools, Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource

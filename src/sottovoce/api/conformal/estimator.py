@@ -1,24 +1,36 @@
-"""What a conformal regressor and a conformal classifier share: sites are scored, one threshold comes back."""
+"""What a conformal regressor and a conformal classifier share: sites are scored, one threshold comes back.
+
+The calibration data are read and checked here; the sentences name a site and a row, never a value.
+"""
 
 import copy
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Self
 
+import narwhals as nw
+import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from sottovoce.api.conformal.sites import check_rows, read_pairs, refuse_shared, refused_covariates
 from sottovoce.api.conformal.threshold import conformal_threshold
+from sottovoce.client.reading.frames import arrow_labels, encode, refuse_missing
+from sottovoce.client.reading.reader import is_missing
 from sottovoce.core.arrays import Floats
-from sottovoce.core.checks import kind_of
+from sottovoce.core.checks import bad_row, check_names, kind_of, label_text, sentence
 from sottovoce.core.errors import BadInput
 from sottovoce.server.conformal.settings import check_edges, check_settings
 
 _PASSED = ("epsilon", "bins", "grid", "mechanism", "guarantee", "delta", "rule", "statistics", "exact")
+
+_FORMS = "give a mapping from site to (X, y), a list of such pairs, or X, y and site=, the label of every row"
+_PLACES = "every row must name its site"
 
 
 class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
@@ -195,3 +207,135 @@ def chosen(value: Any, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
         raise BadInput(f"conformity_score must be {' or '.join(map(repr, allowed))}, not {value!r}; choose one.")
     return str(value)
+
+
+def read_pairs(sites: Any, y: Any = None, site: Any = None) -> dict[str, tuple[Any, Any]]:
+    """Return the covariates and responses of every site.
+
+    ``sites`` is a mapping from the name of a site to its pair (X, y); a sequence of pairs (then the sites are called
+    "site 1", "site 2", …); or one table X of all rows, with its responses and the label of every row's site (None when
+    all rows are of one site).
+
+    >>> table = np.array([[1.0], [2.0], [3.0]])
+    >>> pairs = read_pairs(table, [10, 20, 30], site=["south", "north", "south"])
+    >>> [(name, rows.tolist(), responses) for name, (rows, responses) in pairs.items()]
+    [('north', [[2.0]], [20]), ('south', [[1.0], [3.0]], [10, 30])]
+    """
+    if y is not None:
+        if isinstance(sites, Mapping) and any(isinstance(pair, tuple) for pair in sites.values()):
+            raise BadInput("y was given beside a mapping of sites: put the responses of each site in its pair (X, y).")
+        return {"site 1": (sites, y)} if site is None else _parted(sites, y, site)
+    if site is not None:
+        raise BadInput("site was given without y: give X, y and site, the label of every row.")
+    if isinstance(sites, Mapping):
+        given = list(sites.items())
+    elif isinstance(sites, Sequence) and not isinstance(sites, str | bytes):
+        given = [(f"site {place}", pair) for place, pair in enumerate(sites, start=1)]
+    else:
+        raise BadInput(f"sites is {kind_of(sites)}: {_FORMS}.")
+    if not given:
+        raise BadInput(f"there are no sites: {_FORMS}.")
+    names = check_names(name for name, _ in given)
+    for name, (_, pair) in zip(names, given, strict=True):
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise BadInput(f"site {name!r} is not a pair (X, y): {_FORMS}.")
+    return {name: (pair[0], pair[1]) for name, (_, pair) in zip(names, given, strict=True)}
+
+
+def _parted(table: Any, y: Any, site: Any) -> dict[str, tuple[Any, Any]]:
+    """Part one table by the labels of its rows."""
+    found = encode(refuse_missing(_labels(site), "site", _PLACES), "site", name_them=True)
+    n = found.codes.size
+    for what, size in (("X", rows_of(table, "X")), ("y", rows_of(y, "y"))):
+        if size != n:
+            raise BadInput(f"{what} has {size:,} rows and site has {n:,} labels: give one label for each row.")
+    names = check_names(found.labels)
+    rows = [np.flatnonzero(found.codes == place) for place in range(len(names))]
+    return {name: (_safe_indexing(table, at), _safe_indexing(y, at)) for name, at in zip(names, rows, strict=True)}
+
+
+def _labels(site: Any) -> Any:
+    """Turn the labels of rows into an Arrow column; labels of mixed types become text."""
+    if isinstance(site, str | bytes):
+        raise BadInput("site is text: give the labels themselves, one for each row, and leave them out of X.")
+    series = nw.from_native(site, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return arrow_labels(series)
+    values = np.asarray(site, dtype=object)
+    if values.ndim != 1:
+        raise BadInput(f"site has the shape {values.shape}: give one label for each row.")
+    try:
+        return pa.chunked_array([pa.array(values.tolist(), from_pandas=True)])
+    except (pa.ArrowException, TypeError, ValueError):
+        texts = [None if is_missing(label) else label_text(label) for label in values.tolist()]
+        return pa.chunked_array([pa.array(texts, type=pa.string())])
+
+
+def rows_of(table: Any, where: str) -> int:
+    """Count the rows of a table or column."""
+    shape = getattr(table, "shape", None)
+    try:
+        return int(shape[0]) if shape else len(table if hasattr(table, "__len__") else np.asarray(table))
+    except TypeError:
+        raise sentence(where, f"is {kind_of(table)}: give a table with a row for each record.") from None
+
+
+def check_rows(name: str, covariates: Any, responses: npt.NDArray[Any]) -> None:
+    """Refuse a site without records, or with another number of responses than of rows."""
+    n = rows_of(covariates, f"X of site {name!r}")
+    if n != responses.size:
+        raise BadInput(f"site {name!r} has {n:,} rows in X and {responses.size:,} in y: give one response a row.")
+    if not n:
+        raise BadInput(f"site {name!r} has no records: leave it out.")
+
+
+def refuse_shared(responses: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Refuse two sites whose responses are the same memory: their records would count, and be asked, twice."""
+    address = {name: int(values.__array_interface__["data"][0]) for name, values in responses.items()}
+    for one, two in pairwise(sorted(responses, key=address.__getitem__)):
+        if np.may_share_memory(responses[one], responses[two]):
+            first, second = sorted((one, two), key=list(responses).index)
+            raise BadInput(f"sites {first!r} and {second!r} share records: give every record to one site.")
+
+
+def refused_covariates(name: str, covariates: Any, error: Exception) -> BadInput:
+    """Say that a model did not take the covariates of a site, without its own words: they may quote a record."""
+    if isinstance(error, BadInput):
+        return BadInput(f"site {name!r}: {error}")
+    where = f"X of site {name!r}"
+    try:
+        values = np.asarray(covariates, dtype=np.float64)
+    except (TypeError, ValueError):
+        return sentence(where, f"is refused by the model ({type(error).__name__}): are there texts in it?")
+    unusable = ~np.isfinite(values)
+    if values.ndim == 2 and unusable.any():
+        row = int(unusable.any(axis=1).argmax())
+        kind = "NaN" if np.isnan(values[row]).any() else "infinity"
+        return bad_row(where, row, kind, "the model does not take it, so remove the row")
+    return sentence(where, f"has the shape {values.shape} and is refused by the model ({type(error).__name__}).")
+
+
+def checked_predictions(
+    values: Any, n: int | None, columns: int | None, what: str, where: str, advice: str = "give another model"
+) -> npt.NDArray[np.float64]:
+    """Return what a model predicts for rows as (n,) or (n, columns) floats, refusing anything else.
+
+    ``n`` is the number of rows the model was given, None to believe the model; ``columns`` None is for one number a
+    row; ``what``, ``where`` and ``advice`` are parts of a sentence.
+    """
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise BadInput(f"the model gives {what} that are not numbers{where}: give another model.") from None
+    if columns is None and numbers.ndim == 2 and numbers.shape[1] == 1:
+        numbers = numbers[:, 0]
+    size = numbers.shape[0] if n is None and numbers.ndim else n
+    wanted = (size,) if columns is None else (size, columns)
+    if numbers.shape != wanted:
+        raise BadInput(f"the model gives {what} of shape {numbers.shape}{where}, not {wanted}: {advice}.")
+    unusable = ~np.isfinite(numbers) if columns is None else ~np.isfinite(numbers).all(axis=1)
+    if unusable.any():
+        row = int(unusable.argmax())
+        kind = "NaN" if np.isnan(numbers[row]).any() else "infinity"
+        raise BadInput(f"the model gives {what} with {kind} in row {row + 1}{where}: remove that row, or the cause.")
+    return numbers

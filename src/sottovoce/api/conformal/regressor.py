@@ -11,8 +11,7 @@ from sklearn.base import RegressorMixin, clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LinearRegression, QuantileRegressor
 
-from sottovoce.api.conformal.estimator import ConformalEstimator, chosen, refuse_other, where_of
-from sottovoce.api.conformal.sites import checked_predictions
+from sottovoce.api.conformal.estimator import ConformalEstimator, checked_predictions, chosen, refuse_other, where_of
 from sottovoce.client.reading.matrix import open_response, read_response
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import number
@@ -191,16 +190,9 @@ def quantile_pair(estimator: Any, alpha: Any) -> tuple[Any, ...]:
 
     The two ends of conformalized quantile regression (Romano, Patterson and Candès, 2019).
 
-    Parameters
-    ----------
-    estimator
-        A pair of regressors; one with a quantile loss, which is cloned at the two levels; or one whose prediction has
-        two columns.
-    alpha
-        The part of new responses that may be missed.
+    The estimator is a pair of regressors; one with a quantile loss, which is cloned at the two levels; or one whose
+    prediction has two columns.
 
-    Examples
-    --------
     >>> low, high = quantile_pair(QuantileRegressor(), 0.2)
     >>> low.quantile, high.quantile
     (0.1, 0.9)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.client.conformal.covered import CoverageSite, PooledScores
+from sottovoce.client.conformal.site import CoverageSite, PooledScores
 from sottovoce.client.door import Door, SiteLimits
 from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
 from sottovoce.core.checks import check_callers, confidence, number, per_site
@@ -21,10 +21,9 @@ from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.local.runner import run
 from sottovoce.protocol.card import identity
 from sottovoce.protocol.selection.geometric import NoisyCount, noisy_count
-from sottovoce.server.conformal.coverage.heterogeneous import Asked, curve
+from sottovoce.server.conformal.coverage.voting import Asked, curve
 from sottovoce.server.conformal.plan import Participants, SiteFacts
-from sottovoce.server.conformal.report import CoverageReport, Prediction
-from sottovoce.server.conformal.report_method import CoverageMethod, CoveragePlan
+from sottovoce.server.conformal.report import CoverageMethod, CoveragePlan, CoverageReport, Prediction
 
 LIMITS = SiteLimits(points=1, rounds=1)
 

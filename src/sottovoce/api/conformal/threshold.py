@@ -1,12 +1,14 @@
-"""A conformal threshold from the scores of many sites, in one round, private or not."""
+"""A conformal threshold from the scores of many sites, in memory or in files, in one round, private or not."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from sottovoce.client.conformal.draw import cell_counts
 from sottovoce.client.conformal.site import CalibrationSite
 from sottovoce.client.door import AnsweringSite, Door, SiteLimits
+from sottovoce.client.reading.files import expand, read_files
 from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats
@@ -28,6 +30,8 @@ from sottovoce.server.conformal.votes import VotesMethod, take_rank
 from sottovoce.server.method import Method
 
 Opens = Callable[..., AnsweringSite]  # a site, from its records, budget, dice and limits
+
+Paths = str | Path | Sequence[str | Path]
 
 
 def conformal_threshold(
@@ -168,3 +172,37 @@ def _hints(table: SiteTable, edges: Floats) -> tuple[str, ...]:
         f"{where:,} site{'' if where == 1 else 's'} lie above the grid, which ends at {float(edges[-1]):g}: the "
         "promise holds, but the set grows, to infinity if they are many; next time choose a larger maximum",
     )
+
+
+def read_scores(
+    paths: Paths,
+    *,
+    score: str,
+    site: str | None = None,
+    person: str | None = None,
+    missing: str = "refuse",
+    apart_from: Paths = (),
+    randomness: RandomSource | None = None,
+) -> SiteTable:
+    r"""Read the scores of many sites from Parquet, CSV or Arrow files: one a site, or any with a site column.
+
+    Without a column ``site`` each file is a site, named by the file; with ``person`` one row each is drawn.
+    ``apart_from`` are the files that made the threshold: scores that are to judge it must come from others.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "north.csv").write_text("residual\n0.5\n")
+    ...     read_scores(f"{folder}/*.csv", score="residual").records
+    (Records(1 record, values hidden),)
+    """
+    made = {path.resolve() for path in expand(apart_from)} if apart_from else set()
+    for path in expand(paths):
+        if path.resolve() in made:
+            raise BadInput(
+                f"{path} is to judge the threshold that it makes; give fresh scores, or none to judge it by its own."
+            )
+    dice = SystemEntropy() if randomness is None else randomness
+    table = read_files(paths, value=score, site=site, person=person, missing=missing, dice=dice.words, needs=SCORES)
+    if table.unit.kind != "number":
+        raise BadInput(f"column {score!r} holds {table.unit.plural}, and scores must be numbers; name another column.")
+    return replace(table, seeded=person is not None and not dice.private)

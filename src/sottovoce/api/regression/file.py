@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sottovoce.api.regression.stream import Progress, opened
-from sottovoce.client.reading.design_matrix import ReadRows
-from sottovoce.client.reading.regression_files import read_regression_file
+from sottovoce.client.reading.design_matrix import ReadRows, read_regression_file
 from sottovoce.core.checks import check_callers, confidence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource

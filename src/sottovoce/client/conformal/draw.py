@@ -15,38 +15,12 @@ PIECE = 1 << 16  # scores, or words, held at once
 
 
 def select(scores: Records, edges: Floats, mechanism: SparseVector | WeightedSelection, dice: RandomSource) -> int:
-    """Draw the cell that a site names; its counts are forgotten.
-
-    Parameters
-    ----------
-    scores
-        The scores of the site.
-    edges
-        The edges of the public grid, increasing.
-    mechanism
-        The selection, made for the number of scores and of cells.
-    dice
-        The source of words.
-
-    Examples
-    --------
-    >>> from sottovoce.protocol.selection.sparse_vector import sparse_vector
-    >>> from sottovoce.sim.randomness import dice
-    >>> scores, edges = Records(np.linspace(0, 1, 500)), np.linspace(0, 1, 21)
-    >>> select(scores, edges, sparse_vector(500, 451, 22, 4.0), dice(1))
-    18
-    """
+    """Draw the cell that a site names; its counts are forgotten."""
     return draw(mechanism, cell_counts(scores, edges), dice)
 
 
 def cell_counts(scores: Records, edges: Floats) -> Ints:
-    """Count the scores in each cell: up to the first edge, above each edge up to the next, above the last edge.
-
-    Examples
-    --------
-    >>> cell_counts(Records(np.array([0.5, 1.0, 1.5, 9.0])), np.array([1.0, 2.0])).tolist()
-    [2, 1, 1]
-    """
+    """Count the scores in each cell: up to the first edge, above each edge up to the next, above the last edge."""
     values, counts = scores.values(), np.zeros(len(edges) + 1, dtype=np.int64)
     for start in range(0, len(values), PIECE):
         # a score on an edge belongs to the cell below it: as many edges as are smaller
@@ -73,23 +47,7 @@ def _scan(mechanism: SparseVector, counts: Ints, dice: RandomSource) -> int:
 
 
 def geometric(numerator: int, n: int, dice: RandomSource) -> Ints:
-    """Draw noise with P(noise >= k) = (numerator / 2^64)^k: the lengths of runs of words below the numerator.
-
-    Parameters
-    ----------
-    numerator
-        The integer that holds the distribution.
-    n
-        How many draws.
-    dice
-        The source of words.
-
-    Examples
-    --------
-    >>> from sottovoce.sim.randomness import dice
-    >>> geometric(1 << 63, 5, dice(1)).tolist()
-    [2, 0, 9, 0, 0]
-    """
+    """Draw noise with P(noise >= k) = (numerator / 2^64)^k: the lengths of runs of words below the numerator."""
     if not 0 < numerator < WORD:
         raise ValueError("the numerator of geometric noise lies between 0 and 2^64")
     least, ends, read, ended = np.uint64(numerator), [np.array([-1])], 0, 0
@@ -102,21 +60,7 @@ def geometric(numerator: int, n: int, dice: RandomSource) -> Ints:
 
 
 def uniform_below(bound: int, dice: RandomSource) -> int:
-    """Draw an integer from 0 to ``bound - 1``, each equally likely.
-
-    Parameters
-    ----------
-    bound
-        A positive integer of any size.
-    dice
-        The source of words.
-
-    Examples
-    --------
-    >>> from sottovoce.sim.randomness import dice
-    >>> uniform_below(6, dice(1))
-    5
-    """
+    """Draw an integer from 0 to ``bound - 1``, each equally likely."""
     # one word more than needed: a second throw has a chance of 2^-64, so the time tells nothing about the bound
     words = bound.bit_length() // 64 + 2
     whole = 1 << 64 * words

@@ -22,7 +22,7 @@ from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.card import Card
 from sottovoce.protocol.exact import within
-from sottovoce.protocol.messages import Message, Study, SumQuery, SumShare
+from sottovoce.protocol.messages import Study, SumQuery, SumShare
 from sottovoce.protocol.selection.geometric import SMALLEST, WORD, Polya, polya
 from sottovoce.protocol.selection.geometric import ratio as ratio_of
 
@@ -34,32 +34,15 @@ Vector = npt.NDArray[np.uint32]
 def questioned_site(
     scores: Records, budget: float, dice: RandomSource | None = None, *, limits: SiteLimits = LIMITS
 ) -> Site:
-    """Return a site each of whose records answers one question through its own budget: mechanism "local".
-
-    Examples
-    --------
-    >>> questioned_site(Records(np.arange(100.0)), 1.0)
-    Site(100 records, 0 answered)
-    """
+    """Return a site each of whose records answers one question through its own budget: mechanism "local"."""
     return Site(scores, Study(0.5, budget), dice, limits=limits)  # nothing here depends on tau
 
 
 def agreed_sites(card: Card, name: str, most: int = MOST_SITES) -> int:
     """Return how many sites share the noise of a study, from the card that this site has agreed to.
 
-    Parameters
-    ----------
-    card
-        The study card; its term ``sites`` lists every site by name.
-    name
-        The name of this site, which must be among them.
-    most
-        How many sites this one is ready to share noise with.
-
-    Examples
-    --------
-    >>> agreed_sites(Card("conformal", {"sites": ["north", "south"]}), "north")
-    2
+    The card's term ``sites`` lists every site by name, this one (``name``) among them; ``most`` is how many sites this
+    one is ready to share noise with.
     """
     names = card.terms.get("sites")
     if not isinstance(names, list | tuple) or len(set(map(str, names))) != len(names) or name not in names:
@@ -72,19 +55,9 @@ def agreed_sites(card: Card, name: str, most: int = MOST_SITES) -> int:
 class SharingSite(OneMessageSite):
     """A place that holds scores and gives its share of one secure sum.
 
-    Parameters
-    ----------
-    scores
-        The scores.
-    sites
-        How many sites share the noise: what the site knows from the card (`agreed_sites`), not what it is told.
-    budget
-        What the sum over all sites may cost a record; ``math.inf`` for no privacy.
-    dice, storage, limits
-        As in `OneMessageSite`.
+    How many ``sites`` share the noise is what it knows from the card (`agreed_sites`), not what it is told; ``budget``
+    is what the sum over all sites may cost a record, ``math.inf`` for no privacy.
 
-    Examples
-    --------
     >>> import math
     >>> site = SharingSite(Records(np.array([0.5, 1.5, 2.5])), 2, math.inf)
     >>> site.answer(SumQuery((1.0, 2.0), 0, 2))
@@ -94,6 +67,7 @@ class SharingSite(OneMessageSite):
     __slots__ = ("_sites",)
 
     kinds = (SumQuery,)
+    asked_for = "for its share of a sum"
 
     def __init__(
         self,
@@ -107,13 +81,6 @@ class SharingSite(OneMessageSite):
     ) -> None:
         super().__init__(scores, budget, dice, storage=storage, limits=limits)
         self._sites = sites
-
-    def reply(self, round: int, query: Message) -> SumShare:
-        """Answer a query of the one round; a retry gets the same."""
-        self._check_round(round)
-        if not isinstance(query, SumQuery):
-            raise BadInput("this site is asked for its share of a sum; correct the query.")
-        return self.answer(query)
 
     def answer(self, query: SumQuery) -> SumShare:
         """Return the noisy counts above each edge up to the next; a retry gets the same, another query is refused."""
@@ -139,21 +106,7 @@ class SharingSite(OneMessageSite):
 def noisy_counts(counts: Ints, noise: Polya, dice: RandomSource) -> Vector:
     """Return the counts of all cells but the lowest with a share of noise, modulo 2^32.
 
-    Parameters
-    ----------
-    counts
-        How many scores lie in each cell, the lowest first; it is not sent.
-    noise
-        The distribution of the share.
-    dice
-        The source of words.
-
-    Examples
-    --------
-    >>> import math
-    >>> from sottovoce.sim.randomness import dice
-    >>> noisy_counts(np.array([90, 7, 3]), polya(math.inf, 5), dice(1)).tolist()
-    [7, 3]
+    The count of the lowest cell stands first, and is not sent.
     """
     ends = len(counts) - 1
     up, down = draw_polya(noise, ends, dice), draw_polya(noise, ends, dice)
@@ -161,23 +114,7 @@ def noisy_counts(counts: Ints, noise: Polya, dice: RandomSource) -> Vector:
 
 
 def draw_polya(noise: Polya, n: int, dice: RandomSource) -> Ints:
-    """Draw Pólya variables without error: a geometric proposal k survives k throws of ``noise.odds``.
-
-    Parameters
-    ----------
-    noise
-        The distribution of the share.
-    n
-        How many draws.
-    dice
-        The source of words.
-
-    Examples
-    --------
-    >>> from sottovoce.sim.randomness import dice
-    >>> draw_polya(polya(0.5, 3), 6, dice(6)).tolist()
-    [2, 0, 4, 1, 0, 0]
-    """
+    """Draw Pólya variables without error: a geometric proposal k survives k throws of ``noise.odds``."""
     drawn = np.zeros(n, dtype=np.int64)
     if noise.numerator == 0:
         return drawn
@@ -219,17 +156,8 @@ def masked(vector: Vector, place: int, shared: Mapping[int, RandomSource]) -> Ve
     that nobody can predict: agreeing on it is the task of the secure-aggregation layer, and seeded dice of a simulation
     are not fit for it.
 
-    Parameters
-    ----------
-    vector
-        The message, integers modulo 2^32.
-    place
-        The number of the site.
-    shared
-        For the number of each other site, dice that throw the same words at both.
+    ``shared`` has, for the number of each other site, dice that throw the same words at both.
 
-    Examples
-    --------
     >>> from sottovoce.sim.randomness import dice
     >>> first = masked(np.array([7, 3], dtype=np.uint32), 0, {1: dice(5)})
     >>> second = masked(np.array([1, 4], dtype=np.uint32), 1, {0: dice(5)})

@@ -1,23 +1,36 @@
-"""Sites with calibration scores: each sends one message in its life, and the same again when asked the same again."""
+"""Sites with scores: each sends one message in its life, and the same again when asked the same again.
+
+The message is order statistics or a cell of the scores or, to judge a threshold, how many of them it covers.
+"""
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NoReturn, SupportsIndex, TypeVar
+from typing import Any, ClassVar, NoReturn, SupportsIndex, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.client.conformal.draw import select
+from sottovoce.client.conformal.draw import geometric, select
 from sottovoce.client.door import SiteLimits
 from sottovoce.client.ledger import Ledger, MemoryStorage, Storage
 from sottovoce.client.record import Records
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.exact import within
-from sottovoce.protocol.messages import ROUND, CellQuery, CellReport, Message, OrderQuery, OrderReport
+from sottovoce.protocol.messages import (
+    ROUND,
+    CellQuery,
+    CellReport,
+    CoverageCount,
+    CoverageQuery,
+    Message,
+    OrderQuery,
+    OrderReport,
+)
 from sottovoce.protocol.selection import SELECTIONS, selection
 from sottovoce.protocol.selection.base import grid
-from sottovoce.protocol.selection.geometric import WORD
+from sottovoce.protocol.selection.geometric import SMALLEST, WORD, NoisyCount, noisy_count
 from sottovoce.protocol.selection.sparse_vector import SparseVector
 
 Query = OrderQuery | CellQuery
@@ -29,27 +42,20 @@ MOST_WORDS = 1 << 30  # of randomness for one message: half a minute, and no que
 MOST_ORDERS = 5  # scores that a site without privacy sends: a study asks no more, and all of them would be its data
 LIMITS = SiteLimits(points=100_000, rounds=ROUND)  # points: the most edges that a study of this package asks about
 
+_MOST_NOISE = noisy_count(SMALLEST).numerator  # more takes millions of words for one number
+
 
 class OneMessageSite:
     """Hold the scores of one site and answer one query about them; what answers it is told by a subclass.
 
-    Parameters
-    ----------
-    scores
-        The scores.
-    budget
-        What the message may cost a record; ``math.inf`` to send what is asked as it is.
-    dice
-        None for the operating system's entropy.
-    storage
-        Where the ledger keeps what was said; in memory if None.
-    limits
-        What the site is ready to take part in, beside its budget.
+    ``budget`` is what the message may cost a record, ``math.inf`` to send what is asked as it is; without ``dice`` the
+    operating system's entropy is used, and without ``storage`` the ledger is kept in memory.
     """
 
     __slots__ = ("_budget", "_dice", "_ledger", "_limits", "_scores", "_storage")
 
     kinds: tuple[type[Message], ...] = ()
+    asked_for: ClassVar[str]  # what the site is asked for, in a sentence
 
     def __init__(
         self,
@@ -92,10 +98,17 @@ class OneMessageSite:
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise TypeError("a site cannot be pickled or copied: its scores do not leave it")
 
-    def _check_round(self, round: int) -> None:
-        """Refuse any round but the one."""
+    def reply(self, round: int, query: Message) -> Message:
+        """Answer a query of the one round; a retry gets the same."""
         if round != ROUND:
             raise BadInput(f"this site answers round {ROUND} alone, for there is no other; ask it there.")
+        if not isinstance(query, self.kinds):
+            raise BadInput(f"this site is asked {self.asked_for}; correct the query.")
+        return self.answer(query)
+
+    def answer(self, query: Any) -> Message:
+        """Return the message to a query of its kinds, drawn once; a retry gets the same, and no other query any."""
+        raise NotImplementedError
 
     def _check_orders(self, orders: Sequence[int]) -> None:
         """Refuse ranks that no site has."""
@@ -122,8 +135,6 @@ class OneMessageSite:
 class CalibrationSite(OneMessageSite):
     """A site that answers with order statistics of its scores or, with a budget, with one cell of a public grid.
 
-    Examples
-    --------
     >>> site = CalibrationSite(Records(np.array([3.0, 1.0, 2.0])), math.inf)
     >>> site.answer(OrderQuery((2,)))
     OrderReport(values=(2.0,))
@@ -135,13 +146,7 @@ class CalibrationSite(OneMessageSite):
     __slots__ = ()
 
     kinds = (OrderQuery, CellQuery)
-
-    def reply(self, round: int, query: Message) -> Report:
-        """Answer a query of the one round; a retry gets the same."""
-        self._check_round(round)
-        if not isinstance(query, OrderQuery | CellQuery):
-            raise BadInput("this site is asked for order statistics or for a cell; correct the query.")
-        return self.answer(query)
+    asked_for = "for order statistics or for a cell"
 
     def answer(self, query: Query) -> Report:
         """Return the message to a query, drawn once; a retry gets the same, and no other query gets any."""
@@ -173,22 +178,102 @@ def check_words(numerator: int, draws: int) -> None:
 
 
 def order_values(scores: Records, orders: Sequence[int]) -> tuple[float, ...]:
-    """Return the scores of the asked ranks, infinite where a rank is beyond the number of scores.
-
-    Parameters
-    ----------
-    scores
-        The scores of a site.
-    orders
-        The ranks, from 1, in any order.
-
-    Examples
-    --------
-    >>> order_values(Records(np.array([3.0, 1.0, 2.0])), [2, 3, 4])
-    (2.0, 3.0, inf)
-    """
+    """Return the scores of the asked ranks, infinite where a rank is beyond the number of scores."""
     held = sorted({order - 1 for order in orders if order <= scores.size})
     if held and held[0] < 0:
         raise ValueError(f"ranks begin at 1, not at {held[0] + 1}")
     parted = np.partition(scores.values(), held) if held else scores.values()
     return tuple(float(parted[order - 1]) if order <= scores.size else math.inf for order in orders)
+
+
+class CoverageSite(OneMessageSite):
+    """A site that counts how many of its scores a threshold covers, once.
+
+    >>> site = CoverageSite(Records(np.array([3.0, 1.0, 2.0])), math.inf)
+    >>> site.answer(CoverageQuery(2.5, 0, (3,)))
+    CoverageCount(covered=2, values=(3.0,))
+    """
+
+    __slots__ = ()
+
+    kinds = (CoverageQuery,)
+    asked_for = "how many scores are covered"
+
+    def answer(self, query: CoverageQuery) -> CoverageCount:
+        """Return the count, and scores where the site is not private; a retry gets the same, another query none."""
+        if math.isnan(query.threshold):
+            raise BadInput("the threshold of the query is not a number; correct the query.")
+        if not 0 <= query.noise <= _MOST_NOISE:
+            raise BadInput("the integer of the noise is out of range; make it of the study's epsilon.")
+        noise = NoisyCount(query.noise) if query.noise else None
+        if not within(None if noise is None else noise.ratio, self._budget):
+            raise BadInput(
+                f"the count would cost a record more than this site's budget of {self._budget:.6g}; ask for more noise."
+            )
+        if query.orders:
+            if self._budget != math.inf:
+                raise BadInput(f"this site has a budget of {self._budget:g}; ask it for a count, not for scores.")
+            self._check_orders(query.orders)
+
+        def drawn() -> CoverageCount:
+            values = order_values(self._scores, query.orders)
+            if noise is None:
+                return CoverageCount(count_covered(self._scores, query.threshold), values)
+            return CoverageCount(noisy_covered(self._scores, query.threshold, noise, self._dice), values)
+
+        return self._once(query, CoverageCount, drawn)
+
+
+def count_covered(scores: Records, threshold: float) -> int:
+    """Count the scores at or below a threshold."""
+    return int(np.count_nonzero(scores.values() <= threshold))
+
+
+def noisy_covered(scores: Records, threshold: float, noise: NoisyCount, dice: RandomSource) -> int:
+    """Count the scores at or below a threshold and add noise; the sum may fall outside 0 to the number of scores."""
+    up, down = geometric(noise.numerator, 2, dice)
+    return count_covered(scores, threshold) + int(up - down)
+
+
+class PooledScores:
+    """Hold the sorted scores of every site as long as a report is being made.
+
+    >>> pooled = PooledScores([Records(np.array([1.0, 4.0])), Records(np.array([2.0, 3.0]))])
+    >>> len(pooled), pooled.shares_at(np.array([0, 3])).tolist()
+    (4, [[0.25, 0.75], [0.0, 1.0]])
+    >>> pooled.averages(np.array([0, 3]), np.array([1.0, 0.0])).round(3).tolist()
+    [0.5, 0.5]
+    """
+
+    __slots__ = ("_distinct", "_sorted")
+
+    def __init__(self, scores: Sequence[Records]) -> None:
+        self._sorted = [np.sort(each.values()) for each in scores]
+        self._distinct = np.unique(np.concatenate(self._sorted))
+
+    def __len__(self) -> int:
+        return int(self._distinct.size)
+
+    def __repr__(self) -> str:
+        return f"PooledScores({len(self._sorted):,} sites, values hidden)"
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise TypeError("the scores of all sites cannot be pickled or copied: they are kept for one report")
+
+    def shares_at(self, ranks: Ints) -> Floats:
+        """Return the part of each site's scores below the distinct scores of some ranks.
+
+        A score counts half below itself: else a site's own would lie, on average, half a score too low.
+        """
+        points = self._distinct[ranks]
+        parts = []
+        for values in self._sorted:
+            below = np.searchsorted(values, points, side="left")
+            own = np.searchsorted(values, points, side="right") > below
+            parts.append((below + 0.5 * own) / values.size)
+        return np.array(parts)
+
+    def averages(self, ranks: Ints, heights: Floats) -> Floats:
+        """Return the average over each site's scores of a function given at some ranks, linear between them."""
+        places = (np.searchsorted(self._distinct, values) for values in self._sorted)
+        return np.array([np.interp(place, ranks, heights).mean() for place in places])

@@ -30,18 +30,9 @@ class NotNumbers(BadInput, TypeError):
 class Accepts:
     """What a column may hold beside numbers, and the words with which anything else is refused.
 
-    Parameters
-    ----------
-    times, truth
-        Whether it may hold durations, dates and moments; and truth values, which count as 0 and 1.
-    rule
-        What every value must be, as the end of a sentence.
-    array, column
-        What to give instead of something that is no column; instead of an Arrow object that is none.
-    other
-        What an array of structures is called.
-    error
-        The class of the refusal.
+    ``times`` are durations, dates and moments; ``truth`` values count as 0 and 1. ``rule`` says what every value must
+    be, ``array`` and ``column`` what to give instead of something that is no column, or an Arrow object that is none;
+    ``other`` is what an array of structures is called.
     """
 
     times: bool

@@ -1,12 +1,26 @@
-"""From a table of covariates and a column of responses to the checked, scaled rows of a regression."""
+"""From covariates and responses, in memory or in a file, to the checked, scaled rows of a regression."""
 
+import os
 import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sottovoce.client.reading.collinear import refuse_collinear
-from sottovoce.client.reading.matrix import RESPONSE, Matrix, Warn, open_matrix, open_response, read_response
-from sottovoce.client.reading.scaling import refuse_not_finite, scaled
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sottovoce.client.reading.column import NUMBERS, RECORDS, NotNumbers
+from sottovoce.client.reading.files import expand
+from sottovoce.client.reading.formats import read_table, where
+from sottovoce.client.reading.matrix import (
+    RESPONSE,
+    Matrix,
+    Warn,
+    from_columns,
+    open_matrix,
+    open_response,
+    read_response,
+)
+from sottovoce.client.reading.scaling import refuse_collinear, refuse_not_finite, scaled
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Floats
 from sottovoce.core.bounds import Bounds, read_bounds
@@ -46,30 +60,13 @@ def read(
 ) -> ReadRows:
     """Read the records of a regression, or refuse them in one sentence before anything is spent.
 
-    Parameters
-    ----------
-    X
-        The raw covariates, one row a record: a two-dimensional array, a list of rows, a data frame of pandas or
-        polars, an Arrow table, or a mapping from name to column. Truth values count as 0 and 1.
-    y
-        The responses. A contiguous array of float64 is used as it is, not copied.
-    bounds
-        The public bounds of the covariates, see `read_bounds`; a `Bounds` of an earlier call is used as it is. None
-        when they are in [-1, 1] already.
-    clip
-        Move covariates beyond a bound to the bound, and count the rows, instead of refusing them.
-    names, p
-        The names (None if they had none) and number of the columns at an earlier call that this one continues.
-    collinear
-        Refuse constant and collinear columns, when there are more rows than columns. This looks at the records, and
-        its refusal says something about them: it is a check of the holder's own machine. False for a part of the data.
-    estimator
-        What the model is called in a sentence.
-    warn
-        Is told the text of a warning: that y is a column-vector, or that names cannot be compared.
+    X has one row a record: a two-dimensional array, a list of rows, a data frame of pandas or polars, an Arrow table,
+    or a mapping from name to column. A contiguous y of float64 is used as it is, not copied. A `Bounds` of an earlier
+    call is used as it is; without bounds covariates are in [-1, 1] already. With ``clip`` those beyond a bound are
+    moved to it, and their rows counted. ``names`` (None if they had none) and ``p`` are those of an earlier call that
+    this one continues. Looking for ``collinear`` columns tells something about the records: it is a check of the
+    holder's own machine, and False for a part of the data.
 
-    Examples
-    --------
     >>> trips = {"distance": [2.0, 7.5, 4.0, 12.0], "night": [False, True, False, False]}
     >>> read(trips, [9, 20, 18, 31], bounds={"distance": (0, 30), "night": (0, 1)}).rows
     Rows(4 records of 2 covariates, values hidden)
@@ -114,20 +111,7 @@ def read_features(
 ) -> Floats:
     """Read raw covariates to predict for: they must be the columns of the fit, and finite, but in no bounds.
 
-    Parameters
-    ----------
-    X
-        The raw covariates, as in `read`.
-    names, p
-        The names (None if they had none) and number of the columns at the fit.
-    estimator, warn
-        As in `read`.
-
-    Examples
-    --------
-    >>> read_features([[1, 2], [3, 4]], None, 2)
-    array([[1., 2.],
-           [3., 4.]])
+    ``names`` (None if they had none) and ``p`` are those of the columns at the fit.
     """
     matrix = open_matrix(X)
     check_features(matrix, names, p, estimator, warn)
@@ -139,18 +123,7 @@ def read_features(
 def check_features(matrix: Matrix, names: Sequence[str] | None, p: int, estimator: str, warn: Warn) -> None:
     """Refuse a table with other columns than a model was fitted to, in the words that scikit-learn looks for.
 
-    Parameters
-    ----------
-    matrix
-        The table.
-    names
-        The names of the columns at the fit; None when they had no names.
-    p
-        Their number.
-    estimator
-        What the model is called in a sentence.
-    warn
-        Is told when names can not be compared, since one table has none.
+    ``warn`` is told when names can not be compared, since one table has none.
     """
     if names is not None and not matrix.named:
         warn(f"X does not have valid feature names, but {estimator} was fitted with feature names")
@@ -178,3 +151,56 @@ def _other_names(given: Sequence[str], expected: Sequence[str]) -> BadInput:
 def _listed(names: Sequence[str]) -> str:
     """List the first names, one a line."""
     return "".join(f"- {name}\n" for name in names[:_SHOWN]) + ("- ...\n" if len(names) > _SHOWN else "")
+
+
+def read_regression_file(
+    path: str | os.PathLike[str], response: str, features: Sequence[str], *, bounds: Any = None, clip: bool = False
+) -> ReadRows:
+    r"""Read the records of a regression from one Parquet, Arrow or CSV file, or refuse them before anything is spent.
+
+    The path may have "~" and wildcards, and must name one file; ``bounds`` and ``clip`` are as in `read`.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "trips.csv"
+    ...     _ = file.write_text("minutes,miles\n9,2\n20,7.5\n31,12\n")
+    ...     read_regression_file(file, "minutes", ["miles"], bounds=(0, 30))[:3]
+    (Rows(3 records of 1 covariate, values hidden), ('miles',), True)
+    """
+    names = [features] if isinstance(features, str) else list(features)
+    if not names:
+        raise BadInput("no columns are named as covariates: name at least one")
+    columns = [response, *names]
+    for name in columns:
+        if columns.count(name) > 1:
+            raise BadInput(f"column {name!r} is named twice: the response and the covariates are different columns")
+    file, *others = expand(path)
+    if others:
+        raise BadInput(f"{path} matches {len(others) + 1:,} files: give one file")
+    try:
+        table = read_table(file, columns)
+    except BadInput as refusal:
+        # The reader of a quantile's records would also take dates.
+        if not str(refusal).endswith(RECORDS.rule):
+            raise
+        raise NotNumbers(str(refusal).removesuffix(RECORDS.rule) + NUMBERS.rule) from None
+    textual = ".csv" in file.name.lower() or ".tsv" in file.name.lower()
+    covariates = [_parsed(table.column(name), where(file, name)) if textual else table.column(name) for name in names]
+    matrix = from_columns(names, covariates, lambda name: where(file, name))
+    return read_opened(matrix, table.column(response), bounds, clip, where=where(file, response), warn=plain_warning)
+
+
+def _parsed(column: Any, place: str) -> Any:
+    """Turn a column of text, as the reader of CSV files gives it, into whole numbers, numbers or truth values."""
+    trimmed = pc.utf8_trim_whitespace(column)
+    for kind in (pa.int64(), pa.float64(), pa.bool_()):
+        try:
+            return trimmed.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    for row, cell in enumerate(trimmed):
+        try:
+            cell.cast(pa.float64())
+        except pa.ArrowInvalid:
+            raise NUMBERS.refusal(place, row, "text") from None
+    raise AssertionError("a column that is no column of numbers has a cell that is no number")

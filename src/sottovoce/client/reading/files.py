@@ -19,8 +19,16 @@ from sottovoce.client.reading.frames import (
     pick_columns,
     refuse_missing,
 )
-from sottovoce.client.reading.table import QUANTILE, Needs, SiteTable, checked_table
-from sottovoce.client.reading.values import Checked, check_column, check_missing, read_values
+from sottovoce.client.reading.table import (
+    QUANTILE,
+    Checked,
+    Needs,
+    SiteTable,
+    check_column,
+    check_missing,
+    checked_table,
+    read_values,
+)
 from sottovoce.core.arrays import Ints
 from sottovoce.core.checks import check_names, kind_of
 from sottovoce.core.errors import BadInput
@@ -41,29 +49,10 @@ def read_files(
 ) -> SiteTable:
     r"""Read the records of many sites from Parquet, Arrow or CSV files, or refuse them before anything is spent.
 
-    Parameters
-    ----------
-    paths
-        A file, or several; "~" and wildcards such as "delays/*.parquet" are expanded.
-    value
-        The column of the records.
-    site
-        The column that says to which site a row belongs; without it each file is a site, called as the file is.
-    person
-        The column that says whose row it is: of all her rows, in all files, one is drawn and the others are left out.
-    missing
-        "refuse" missing values and sites, or "drop" and count them. A missing person is always refused.
-    dice
-        A source of n random 64-bit words, for the draw; required with `person`.
-    needs
-        What the question needs of the records.
+    Without a column ``site`` each file is a site, called as the file is. Of all rows of a ``person``, in all files, one
+    is drawn, by ``dice``. Under missing="drop" missing values and sites are left out and counted; a missing person is
+    always refused.
 
-    Returns
-    -------
-    The names of the sites in order, their records, their unit, and counts of what was left out.
-
-    Examples
-    --------
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in ("north", "south"):

@@ -15,9 +15,17 @@ import pyarrow.compute as pc
 from narwhals.exceptions import NarwhalsError
 
 from sottovoce.client.reading.formats import check_columns
-from sottovoce.client.reading.objects import is_missing
-from sottovoce.client.reading.table import QUANTILE, Needs, SiteTable, checked_table
-from sottovoce.client.reading.values import DROP, Checked, check_column, check_missing
+from sottovoce.client.reading.reader import is_missing
+from sottovoce.client.reading.table import (
+    DROP,
+    QUANTILE,
+    Checked,
+    Needs,
+    SiteTable,
+    check_column,
+    check_missing,
+    checked_table,
+)
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Ints, Words
 from sottovoce.core.checks import bad_row, check_names, kind_of, label_text, sentence
@@ -39,28 +47,10 @@ def read_frame(
 ) -> SiteTable:
     """Read the records of many sites from one data frame, or refuse it before anything is spent.
 
-    Parameters
-    ----------
-    frame
-        A data frame of pandas or polars (lazy too), or an Arrow table.
-    value
-        The column of the records.
-    site
-        The column that says to which site a row belongs.
-    person
-        The column that says whose row it is. Then the person, not the row, is what privacy protects: of all her rows,
-        over all sites, one is drawn and the others are left out.
-    missing
-        "refuse" missing values and sites, or "drop" and count them. A missing person is always refused.
-    dice
-        A source of n random 64-bit words, for the draw; required with `person`.
+    With a column ``person`` the person, not the row, is what privacy protects: of all her rows, over all sites, one is
+    drawn, by ``dice``. Under missing="drop" missing values and sites are left out and counted; a missing person is
+    always refused.
 
-    Returns
-    -------
-    The names of the sites in order, their records, their unit, and counts of what was left out.
-
-    Examples
-    --------
     >>> import pyarrow as pa
     >>> flights = pa.table({"delay": [3.0, 8.0, 1.0, 2.0], "airport": ["LGA", "JFK", "JFK", "LGA"]})
     >>> read_frame(flights, value="delay", site="airport").names
@@ -215,19 +205,6 @@ def one_row_a_person(persons: npt.NDArray[np.int64], dice: Roll | None) -> npt.N
     Every row gets an independent random word and the row with the smallest is kept: by symmetry each of k rows wins
     with probability 1/k.
 
-    Parameters
-    ----------
-    persons
-        For each row, the number of its person.
-    dice
-        A source of n independent, uniform 64-bit words.
-
-    Returns
-    -------
-    The drawn rows, in their order.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> words = np.array([5, 9, 1, 7, 3], dtype=np.uint64)
     >>> one_row_a_person(np.array([0, 1, 0, 1, 2]), lambda n: words[:n])

@@ -56,14 +56,9 @@ class Matrix:
 def open_matrix(table: Any) -> Matrix:
     """Find the reader for a table of covariates.
 
-    Parameters
-    ----------
-    table
-        A two-dimensional numpy array, a list of rows, a data frame of pandas or polars, an Arrow table, one of their
-        columns, or a mapping from name to column. An array of float64 in C order is not copied.
+    It is a two-dimensional numpy array, a list of rows, a data frame of pandas or polars, an Arrow table, one of their
+    columns, or a mapping from name to column. An array of float64 in C order is not copied.
 
-    Examples
-    --------
     >>> matrix = open_matrix({"distance": [3, 5], "night": [True, False]})
     >>> matrix.n, matrix.names, matrix.chunk(0, 2).tolist()
     (2, ('distance', 'night'), [[3.0, 1.0], [5.0, 0.0]])
@@ -167,17 +162,8 @@ def _from_array(array: npt.NDArray[Any]) -> Matrix:
 def open_response(y: Any, where: str, warn: Warn) -> Column:
     """Find the reader for a column of responses.
 
-    Parameters
-    ----------
-    y
-        A one-dimensional array-like of numbers. A table of one column is read as that column, with a warning.
-    where
-        What the column is called in a sentence.
-    warn
-        Is told the text of the warning.
+    A table of one column is read as that column, with a warning that is told to ``warn``.
 
-    Examples
-    --------
     >>> open_response([[9], [20]], RESPONSE, print).size
     A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), for \
 example using ravel().

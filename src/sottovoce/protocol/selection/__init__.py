@@ -21,11 +21,7 @@ SELECTIONS = tuple(_MADE)
 
 @functools.lru_cache(maxsize=4096)  # sites of one size are asked alike
 def selection(name: str, size: int, order: int, cells: int, epsilon: float) -> Mechanism:
-    """Return the mechanism of a name for a site of some size.
-
-    >>> round(selection("sparse-vector", 200, 182, 101, 1.0).epsilon, 6)
-    1.0
-    """
+    """Return the mechanism of a name for a site of some size."""
     if name not in _MADE:
         raise BadInput(f"there is no mechanism {name!r}; choose {', '.join(SELECTIONS)}.")
     return _MADE[name](size, order, cells, epsilon)

@@ -6,63 +6,76 @@ B is ``(e_B, inf)``. The site names a cell, which stands for its upper edge. Nei
 one score is replaced: in counts, one unit moves from a cell to another.
 """
 
-import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.exact import within
+from sottovoce.protocol.exact import logarithm, within
 
 LARGEST = 1 << 53  # sizes and orders up to here, and noise on top of them, fit 64-bit integers
 
 
-class Selection(Protocol):
-    """A public distribution from the counts of a site's scores to one cell."""
+@dataclass(frozen=True)
+class Selection(ABC):
+    """A public distribution from the counts of ``size`` scores to a cell, near the score of rank ``order``, from 1."""
+
+    size: int
+    order: int
+    cells: int
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.size <= LARGEST:
+            raise BadInput(
+                f"a site has at least one score and at most 2^53, not {self.size}; leave out a site without scores."
+            )
+        if abs(self.order) > LARGEST:
+            raise BadInput(f"the order {self.order} is beyond 2^53; give one between 1 and the number of scores.")
+        if self.cells < 2:
+            raise BadInput(f"a grid has at least 2 cells, not {self.cells}; give at least one edge.")
 
     @property
-    def name(self) -> str:
-        """Return the name by which a study asks for this mechanism."""
-
-    @property
-    def size(self) -> int:
-        """Return the public number of scores."""
-
-    @property
-    def order(self) -> int:
-        """Return the rank that is asked for, from 1."""
-
-    @property
-    def cells(self) -> int:
-        """Return the number of cells, the infinite ones included."""
-
-    @property
+    @abstractmethod
     def ratio(self) -> Fraction:
         """Return a bound, from the integers alone, of every likelihood ratio between neighbours."""
 
     @property
     def epsilon(self) -> float:
         """Return the realised epsilon, the logarithm of the ratio."""
+        return logarithm(self.ratio)
 
     @property
+    @abstractmethod
     def unbounded(self) -> float:
         """Bound the chance to name the cell without an upper edge when it holds no score."""
 
+    @abstractmethod
     def failure(self, distance: npt.ArrayLike) -> Floats:
         """Bound the probability that the edge lies below a level with ``order + distance`` scores below it."""
 
+    @abstractmethod
     def distribution(self, counts: Ints) -> Floats:
         """Return the probability of every cell, given how many scores each cell holds."""
 
 
-class WeightedSelection(Selection, Protocol):
+class WeightedSelection(Selection):
     """A selection that draws each cell in proportion to an integer."""
 
+    @abstractmethod
     def weights(self, counts: Ints) -> list[int]:
         """Return the integer weight of every cell."""
+
+    def distribution(self, counts: Ints) -> Floats:
+        """Return the probability of every cell, given how many scores each cell holds."""
+        weights = self.weights(counts)
+        total = sum(weights)
+        return np.array([weight / total for weight in weights])
 
 
 Made = TypeVar("Made", bound=Selection)
@@ -75,16 +88,6 @@ def affordable(mechanism: Made, epsilon: float) -> Made:
             f"this {mechanism.name} selection costs {mechanism.epsilon!r}, more than its budget {epsilon!r}."
         )
     return mechanism
-
-
-def check_shape(size: int, order: int, cells: int) -> None:
-    """Refuse public numbers that make no selection."""
-    if not 1 <= size <= LARGEST:
-        raise BadInput(f"a site has at least one score and at most 2^53, not {size}; leave out a site without scores.")
-    if abs(order) > LARGEST:
-        raise BadInput(f"the order {order} is beyond 2^53; give one between 1 and the number of scores.")
-    if cells < 2:
-        raise BadInput(f"a grid has at least 2 cells, not {cells}; give at least one edge.")
 
 
 def checked(mechanism: Selection, counts: Ints) -> Ints:
@@ -115,38 +118,10 @@ def scores_above(counts: Ints) -> Ints:
 def grid(edges: npt.ArrayLike) -> Floats:
     """Return the edges of a public grid as an array that cannot be changed.
 
-    Parameters
-    ----------
-    edges
-        Finite numbers, each larger than the one before; chosen without a look at the scores.
-
-    Examples
-    --------
-    >>> grid([0.5, 1.0, 2.0])
-    array([0.5, 1. , 2. ])
+    Edges are chosen without a look at the scores.
     """
     line = np.array(edges, dtype=np.float64)
     if line.ndim != 1 or line.size == 0 or not np.isfinite(line).all() or (line[1:] <= line[:-1]).any():
         raise BadInput("a grid is a list of finite edges, each larger than the one before; give at least one.")
     line.flags.writeable = False
     return line
-
-
-def upper_edge(edges: Floats, cell: int) -> float:
-    """Return the number that a cell stands for.
-
-    Parameters
-    ----------
-    edges
-        The edges of the grid.
-    cell
-        The cell, from 0 to the number of edges.
-
-    Examples
-    --------
-    >>> [upper_edge(grid([0.5, 1.0]), cell) for cell in range(3)]
-    [0.5, 1.0, inf]
-    """
-    if not 0 <= cell <= len(edges):
-        raise BadInput(f"cell {cell} is not on a grid of {len(edges)} edges; cells go from 0 to {len(edges)}.")
-    return math.inf if cell == len(edges) else float(edges[cell])

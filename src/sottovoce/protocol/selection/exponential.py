@@ -49,8 +49,7 @@ import numpy.typing as npt
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.exact import exponential as exponential_of
-from sottovoce.protocol.exact import logarithm
-from sottovoce.protocol.selection.base import affordable, check_shape, checked, scores_above, scores_below
+from sottovoce.protocol.selection.base import WeightedSelection, affordable, checked, scores_above, scores_below
 from sottovoce.protocol.selection.geometric import SMALLEST, WORD, cost, numerators
 
 _HALVINGS = 50  # of a budget, down to the last digit of a float
@@ -81,17 +80,8 @@ class WeightTable:
 def table(numerator: int, length: int, bits: int = BITS) -> WeightTable:
     """Return the table of a numerator: at most ``length`` steps, fewer where it stops falling.
 
-    Parameters
-    ----------
-    numerator
-        The integer p: one step costs at most a factor 2^64 / p.
-    length
-        The last place that is ever asked for.
-    bits
-        The logarithm of the first weight.
+    One step costs at most a factor 2^64 over the numerator; the first weight is 2^bits.
 
-    Examples
-    --------
     >>> table(1 << 63, 9, bits=3).weights, table(1 << 63, 9).steepest
     ((8, 4, 2, 1), Fraction(2, 1))
     """
@@ -115,18 +105,15 @@ def table(numerator: int, length: int, bits: int = BITS) -> WeightTable:
 
 
 @dataclass(frozen=True)
-class Exponential:
+class Exponential(WeightedSelection):
     """The mechanism whose weights fall by ``low / 2^64`` a rank below the order and ``high / 2^64`` a rank above it."""
 
-    size: int
-    order: int
-    cells: int
     low: int
     high: int
     name: ClassVar[str] = "exponential"
 
     def __post_init__(self) -> None:
-        check_shape(self.size, self.order, self.cells)
+        super().__post_init__()
         if not 1 <= self.order <= self.size:
             raise BadInput(
                 f"the order {self.order} is not between 1 and the number of scores, {self.size}; "
@@ -145,11 +132,6 @@ class Exponential:
         """Return the bound of every likelihood ratio, from the tables."""
         low, high = self.tables
         return _ratio(low.steepest, high.steepest, Fraction(max(low.at(1), high.at(1)), low.at(0)), self.cells)
-
-    @property
-    def epsilon(self) -> float:
-        """Return the realised epsilon, computed from the tables."""
-        return logarithm(self.ratio)
 
     def failure(self, distance: npt.ArrayLike) -> Floats:
         """Bound the probability that the edge lies below a level with ``order + distance`` scores below it."""
@@ -171,39 +153,12 @@ class Exponential:
         too_high = np.maximum(scores_below(counts) - (self.order - 1), 0)
         return [low.at(x) if x else high.at(y) for x, y in zip(too_low.tolist(), too_high.tolist(), strict=True)]
 
-    def distribution(self, counts: Ints) -> Floats:
-        """Return the probability of every cell."""
-        return normalised(self.weights(counts))
-
-
-def normalised(weights: list[int]) -> Floats:
-    """Return integers of any size as shares of their sum.
-
-    >>> normalised([1 << 2000, 3 << 2000])
-    array([0.25, 0.75])
-    """
-    total = sum(weights)
-    return np.array([weight / total for weight in weights])
-
 
 def exponential(size: int, order: int, cells: int, epsilon: float, split: float = 0.5) -> Exponential:
     """Return the mechanism that spends as much of a budget as integers allow, and never more.
 
-    Parameters
-    ----------
-    size
-        The public number of scores.
-    order
-        The rank that is asked for, between 1 and ``size``.
-    cells
-        The number of cells of the grid.
-    epsilon
-        The budget of the site's one message; finite.
-    split
-        The share of the budget for the slope below the order; the rest is for the slope above.
+    ``split`` is the share of the budget for the slope below the order; the rest is for the slope above.
 
-    Examples
-    --------
     >>> mechanism = exponential(200, 182, 101, 1.0)
     >>> mechanism.epsilon <= 1.0 < mechanism.epsilon + 1e-8
     True
@@ -235,19 +190,16 @@ def _slopes(epsilon: float, split: float, cells: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class PaperExponential:
+class PaperExponential(WeightedSelection):
     """Algorithm 2 with ``above / 2^64`` and ``below / 2^64`` as the factors of one score above or below a cell."""
 
-    size: int
-    order: int
-    cells: int
     above: int
     below: int
     stated: float
     name: ClassVar[str] = "paper"
 
     def __post_init__(self) -> None:
-        check_shape(self.size, self.order, self.cells)
+        super().__post_init__()
         if not 1 <= self.order < self.size:
             raise BadInput(
                 f"the paper's mechanism needs an order from 1 to {self.size - 1} of {self.size} scores, "
@@ -273,11 +225,6 @@ class PaperExponential:
         above, below = self.tables
         return above.steepest * below.steepest
 
-    @property
-    def epsilon(self) -> float:
-        """Return the realised epsilon, computed from the tables."""
-        return logarithm(self.ratio)
-
     def failure(self, distance: npt.ArrayLike) -> Floats:
         """Bound the probability that the edge lies below a level with ``order + distance`` scores below it."""
         ranks = np.maximum(-np.asarray(distance, dtype=np.int64), 0)
@@ -299,27 +246,10 @@ class PaperExponential:
         pairs = zip(scores_above(checked(self, counts)).tolist(), scores_below(counts).tolist(), strict=True)
         return [min(above.at(x), below.at(y)) for x, y in pairs]
 
-    def distribution(self, counts: Ints) -> Floats:
-        """Return the probability of every cell."""
-        return normalised(self.weights(counts))
-
 
 def paper(size: int, order: int, cells: int, epsilon: float) -> PaperExponential:
     """Return the paper's mechanism for its own epsilon; what it really costs is computed.
 
-    Parameters
-    ----------
-    size
-        The public number of scores.
-    order
-        The rank that is asked for, from 1 to ``size - 1``.
-    cells
-        The number of cells of the grid.
-    epsilon
-        The paper's epsilon; finite.
-
-    Examples
-    --------
     >>> mechanism = paper(200, 180, 101, 1.0)
     >>> mechanism.stated, mechanism.q, round(mechanism.epsilon, 6)
     (1.0, 0.9, 0.555556)

@@ -41,21 +41,7 @@ SMALLEST_SHARED = 1e-6  # below it the noise might leave the 32-bit integers of 
 
 
 def numerators(epsilon: float, share: float) -> tuple[int, int]:
-    """Return two numerators that cost a share of a budget and the rest, together never more than the whole.
-
-    Parameters
-    ----------
-    epsilon
-        The budget; finite.
-    share
-        The part of it for the first, between 0 and 1.
-
-    Examples
-    --------
-    >>> first, second = numerators(1.0, 0.25)
-    >>> round(cost(first), 12), round(cost(second), 12), cost(first, second) <= 1.0
-    (0.25, 0.75, True)
-    """
+    """Return two numerators that cost a share of a budget and the rest, together never more than the whole."""
     if not 0 < share < 1:
         raise BadInput(f"a share of a budget lies between 0 and 1, not {share!r}; give one such as 0.5.")
     if not min(share, 1 - share) * epsilon >= SMALLEST or math.isinf(epsilon):
@@ -71,21 +57,13 @@ def numerators(epsilon: float, share: float) -> tuple[int, int]:
 
 
 def ratio(*numerators: int) -> Fraction:
-    """Return the likelihood ratio of one unit of each noise.
-
-    >>> ratio(1 << 63, 1 << 62)
-    Fraction(8, 1)
-    """
+    """Return the likelihood ratio of one unit of each noise."""
     return Fraction(WORD ** len(numerators), math.prod(numerators))
 
 
 @functools.lru_cache(maxsize=1024)
 def cost(*numerators: int) -> float:
-    """Return the epsilon of one unit of each noise.
-
-    >>> round(cost(1 << 63), 6)
-    0.693147
-    """
+    """Return the epsilon of one unit of each noise."""
     return logarithm(ratio(*numerators))
 
 
@@ -94,20 +72,6 @@ def difference_cdf(distance: npt.ArrayLike, up: int, down: int) -> Floats:
 
     For r and s their ratios it is ``(1 - r) s^-d / (1 - r s)`` below zero and ``1 - (1 - s) r^(d+1) / (1 - r s)`` from
     zero on; with r = s the cdf of a discrete Laplace variable.
-
-    Parameters
-    ----------
-    distance
-        Integers.
-    up
-        The numerator of the noise that is added.
-    down
-        The numerator of the noise that is taken off.
-
-    Examples
-    --------
-    >>> difference_cdf([-1, 0], 1 << 63, 1 << 63).round(6)
-    array([0.333333, 0.666667])
     """
     place = np.asarray(distance, dtype=np.float64)
     rise, fall, both = cost(up), cost(down), cost(up, down)
@@ -139,19 +103,7 @@ class NoisyCount:
 
 
 def noisy_count(epsilon: float) -> NoisyCount:
-    """Return the noise that spends as much of a budget as an integer allows, and never more.
-
-    Parameters
-    ----------
-    epsilon
-        The budget of a record; finite.
-
-    Examples
-    --------
-    >>> noise = noisy_count(1.0)
-    >>> noise.epsilon <= 1.0 < noise.epsilon + 1e-12, round(noise.fall, 6)
-    (True, 0.367879)
-    """
+    """Return the noise that spends as much of a budget as an integer allows, and never more."""
     if not SMALLEST <= epsilon <= LARGEST_COUNT:
         raise BadInput(
             f"epsilon {epsilon!r} makes no noisy count; give a finite budget of at least {SMALLEST:g} and at most "
@@ -200,15 +152,8 @@ class Polya:
 def polya(epsilon: float, sites: int) -> Polya:
     """Return the noise share whose sum over all sites spends as much of ``epsilon`` as integers allow, and never more.
 
-    Parameters
-    ----------
-    epsilon
-        The budget of a record; ``math.inf`` adds no noise.
-    sites
-        How many sites share the noise; all of them must take part.
+    ``epsilon`` may be ``math.inf``, for no noise; all sites must take part.
 
-    Examples
-    --------
     >>> noise = polya(1.0, sites=5)
     >>> noise.epsilon <= 1.0 < noise.epsilon + 1e-8
     True

@@ -34,8 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.protocol.exact import logarithm
-from sottovoce.protocol.selection.base import affordable, check_shape, checked
+from sottovoce.protocol.selection.base import Selection, affordable, checked
 from sottovoce.protocol.selection.geometric import WORD, cost, difference_cdf, numerators, ratio
 
 # The share of the cells' noise in the budget: it is drawn for each cell, and its largest draws carry the scan too high.
@@ -48,18 +47,15 @@ _PIECE = 1 << 12
 
 
 @dataclass(frozen=True)
-class SparseVector:
+class SparseVector(Selection):
     """The scan with ``query / 2^64`` and ``threshold / 2^64`` as the ratios of its two noises."""
 
-    size: int
-    order: int
-    cells: int
     query: int
     threshold: int
     name: ClassVar[str] = "sparse-vector"
 
     def __post_init__(self) -> None:
-        check_shape(self.size, self.order, self.cells)
+        super().__post_init__()
         if not (0 < self.query < WORD and 0 < self.threshold < WORD):
             raise ValueError("the numerators of geometric noise lie between 0 and 2^64")
 
@@ -67,11 +63,6 @@ class SparseVector:
     def ratio(self) -> Fraction:
         """Return the bound of every likelihood ratio, from the two integers."""
         return ratio(self.query, self.threshold)
-
-    @property
-    def epsilon(self) -> float:
-        """Return the realised epsilon, computed from the two integers."""
-        return logarithm(self.ratio)
 
     def failure(self, distance: npt.ArrayLike) -> Floats:
         """Bound the probability that the edge lies below a level with ``order + distance`` scores below it."""
@@ -106,21 +97,9 @@ class SparseVector:
 def sparse_vector(size: int, order: int, cells: int, epsilon: float, split: float = QUERIES) -> SparseVector:
     """Return the scan that spends as much of a budget as integers allow, and never more.
 
-    Parameters
-    ----------
-    size
-        The public number of scores.
-    order
-        The rank that is asked for; any integer: one above ``size`` leans further to the cell without an upper edge.
-    cells
-        The number of cells of the grid.
-    epsilon
-        The budget of the site's one message; finite.
-    split
-        The share of the budget for the noise of the cells; the rest is the threshold's.
+    Any order will do: one above ``size`` leans further to the cell without an upper edge. ``split`` is the share of the
+    budget for the noise of the cells; the rest is the threshold's.
 
-    Examples
-    --------
     >>> mechanism = sparse_vector(200, 182, 101, 1.0)
     >>> mechanism.epsilon <= 1.0 < mechanism.epsilon + 1e-8
     True

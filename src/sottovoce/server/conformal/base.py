@@ -17,6 +17,7 @@ from sottovoce.server.stored import StoredResult
 if TYPE_CHECKING:
     from sottovoce.server.conformal.report import CoverageReport
 
+RARE = 0.001  # of infinite sets by noise alone, below which nothing is said
 NOT_PROTECTED = (
     "Not protected: which sites took part, how many scores and missing values each holds; and where one individual "
     "gave several records, or several studies ask the same ones, epsilons add up."
@@ -104,6 +105,11 @@ class Threshold(StoredResult):
         raise BadInput(f"mechanism {self.mechanism!r} knows bounds of its coverage alone; plot report(scores).")
 
     @property
+    def law(self) -> CoverageDistribution:
+        """Return `distribution`, by its former name."""
+        return self.distribution
+
+    @property
     @abstractmethod
     def privacy_statement(self) -> str:
         """Return what is protected, and what is not."""
@@ -122,6 +128,13 @@ class Threshold(StoredResult):
     @abstractmethod
     def warnings(self) -> tuple[str, ...]:
         """Return what is worth knowing before the threshold is used."""
+
+    def noise_warnings(self) -> tuple[str, ...]:
+        """Say how often noise alone makes the set infinite, unless that is rare."""
+        if self.infinite_chance <= RARE:
+            return ()
+        often = f"{self.infinite_chance:.1%} of calibrations"
+        return (f"noise alone makes the set infinite in {often}; more scores or a larger epsilon would help",)
 
     @property
     def alpha(self) -> float:

@@ -16,12 +16,7 @@ Outcome = TypeVar("Outcome")
 class OneRound(ABC, Generic[State, Said, Outcome]):
     """Asks every site once, checks each reply before it counts, and has its outcome when all have answered.
 
-    Parameters
-    ----------
-    messages
-        What each site is asked; None: it is not asked, and counts as heard.
-    sizes
-        How many records each site holds, all of which answer.
+    A site whose message is None is not asked, and counts as heard; all records of a site answer.
     """
 
     replies: tuple[type[Message], ...]

@@ -5,8 +5,8 @@ https://doi.org/10.48550/arXiv.2302.06322), for sites of any sizes and budgets.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -46,16 +46,8 @@ class Participants(NamedTuple):
 class ConformalPlan:
     """Sites sorted into kinds, what each kind is asked, and how the answers are counted; it holds public numbers only.
 
-    Parameters
-    ----------
-    facts
-        What is public of each site.
-    settings
-        What is promised.
-    cells
-        The number of cells of the public grid; 0 without privacy.
-    choice
-        What the design chose, by kinds: those of the distinct facts, in increasing order.
+    ``cells`` of the public grid are 0 without privacy; ``choice`` goes by kinds: those of the distinct facts, in
+    increasing order.
     """
 
     facts: tuple[SiteFacts, ...]
@@ -120,21 +112,15 @@ class ConformalPlan:
 
 def card_of(who: Participants, settings: ConformalSettings, edges: Sequence[float], name: str = "") -> Card:
     """Return the card of a study: what every party agrees on, and what names it in every message."""
-    terms: Mapping[str, Any] = {
-        "alpha": settings.alpha,
-        "guarantee": settings.guarantee,
-        "delta": settings.delta,
-        "rule": settings.rule,
-        "statistics": settings.statistics,
-        "exact": settings.exact,
-        "mechanism": settings.mechanism,
+    terms = {
+        **asdict(settings),
         "edges": list(edges),
         "sites": list(who.names),
         "sizes": [fact.size for fact in who.facts],
         "epsilon": [fact.epsilon for fact in who.facts],
         "per_person": who.per_person,
     }
-    return Card("conformal", dict(terms), name)
+    return Card("conformal", terms, name)
 
 
 def _sorted_out(sites: Sequence[SiteFacts]) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.server.conformal.judge import SiteCoverage
+from sottovoce.inference.conformal import SiteCoverage
 from sottovoce.server.picture import BAND, INK, SOFT, WARM, check_path, clear, save, short
 
 if TYPE_CHECKING:
@@ -28,16 +28,7 @@ ThresholdToDraw = Any  # a Threshold
 def plot(report: ReportToDraw, path: str | os.PathLike[str]) -> Path:
     """Draw the coverage of every site, worst first, to a file.
 
-    Parameters
-    ----------
-    report
-        What `coverage_report` returned.
-    path
-        A file that ends in .png, .svg or .pdf.
-
-    Returns
-    -------
-    The path.
+    The file ends in .png, .svg or .pdf.
     """
     target = check_path(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -151,16 +142,7 @@ def _columns(
 def plot_distribution(threshold: ThresholdToDraw, path: str | os.PathLike[str]) -> Path:
     """Draw the exact distribution of the coverage over calibrations, with the target and the mean, to a file.
 
-    Parameters
-    ----------
-    threshold
-        What `conformal_threshold` returned.
-    path
-        A file that ends in .png, .svg or .pdf.
-
-    Returns
-    -------
-    The path.
+    The file ends in .png, .svg or .pdf.
     """
     target = check_path(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg

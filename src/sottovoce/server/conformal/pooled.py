@@ -23,7 +23,6 @@ from sottovoce.server.conformal.plan import Participants, SiteFacts
 from sottovoce.server.conformal.settings import ConformalSettings
 from sottovoce.server.description import WIDTH, Description, labelled, promise
 
-RARE = 0.001  # of infinite sets by noise alone, below which nothing is said
 WORD = 1 << 32  # shares of a sum are integers modulo this
 TRUST = (
     "The epsilon holds for the sum over all sites, whoever sees it; each single message is protected by the secure "
@@ -67,12 +66,7 @@ class PooledThreshold(Threshold):
         """Return what is worth knowing before the threshold is used."""
         if math.isinf(self.value):
             return ("the threshold is infinite, and so is every prediction set: too many scores seemed above the grid",)
-        if self.choice.infinite > RARE:
-            return (
-                f"noise alone makes the set infinite in {self.choice.infinite:.1%} of calibrations; more scores or a "
-                "larger epsilon would help",
-            )
-        return ()
+        return self.noise_warnings()
 
     @property
     def privacy_statement(self) -> str:
@@ -141,19 +135,7 @@ State = TypeVar("State")
 
 
 class PooledMethod(OneRound[State, tuple[int, ...], PooledThreshold], Generic[State]):
-    """One round in which all sites' answers are summed before a cell is read.
-
-    Parameters
-    ----------
-    choice
-        What is counted (`plan_pooled`).
-    settings
-        What is promised.
-    who
-        The sites.
-    edges
-        The public grid.
-    """
+    """One round in which all sites' answers are summed before a cell is read."""
 
     def __init__(
         self, choice: PooledChoice, settings: ConformalSettings, who: Participants, edges: tuple[float, ...]
@@ -177,14 +159,10 @@ class PooledMethod(OneRound[State, tuple[int, ...], PooledThreshold], Generic[St
         return PooledThreshold(
             value=math.inf if cell == len(self._edges) else self._edges[cell],
             settings=self._settings,
-            names=self._who.names,
-            facts=self._who.facts,
             spent=tuple(self._choice.epsilons),
             edges=self._edges,
-            seeded=self._who.seeded,
-            per_person=self._who.per_person,
-            dropped=self._who.dropped,
             choice=self._choice,
+            **self._who._asdict(),
         )
 
 
@@ -287,15 +265,8 @@ class SumMethod(PooledMethod[Total]):
 def cell_of_tallies(ones: Sequence[Sequence[int]], choice: PooledChoice) -> int:
     """Return the cell that all sites' answers to the questions point at.
 
-    Parameters
-    ----------
-    ones
-        For each site, how many records said yes at each edge, the lowest first.
-    choice
-        What the sites were asked (`choose_local`).
+    ``ones`` has for each site how many records said yes at each edge, the lowest first.
 
-    Examples
-    --------
     >>> choice = choose_local([4_000, 4_000], [2.0, 2.0], bins=4)
     >>> choice.asked, choice.thresholds[0]
     ((1000, 1000), 403)
@@ -316,19 +287,7 @@ def cell_of_tallies(ones: Sequence[Sequence[int]], choice: PooledChoice) -> int:
 def cell_of_sum(total: Sequence[int], choice: PooledChoice) -> int:
     """Return the cell that the secure sum of all sites' noisy histograms points at.
 
-    Parameters
-    ----------
-    total
-        The sum modulo 2^32, one integer a cell but for the lowest cell.
-    choice
-        What the sites were asked (`choose_aggregate`).
-
-    Examples
-    --------
-    >>> import math
-    >>> choice = choose_aggregate(1_000, 5, math.inf, bins=4)
-    >>> cell_of_sum([50, 60, 70, 2**32 - 1], choice)
-    2
+    The sum is modulo 2^32, one integer a cell but for the lowest cell.
     """
     if len(total) != choice.cells:
         raise BadInput(f"a sum over {choice.cells} cells has as many integers, not {len(total)}; send one a cell.")
@@ -337,11 +296,7 @@ def cell_of_sum(total: Sequence[int], choice: PooledChoice) -> int:
 
 
 def first_above(counts: Sequence[int], thresholds: Sequence[int]) -> int:
-    """Return the highest cell whose count of scores above its lower edge exceeds the threshold; 0 if none does.
-
-    >>> first_above([9, 5, 2], [4, 4, 4])
-    2
-    """
+    """Return the highest cell whose count of scores above its lower edge exceeds the threshold; 0 if none does."""
     for cell in range(len(counts), 0, -1):
         if counts[cell - 1] > thresholds[cell - 1]:
             return cell

@@ -23,7 +23,6 @@ from sottovoce.server.conformal.coverage.choose import Choice, choose, distribut
 from sottovoce.server.conformal.plan import ConformalPlan, aim_of
 from sottovoce.server.description import WIDTH, Description, labelled
 
-RARE = 0.001  # of infinite sets by noise alone, below which nothing is said
 MOST_ROWS = 24  # of the table of sites
 SHUFFLED = (
     "Shuffling the messages would not add to it: that takes messages that hide a whole site, and more than 232 of them "
@@ -149,11 +148,8 @@ class ConformalThreshold(Threshold):
         if math.isinf(self.value) and self.value > 0:
             sites = first_few(self.unbounded)
             found.append(f"the threshold is infinite, and so is every prediction set: {sites} answered infinity")
-        elif self.mechanism == "sparse-vector" and self.infinite_chance > RARE:  # of others a rough bound is known
-            found.append(
-                f"noise alone makes the set infinite in {self.infinite_chance:.1%} of calibrations; more scores or "
-                "a larger epsilon would help"
-            )
+        elif self.mechanism == "sparse-vector":  # of others a rough bound is known
+            found += self.noise_warnings()
         return tuple(found)
 
     @property

@@ -24,24 +24,12 @@ ROUNDING = 1e-12
 
 
 def absolute_residuals(predicted: Floats, y: Floats) -> Floats:
-    """Return how far each response is from its prediction.
-
-    Examples
-    --------
-    >>> absolute_residuals(np.array([1.0, 5.0]), np.array([3.0, 4.5])).tolist()
-    [2.0, 0.5]
-    """
+    """Return how far each response is from its prediction."""
     return np.abs(y - predicted)
 
 
 def quantile_scores(low: Floats, high: Floats, y: Floats) -> Floats:
-    """Return how far each response is outside its predicted ends; negative inside.
-
-    Examples
-    --------
-    >>> quantile_scores(np.array([0.0, 0.0]), np.array([4.0, 4.0]), np.array([3.0, 6.0])).tolist()
-    [-1.0, 2.0]
-    """
+    """Return how far each response is outside its predicted ends; negative inside."""
     return np.maximum(low - y, y - high)
 
 
@@ -50,11 +38,6 @@ def interval(low: Floats, high: Floats, threshold: float) -> Floats:
 
     No response does where low - threshold > high + threshold. That empty set is given as the single point in the
     middle, so that no interval has a negative length.
-
-    Examples
-    --------
-    >>> interval(np.array([0.0, 1.0]), np.array([4.0, 2.0]), -1.0).tolist()
-    [[1.0, 3.0], [1.5, 1.5]]
     """
     ends = np.stack([low - threshold, high + threshold], axis=1)
     empty = ends[:, 0] > ends[:, 1]
@@ -68,21 +51,13 @@ def middle(low: Floats, high: Floats) -> Floats:
 
 
 def lac_scores(probabilities: Floats) -> Floats:
-    """Return the score of every label, (n, classes): what its probability lacks to one.
-
-    Examples
-    --------
-    >>> lac_scores(np.array([[0.75, 0.25]])).tolist()
-    [[0.25, 0.75]]
-    """
+    """Return the score of every label, (n, classes): what its probability lacks to one."""
     return np.clip(1.0 - probabilities, 0.0, 1.0)
 
 
 def aps_scores(probabilities: Floats) -> Floats:
     """Return the score of every label, (n, classes): the sum of the probabilities not below its own.
 
-    Examples
-    --------
     >>> aps_scores(np.array([[0.25, 0.5, 0.25], [0.125, 0.25, 0.625]])).tolist()
     [[1.0, 0.5, 1.0], [1.0, 0.875, 0.625]]
     """
@@ -97,8 +72,6 @@ def aps_scores(probabilities: Floats) -> Floats:
 def before_scores(probabilities: Floats) -> Floats:
     """Return the score of every label, (n, classes): the sum of the probabilities above its own.
 
-    Examples
-    --------
     >>> before_scores(np.array([[0.25, 0.5, 0.25], [0.125, 0.25, 0.625]])).tolist()
     [[0.5, 0.0, 0.5], [0.875, 0.625, 0.0]]
     """
@@ -124,23 +97,11 @@ def _in_place(sums: Floats, order: npt.NDArray[np.int64]) -> Floats:
 
 
 def label_set(scores: Floats, threshold: float) -> Bools:
-    """Tell which labels score at most the threshold, (n, classes).
-
-    Examples
-    --------
-    >>> label_set(np.array([[0.25, 0.75]]), 0.5).tolist()
-    [[True, False]]
-    """
+    """Tell which labels score at most the threshold, (n, classes)."""
     return scores <= threshold + ROUNDING
 
 
 def with_likeliest(sets: Bools, probabilities: Floats) -> Bools:
-    """Add the most probable labels of a row to its set.
-
-    Examples
-    --------
-    >>> with_likeliest(np.array([[False, False]]), np.array([[0.75, 0.25]])).tolist()
-    [[True, False]]
-    """
+    """Add the most probable labels of a row to its set."""
     likeliest: Bools = probabilities == probabilities.max(axis=1, keepdims=True)
     return sets | likeliest

@@ -57,7 +57,10 @@ def check_settings(
     _one_of(guarantee, "guarantee", GUARANTEES)
     _one_of(rule, "rule", RULES)
     _one_of(mechanism, "mechanism", MECHANISMS)
-    count = _statistics(statistics)
+    count = _whole(statistics, "statistics")
+    if not 1 <= count <= MOST_STATISTICS:
+        text = f"statistics must be between 1 and {MOST_STATISTICS}, not {statistics!r}; three come close to all."
+        raise BadInput(text)
     if not isinstance(exact, bool | np.bool_):
         raise BadInput(f"exact must be True or False, not {exact!r}; leave it out for no randomisation.")
     if exact and (private or guarantee != "marginal"):
@@ -139,13 +142,6 @@ def _one_of(value: Any, name: str, known: tuple[str, ...]) -> None:
         raise BadInput(
             f"{name} must be {', '.join(map(repr, known[:-1]))} or {known[-1]!r}, not {value!r}; choose one."
         )
-
-
-def _statistics(value: Any) -> int:
-    count = _whole(value, "statistics")
-    if not 1 <= count <= MOST_STATISTICS:
-        raise BadInput(f"statistics must be between 1 and {MOST_STATISTICS}, not {value!r}; three come close to all.")
-    return count
 
 
 def _whole(value: Any, name: str) -> int:

@@ -40,19 +40,9 @@ def take_rank(plan: ConformalPlan, word: int | None = None) -> TakenRank:
 class VotesMethod(OneRound[Votes, tuple[float, ...], ConformalThreshold]):
     """The quantile of quantiles: one value or a few of each site, each with its votes, and a rank of them all.
 
-    Parameters
-    ----------
-    plan
-        What is asked, and how it is counted.
-    who
-        The sites, in the order of the plan.
-    edges
-        The public grid; none without privacy.
-    taken
-        The rank to take, where it was drawn (`take_rank`); the plan's own otherwise.
+    ``edges`` are none without privacy; ``taken`` is the rank to take, where it was drawn (`take_rank`), and the plan's
+    own otherwise.
 
-    Examples
-    --------
     >>> from sottovoce.server.conformal.plan import SiteFacts, plan
     >>> from sottovoce.server.conformal.settings import check_settings
     >>> settings = check_settings(0.1, "marginal", 0.1, "closest", 1, False, "sparse-vector", False)
@@ -106,17 +96,13 @@ class VotesMethod(OneRound[Votes, tuple[float, ...], ConformalThreshold]):
         return ConformalThreshold(
             value=weighted_rank(values, votes, self._taken.rank),
             settings=self._plan.settings,
-            names=self._who.names,
-            facts=self._plan.facts,
             plan=self._plan,
             taken=self._taken.rank,
             chance=self._taken.chance,
             spent=self._plan.spent(),
             edges=self._edges,
             unbounded=tuple(name for name, said in zip(self._who.names, state.values, strict=True) if math.inf in said),
-            seeded=self._who.seeded,
-            per_person=self._who.per_person,
-            dropped=self._who.dropped,
+            **self._who._asdict(),
         )
 
 
@@ -134,11 +120,7 @@ def _are_ranks(values: tuple[float, ...], orders: tuple[int, ...], size: int) ->
 
 
 def weighted_rank(values: Floats, votes: Ints, rank: int) -> float:
-    """Return the smallest value at or below which there are at least ``rank`` votes; minus infinity for rank 0.
-
-    >>> weighted_rank(np.array([3.0, 1.0, 2.0]), np.array([1, 1, 5]), 6)
-    2.0
-    """
+    """Return the smallest value at or below which there are at least ``rank`` votes; minus infinity for rank 0."""
     if rank < 1:
         return -np.inf
     order = np.argsort(values, kind="stable")

@@ -9,9 +9,15 @@ import pytest
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.server.conformal.coverage import pooled
-from sottovoce.server.conformal.coverage.pooled import Promise, promised, refuse_infinite, thresholds_at
+from sottovoce.server.conformal.coverage.pooled import (
+    Promise,
+    promised,
+    refuse_infinite,
+    thresholds_at,
+    worst_of_any,
+    worst_of_independent,
+)
 from sottovoce.server.conformal.coverage.pooled_distribution import PooledCount, RecordGroup, failures
-from sottovoce.server.conformal.coverage.pooled_worst import worst_of_any, worst_of_independent
 
 ANSWERS = PooledCount((RecordGroup(300, 1, 0.27, 0.46),), 0.0, (0,))
 SUM = PooledCount((RecordGroup(400, 1, 0.0, 1.0),), math.exp(-0.5), (4, 3, 2, 1))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sottovoce.core.arrays import Floats
-from sottovoce.server.conformal.coverage.pooled_worst import worst_of_any, worst_of_independent
+from sottovoce.server.conformal.coverage.pooled import worst_of_any, worst_of_independent
 
 
 def curve(levels: Floats, middle: float = 0.85, steep: float = 30.0) -> Floats:

@@ -22,8 +22,17 @@ import numpy as np
 
 from sottovoce.core.arrays import Bools, Floats
 from sottovoce.server.conformal.coverage import equal
-from sottovoce.server.conformal.coverage.level_grid import EXPONENTIAL, NORMAL, LevelGrid, level_grid
-from sottovoce.server.conformal.coverage.voters import Kind, below, corners, information, orders_for
+from sottovoce.server.conformal.coverage.voters import (
+    EXPONENTIAL,
+    NORMAL,
+    Kind,
+    LevelGrid,
+    below,
+    corners,
+    information,
+    level_grid,
+    orders_for,
+)
 
 if TYPE_CHECKING:
     from sottovoce.server.conformal.coverage.voting import Voters
@@ -90,12 +99,7 @@ def choose(kinds: Sequence[Kind], number: Sequence[int], aim: Aim, statistics: i
 
 
 def survival(kinds: Sequence[Kind], number: Sequence[int], choice: Choice, levels: Floats) -> Floats:
-    """Return the probability that the coverage of one calibration is at least each level.
-
-    >>> choice = choose([Kind(100)], [10], Aim(0.1, delta=0.1))
-    >>> survival([Kind(100)], [10], choice, np.array([0.9])).round(4).tolist()
-    [0.9355]
-    """
+    """Return the probability that the coverage of one calibration is at least each level."""
     if len(kinds) == 1 and len(choice.orders[0]) == 1:
         from scipy.special import betainc
 
@@ -115,9 +119,6 @@ def infinite(kinds: Sequence[Kind], number: Sequence[int], choice: Choice) -> fl
     """Return the chance that noise alone makes the threshold infinite, were no score beyond the grid.
 
     Without privacy it is 1 where the rank reaches sites that have fewer scores than the order asked, and else 0.
-
-    >>> infinite([Kind(5), Kind(9)], [1, 1], Choice(((6,), (9,)), (1, 1), 2, 0.9, 0.1))
-    1.0
     """
     from sottovoce.server.conformal.coverage.voting import Voters, vote_distribution
 

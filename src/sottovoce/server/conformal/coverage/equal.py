@@ -90,11 +90,7 @@ def moments(sites: int, scores: int, orders: Any, ranks: Any) -> tuple[Floats, F
 
 
 def probability(sites: int, scores: int, orders: Any, ranks: Any, level: float) -> Floats:
-    """Return the probability that one calibration covers at least ``level``.
-
-    >>> float(probability(10, 100, 92, 6, 0.9).round(4))
-    0.9355
-    """
+    """Return the probability that one calibration covers at least ``level``."""
     from scipy.special import betainc
 
     order, rank = np.asarray(orders, dtype=np.float64), np.asarray(ranks, dtype=np.float64)
@@ -122,12 +118,7 @@ def closest(sites: int, scores: int, alpha: float) -> RankPair | None:
 
 
 def conditional(sites: int, scores: int, alpha: float, delta: float) -> RankPair | None:
-    """Return the pair of smallest mean that covers 1 - alpha in all but a part delta of the calibrations.
-
-    >>> pair = conditional(10, 100, 0.1, 0.1)
-    >>> pair[:2], round(pair.mean, 4)
-    ((92, 6), 0.9166)
-    """
+    """Return the pair of smallest mean that covers 1 - alpha in all but a part delta of the calibrations."""
 
     def valid(orders: Ints, ranks: Ints) -> Bools:
         return probability(sites, scores, orders, ranks, 1 - alpha) >= 1 - delta - min(ROUNDING, 1e-6 * delta)
@@ -137,12 +128,7 @@ def conditional(sites: int, scores: int, alpha: float, delta: float) -> RankPair
 
 
 def theorem(sites: int, scores: int, alpha: float, delta: float) -> RankPair | None:
-    """Return the pair of smallest mean that theorem 3.3 of the paper allows: l k >= (1 - alpha + margin) m n.
-
-    >>> pair = theorem(10, 100, 0.1, 0.1)
-    >>> round(pair.mean, 4)
-    0.9641
-    """
+    """Return the pair of smallest mean that theorem 3.3 of the paper allows: l k >= (1 - alpha + margin) m n."""
     total = sites * scores
     needed = (1 - alpha + math.sqrt(math.log(1 / delta) / (2 * total))) * total
     orders = np.arange(math.ceil(needed / sites * (1 - ROUNDING)), scores + 1)
@@ -222,21 +208,8 @@ class PrivatePair(NamedTuple):
 def paper_private(sites: int, scores: int, alpha: float, epsilon: float, cells: int) -> PrivatePair | None:
     """Return what the paper's private algorithm asks; None if no part set aside is feasible.
 
-    Parameters
-    ----------
-    sites
-        The number of sites.
-    scores
-        The number of scores at each.
-    alpha
-        The miscoverage.
-    epsilon
-        The paper's epsilon, which its mechanism does not spend in full.
-    cells
-        The number of cells of the grid, the infinite ones included.
+    ``epsilon`` is the paper's, which its mechanism does not spend in full; ``cells`` counts the infinite ones too.
 
-    Examples
-    --------
     >>> pair = paper_private(5, 200, 0.1, 5.0, 100)
     >>> pair.order, pair.rank, pair.correction, paper_private(5, 200, 0.1, 0.5, 100)
     (184, 4, 5, None)
@@ -246,11 +219,7 @@ def paper_private(sites: int, scores: int, alpha: float, epsilon: float, cells: 
 
 
 def correction(sites: int, alpha: float, epsilon: float, cells: int, gamma: float) -> int:
-    """Return by how many ranks noise raises the order, equation (10).
-
-    >>> correction(5, 0.1, 1.0, 100, 0.5)
-    19
-    """
+    """Return by how many ranks noise raises the order, equation (10)."""
     short = -math.expm1(math.log1p(-gamma * alpha) / sites)  # of one site, that all m together fall short at most
     return math.ceil(2 / epsilon * math.log(cells / short))
 

@@ -4,7 +4,27 @@ The scan goes through the edges of a public grid from the highest down and stops
 pooled count of scores exceeds its threshold; the answer is the upper edge of the cell above it. All thresholds are made
 from one number: the chance that a comparison fails at an edge of level ``1 - alpha``. For a training-conditional
 guarantee it is ``delta``: the coverage is below ``1 - alpha`` only if the comparison at the last edge below that level
-failed. For a marginal one it is the largest for which the worst distribution (`pooled_worst`) is covered.
+failed. For a marginal one it is the largest for which the worst distribution is covered.
+
+*The worst mean coverage* over all distributions of the scores (our own, by dynamic programming). Write ``q_1 <= ... <=
+q_B`` for the levels ``F(e_b)`` of the edges, ``q_(B+1) = 1``. A scan that answers cell ``a`` covers a new score with
+probability ``q_(a+1)``, ties or not, so it misses with
+
+    sum over b of (q_(b+1) - q_b) P(answer < b).
+
+The distribution of the scores enters by the levels alone, so the worst distribution is a maximum over them. The answer
+is below ``b`` only if every comparison from ``b`` upwards failed. If the comparisons are independent that is a product
+of failures:
+
+    miss_b(x) = max over q <= x of failure(q) (x - q + miss_(b-1)(q)),         worst = miss_B(1).
+
+In general it is at most ``failure_b(q_b)``, and ``miss_b(x) = max of failure_b(q) (x - q) + miss_(b-1)(q)``. Both
+maxima run over straight lines in ``x`` whose slopes grow with ``q``: one pass along their upper envelope.
+
+On a grid the maximum is taken over grid levels only. Rounding all levels up to the grid lowers no P(answer < b) and,
+because these probabilities grow with ``b``, takes at most one spacing off the sum (summation by parts); so the grid's
+maximum plus one spacing is a bound for every distribution. Levels outside the grid cost at most the failure at its
+lower end and, for each cell, the success at its upper end.
 """
 
 import math
@@ -13,6 +33,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numba import njit
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, Infeasible
@@ -72,24 +93,11 @@ def promised(
 ) -> Promise:
     """Return the highest thresholds that keep a guarantee.
 
-    Parameters
-    ----------
-    count
-        What is counted at each comparison, the lowest edge first.
-    worst
-        The largest miss probability, from the failures (B, levels) and the levels.
-    alpha
-        The part of new scores that may be missed.
-    guarantee
-        ``"marginal"``: the mean coverage reaches ``1 - alpha``; ``"training-conditional"``: the coverage does, but for
-        a chance of ``delta``.
-    delta
-        That chance.
+    ``worst`` returns the largest miss probability from the failures (B, levels) and the levels; ``delta`` is the chance
+    that a training-conditional guarantee fails.
 
-    Examples
-    --------
     >>> from sottovoce.server.conformal.coverage.pooled_distribution import RecordGroup
-    >>> from sottovoce.server.conformal.coverage.pooled_worst import worst_of_any
+    >>> from sottovoce.server.conformal.coverage.pooled import worst_of_any
     >>> count = PooledCount((RecordGroup(999, 1, 0.0, 1.0),), 0.0, (0,) * 8)
     >>> promise = promised(count, worst_of_any, 0.1, "marginal", 0.1)
     >>> promise.thresholds[0], promise.coverage >= 0.9
@@ -208,3 +216,77 @@ def _window(count: PooledCount, thresholds: tuple[int, ...]) -> tuple[float, flo
         least = max(least, min((min(thresholds) - reach - base) / slope, 1 - 1e-6))
         most = min(most, max((max(thresholds) + reach - base) / slope, least + 1e-6))
     return 1 - most, 1 - least
+
+
+def worst_of_independent(failure: Floats, levels: Floats, cells: int) -> float:
+    """Return the largest miss probability when the comparisons of a scan are independent and of one distribution.
+
+    ``failure`` is the nondecreasing probability that a comparison fails at each of equally spaced levels, outside of
+    which it must be nearly zero or nearly one; the scan makes ``cells`` comparisons.
+
+    >>> levels = np.linspace(0, 1, 10_001)
+    >>> round(worst_of_independent(levels**20, levels, 1), 3)
+    0.018
+    >>> round(worst_of_independent(levels**20, levels, 16), 3)
+    0.022
+    """
+    missed = np.zeros_like(levels)
+    for _ in range(cells - 1):
+        missed = _envelope(failure, failure * (missed - levels), levels)
+    worst = float(np.max(failure * (1 - levels + missed)))
+    return min(1.0, worst + _slack(failure, levels, cells))
+
+
+def worst_of_any(failures: Floats, levels: Floats) -> float:
+    """Return a bound of the miss probability for comparisons that may depend on each other.
+
+    ``failures`` (B, levels) has the lowest edge first; levels are as in `worst_of_independent`.
+    """
+    missed = np.zeros_like(levels)
+    for failure in failures[:-1]:
+        missed = _envelope(failure, missed - failure * levels, levels)
+    worst = float(np.max(failures[-1] * (1 - levels) + missed))
+    return min(1.0, worst + max(_slack(failure, levels, len(failures)) for failure in failures))
+
+
+def _slack(failure: Floats, levels: Floats, cells: int) -> float:
+    """Return what the levels between and beyond those of the grid can add."""
+    below = failure[0] if levels[0] > 0 else 0.0
+    above = cells * (1 - failure[-1]) if levels[-1] < 1 else 0.0
+    return float(np.max(np.diff(levels)) + below + above)
+
+
+@njit(cache=True)
+def _envelope(slopes: Floats, offsets: Floats, levels: Floats) -> Floats:
+    """Return at each level the highest of the lines of all levels up to it; the slopes do not fall."""
+    highest = np.empty_like(levels)
+    kept = np.empty(len(levels), dtype=np.int64)
+    first = last = 0  # the lines that are or may become the highest stand in kept[first:last]
+    for i in range(len(levels)):
+        # drop lines that the new one, the steepest so far, will always beat
+        while last > first:
+            top = kept[last - 1]
+            if slopes[top] == slopes[i]:
+                if offsets[top] >= offsets[i]:
+                    break
+            elif last - first == 1:
+                break
+            else:
+                under = kept[last - 2]
+                # the newest line overtakes the one before the last no later than the last does
+                if (offsets[under] - offsets[i]) * (slopes[top] - slopes[under]) > (offsets[under] - offsets[top]) * (
+                    slopes[i] - slopes[under]
+                ):
+                    break
+            last -= 1
+        if last == first or slopes[kept[last - 1]] != slopes[i]:
+            kept[last] = i
+            last += 1
+        # levels only grow, so a line that has been overtaken never comes back
+        while last - first > 1:
+            now, later = kept[first], kept[first + 1]
+            if slopes[later] * levels[i] + offsets[later] < slopes[now] * levels[i] + offsets[now]:
+                break
+            first += 1
+        highest[i] = slopes[kept[first]] * levels[i] + offsets[kept[first]]
+    return highest

@@ -55,17 +55,8 @@ class PooledCount(NamedTuple):
 def failures(count: PooledCount, thresholds: Sequence[int], tails: Floats) -> Floats:
     """Return P(count + noise <= threshold) of each comparison at each tail probability (B, tails).
 
-    Parameters
-    ----------
-    count
-        What is counted.
-    thresholds
-        One threshold for each comparison.
-    tails
-        The probabilities that a score lies above the edge.
+    There is one threshold for each comparison; a tail is the probability that a score lies above the edge.
 
-    Examples
-    --------
     >>> coins = PooledCount((RecordGroup(2, 1, 0.0, 1.0),), 0.0, (0, 0))
     >>> failures(coins, (0, 1), np.array([0.5, 1.0])).round(12) + 0.0
     array([[0.25, 0.  ],

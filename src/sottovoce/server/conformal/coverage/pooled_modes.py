@@ -20,9 +20,16 @@ from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.protocol.randomised_response import binary, rate_of
 from sottovoce.protocol.selection.geometric import polya
-from sottovoce.server.conformal.coverage.pooled import Guarantee, PooledChoice, grown, promised, refuse_infinite
+from sottovoce.server.conformal.coverage.pooled import (
+    Guarantee,
+    PooledChoice,
+    grown,
+    promised,
+    refuse_infinite,
+    worst_of_any,
+    worst_of_independent,
+)
 from sottovoce.server.conformal.coverage.pooled_distribution import PooledCount, RecordGroup, noise_reach
-from sottovoce.server.conformal.coverage.pooled_worst import worst_of_any, worst_of_independent
 
 MOST_VOTES = 32  # of the site that tells most; chosen by hand
 EFFICIENT = 0.995  # of the information that the optimal weights would keep; chosen by hand
@@ -42,28 +49,9 @@ def choose_local(
 ) -> PooledChoice:
     """Return what to ask of each record, and the threshold of the counts, from public numbers alone.
 
-    Parameters
-    ----------
-    sizes
-        The number of records of each site.
-    epsilons
-        The budget of a record of each site; ``math.inf`` for truthful answers.
-    bins
-        The number of edges, hence of questions; each takes its own part of the records, so fewer are better.
-    alpha
-        The part of new scores that may be missed.
-    guarantee
-        ``"marginal"`` or ``"training-conditional"``.
-    delta
-        The chance that the coverage falls short of ``1 - alpha`` (training-conditional).
+    Each of ``bins`` questions takes its own part of the records, so fewer are better. A budget may be ``math.inf``, for
+    truthful answers. ``delta`` is the chance that a training-conditional guarantee fails.
 
-    Returns
-    -------
-    PooledChoice
-        The threshold, the same for all questions, with the votes of each site and its number of answers to a question.
-
-    Examples
-    --------
     >>> choice = choose_local([5_000, 5_000], [1.0, 1.0], bins=8)
     >>> choice.thresholds[0], choice.votes, choice.asked, choice.coverage >= 0.9
     (404, (1, 1), (625, 625), True)
@@ -141,33 +129,8 @@ def choose_aggregate(
     The privacy is that of the central model: epsilon holds for whoever sees the sum over *all* sites and nothing else.
     It takes a secure aggregation of the messages, and every site must take part.
 
-    Parameters
-    ----------
-    total
-        The number of records of all sites together.
-    sites
-        The number of sites.
-    epsilon
-        The budget of a record; ``math.inf`` for no noise.
-    bins
-        The number of edges; the noise of a tail count grows with the cells in it.
-    alpha
-        The part of new scores that may be missed.
-    guarantee
-        ``"marginal"`` or ``"training-conditional"``.
-    delta
-        The chance that the coverage falls short of ``1 - alpha`` (training-conditional).
-
-    Returns
-    -------
-    PooledChoice
-        The noise and the thresholds, of the lowest edge first.
-
-    Examples
-    --------
-    >>> choice = choose_aggregate(1_000, sites=5, epsilon=1.0, bins=8)
-    >>> choice.thresholds[0], choice.thresholds[-1], choice.coverage >= 0.9
-    (102, 101, True)
+    ``epsilon`` may be ``math.inf``, for no noise; the noise of a tail count grows with the cells in it. ``delta`` is
+    the chance that a training-conditional guarantee fails.
     """
     if bins < 1 or not 1 <= total < LARGEST:
         raise BadInput(

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sottovoce.client.reading.collinear import refuse_collinear, scatter
 from sottovoce.client.reading.matrix import CHUNK, from_columns
+from sottovoce.client.reading.scaling import refuse_collinear, scatter
 from sottovoce.core.errors import BadInput
 from sottovoce.sim.randomness import dice
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import betainc, betaincc, expit, logit
 
-from sottovoce.server.conformal.coverage.level_grid import EXPONENTIAL, FINE, SPACING, Corner, LevelGrid, level_grid
+from sottovoce.server.conformal.coverage.voters import EXPONENTIAL, FINE, SPACING, Corner, LevelGrid, level_grid
 
 
 def beta(a: float, b: float) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import sottovoce as sv
-from sottovoce.api.conformal.reading import read_scores
+from sottovoce.api.conformal.threshold import read_scores
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sottovoce.client.reading import values
-from sottovoce.client.reading.values import read_values
+from sottovoce.client.reading import table as values
+from sottovoce.client.reading.table import read_values
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit

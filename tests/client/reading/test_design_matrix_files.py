@@ -11,7 +11,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from sottovoce.client.reading.regression_files import read_regression_file
+from sottovoce.client.reading.design_matrix import read_regression_file
 from sottovoce.core.errors import BadInput
 
 DATA = pa.table(

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from sottovoce.client.reading.values import read_values
+from sottovoce.client.reading.table import read_values
 from sottovoce.core.errors import BadInput
 
 WHERE = "site 'north'"

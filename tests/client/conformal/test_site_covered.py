@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.client.conformal.covered import CoverageSite, count_covered, noisy_covered
+from sottovoce.client.conformal.site import CoverageSite, count_covered, noisy_covered
 from sottovoce.client.record import Records
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.messages import CoverageCount, CoverageQuery, OrderQuery

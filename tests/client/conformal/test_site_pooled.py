@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sottovoce.client.conformal.covered import PooledScores
+from sottovoce.client.conformal.site import PooledScores
 from sottovoce.client.record import Records
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.server.conformal.coverage.equal import moments
-from sottovoce.server.conformal.coverage.heterogeneous import AREA, STEP, Asked, covered, curve
+from sottovoce.server.conformal.coverage.voting import AREA, STEP, Asked, covered, curve
 
 Floats = npt.NDArray[np.float64]
 

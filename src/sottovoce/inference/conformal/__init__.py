@@ -1,1 +1,0 @@
-"""Limits of a coverage, from counts."""
