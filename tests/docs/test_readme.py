@@ -27,7 +27,7 @@ def blocks(language: str) -> list[str]:
 
 
 @pytest.mark.skipif(UNCOMPILED, reason="half a million answers take minutes when they are not compiled")
-@pytest.mark.usefixtures("loaded_dice")
+@pytest.mark.usefixtures("loaded_dice", "elsewhere")
 def test_its_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
     (block,) = blocks("python")
     names: dict[str, object] = {}
@@ -36,6 +36,7 @@ def test_its_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
     result, sites = names["r"], names["sites"]
     assert isinstance(result, QuantileResult)
     assert isinstance(sites, dict)
+    assert sv.load("result.json").summary() == result.summary()
     low, high = result.interval_at(1 - FALSE_ALARM)
     assert low < np.quantile(np.concatenate(list(sites.values())), 0.9) < high
 
