@@ -17,6 +17,7 @@ from sottovoce.core.errors import BadInput
 from sottovoce.inference import conformal as inference
 from sottovoce.server.conformal.coverage.equal import moments
 from sottovoce.server.conformal.report import FLATTERED, OPEN
+from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]
 
@@ -286,3 +287,11 @@ def test_scores_that_are_no_numbers_are_refused() -> None:
         coverage_report(0.9, {"a": np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]")}, alpha=0.1)
     with pytest.raises(BadInput, match="infinite number in row 2"):
         coverage_report(0.9, {"a": [0.1, math.inf]}, alpha=0.1)
+
+
+def test_a_site_agrees_to_every_budget_that_can_be_stated() -> None:
+    scores = {name: dice(k).generator().exponential(1.0, 50) for k, name in enumerate("ab")}
+    for epsilon in (*range(1, 60), 75, 99.5, 100):
+        report = sv.coverage_report(2.0, scores, alpha=0.1, epsilon=epsilon, randomness=dice(1))
+        assert report.epsilon is not None
+        assert max(report.epsilon.values()) <= epsilon + 1e-12

@@ -181,3 +181,12 @@ def test_limits_and_bounds_do_not_get_in_each_others_way() -> None:
 def test_thinned_records_are_judged_by_what_is_left() -> None:
     with pytest.raises(sv.Infeasible, match="there are 3,000"):
         planned([NORTH], 0.2, 1.0, thinned=0.1)
+
+
+def test_a_site_agrees_to_every_budget_that_can_be_stated() -> None:
+    # what a channel realises may, rounded to a float, lie below its exact epsilon: the stated budget is what counts
+    for epsilon in np.linspace(2.0, 24.0, 700).tolist():
+        prepared = prepare({"north": NORTH}, 0.5, epsilon)
+        (site,) = prepared.open(dice(1))
+        assert site.channel.epsilon <= epsilon
+        assert prepared.plan.study_of(0).epsilon == epsilon

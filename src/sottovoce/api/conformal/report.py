@@ -86,7 +86,8 @@ def coverage_report(
     parts, weights_name = _weights(weights, table)
     noises = None if epsilon is None else _noises(epsilon, table.names)
     dice = SystemEntropy() if randomness is None else randomness
-    budgets = [math.inf] * len(table.names) if noises is None else [noise.epsilon for noise in noises]
+    # the budgets as they were stated: the noise costs a little less, which in floats may round to more
+    budgets = [math.inf if noises is None else float(value) for value, _ in per_site(epsilon, table.names, "epsilon")]
     facts = tuple(SiteFacts(records.size, budget) for records, budget in zip(table.records, budgets, strict=True))
     seeded = (noises is not None and not dice.private) or table.seeded
     who = Participants(table.names, facts, sum(table.dropped.values()), table.per_person, seeded)

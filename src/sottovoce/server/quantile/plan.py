@@ -31,6 +31,7 @@ class QuantilePlan:
     roster: Roster
     tau: float
     taus: Floats
+    budgets: tuple[float, ...]  # as they were stated; what a channel realises is a little less
     flips: tuple[int, ...]
     crowd: SiteProfile
     support: NoiseToTail
@@ -62,6 +63,7 @@ class QuantilePlan:
             "method": method,
             "sites": list(self.names),
             "taus": self.taus.tolist(),
+            "budgets": list(self.budgets),
             "flips": list(self.flips),
             "shares": self.crowd.shares.tolist(),
             "sizes": list(self.roster.sizes),
@@ -74,7 +76,7 @@ class QuantilePlan:
 
     def study_of(self, site: int) -> Study:
         """Return what one site takes part in."""
-        return Study(float(self.taus[site]), self.channels[site].epsilon, self.resolution)
+        return Study(float(self.taus[site]), self.budgets[site], self.resolution)
 
 
 def plan_quantile(
@@ -92,6 +94,7 @@ def plan_quantile(
     """Check all input; ``thinned`` is the part of the records that answers for this level, ``limits`` its design's."""
     names = roster.names
     taus = np.array([_level(value, where) for value, where in per_site(tau, names, "tau")])
+    budgets = tuple(number(value, where) for value, where in per_site(epsilon, names, "epsilon"))
     channels = tuple(_channel(value, where) for value, where in per_site(epsilon, names, "epsilon"))
     weights, shares_name = _shares(shares, roster)
     sizes = np.array(roster.sizes, dtype=np.int64)
@@ -110,7 +113,9 @@ def plan_quantile(
             f"{needed:,} records would leave this zone"
         )
     flips = tuple(map(flips_of, channels))
-    return QuantilePlan(roster, level, taus, flips, crowd, measured, shares_name, step, within, width, tuple(warnings))
+    return QuantilePlan(
+        roster, level, taus, budgets, flips, crowd, measured, shares_name, step, within, width, tuple(warnings)
+    )
 
 
 def _level(value: Any, where: str) -> float:
