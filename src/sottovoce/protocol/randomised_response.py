@@ -9,6 +9,7 @@ With flip probability ``b / total`` the response rate of the papers is ``r = 1 -
 import math
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -30,6 +31,7 @@ def binary(epsilon: float) -> Channel:
     return with_flips(_flips(epsilon))
 
 
+@lru_cache(maxsize=1024)  # ten thousand sites have a few budgets
 def with_flips(flips: int) -> Channel:
     """Return the binary channel of a flip weight: it says the opposite on so many of the 2^62 outcomes of the die.
 

@@ -128,7 +128,7 @@ class StagedQuantiles:
                 method="staged",
                 rounds=log.rounds,
                 reports=local.milestones[-1].reports,
-                private=all(map(math.isfinite, plan.epsilons.values())),
+                private=all(map(math.isfinite, plan.budgets)),
                 warnings=plan.warnings + staged_warnings(local, self._robust),
             )
             for plan, local in zip(self._plans, self._talk.outcome(log), strict=True)

@@ -31,7 +31,7 @@ class StagedQuantile:
             method="staged",
             rounds=log.rounds,
             reports=log.reports,
-            private=all(map(math.isfinite, self._plan.epsilons.values())),
+            private=all(map(math.isfinite, self._plan.budgets)),
             warnings=self._plan.warnings + staged_warnings(local, self._robust),
         )
 

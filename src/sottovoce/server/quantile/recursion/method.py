@@ -161,7 +161,7 @@ def finished(
         method=method,
         rounds=study.first + len(study.elapsed),
         reports=solution.reports,
-        private=all(map(math.isfinite, plan.epsilons.values())),
+        private=all(map(math.isfinite, plan.budgets)),
         warnings=plan.warnings,
     )
 
