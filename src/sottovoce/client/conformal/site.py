@@ -4,6 +4,7 @@ The message is order statistics or a cell of the scores or, to judge a threshold
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn, SupportsIndex, TypeVar
 
@@ -45,7 +46,7 @@ LIMITS = SiteLimits(points=100_000, rounds=ROUND)  # points: the most edges that
 _MOST_NOISE = noisy_count(SMALLEST).numerator  # more takes millions of words for one number
 
 
-class OneMessageSite:
+class OneMessageSite(ABC):
     """Hold the scores of one site and answer one query about them; what answers it is told by a subclass.
 
     ``budget`` is what the message may cost a record, ``math.inf`` to send what is asked as it is; without ``dice`` the
@@ -106,9 +107,9 @@ class OneMessageSite:
             raise BadInput(f"this site is asked {self.asked_for}; correct the query.")
         return self.answer(query)
 
+    @abstractmethod
     def answer(self, query: Any) -> Message:
         """Return the message to a query of its kinds, drawn once; a retry gets the same, and no other query any."""
-        raise NotImplementedError
 
     def _check_orders(self, orders: Sequence[int]) -> None:
         """Refuse ranks that no site has."""
