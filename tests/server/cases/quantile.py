@@ -70,7 +70,7 @@ def staged(order: Sequence[int]) -> Subject:
 
 def scarce(order: Sequence[int]) -> Subject:
     plan = plan_of(order, 0.7, 1_000)
-    return Subject(lambda: StagedQuantile(plan), replying(order), lambda result: result.estimate, 0.02)
+    return Subject(lambda: StagedQuantile(plan), replying(order), lambda result: result.estimate, 0.01)
 
 
 def levels(order: Sequence[int]) -> Subject:
