@@ -8,6 +8,7 @@ from typing import Any
 from sottovoce.client.reading import files, frames
 from sottovoce.client.reading.table import SiteTable as SiteTable
 from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.core.roster import check_kind
 
 
 def read_frame(
@@ -18,6 +19,7 @@ def read_frame(
     person: str | None = None,
     missing: str = "refuse",
     randomness: RandomSource | None = None,
+    kind: str | None = None,
 ) -> SiteTable:
     """Read the sites of a study from a data frame: pandas, polars, Arrow, or anything narwhals knows.
 
@@ -35,6 +37,8 @@ def read_frame(
         "refuse" missing values, or "drop" and count them.
     randomness
         None for the operating system's entropy; `sim.dice` for simulation.
+    kind
+        What the records are declared to be, as for `federated_quantile`.
 
     Examples
     --------
@@ -45,7 +49,7 @@ def read_frame(
     """
     dice = SystemEntropy() if randomness is None else randomness
     table = frames.read_frame(frame, value=value, site=site, person=person, missing=missing, dice=dice.words)
-    return replace(table, seeded=person is not None and not dice.private)
+    return replace(table, seeded=person is not None and not dice.private, kind=check_kind(kind, table.unit))
 
 
 def read_files(
@@ -56,6 +60,7 @@ def read_files(
     person: str | None = None,
     missing: str = "refuse",
     randomness: RandomSource | None = None,
+    kind: str | None = None,
 ) -> SiteTable:
     """Read the sites of a study from Parquet, CSV or Arrow files: one with a site column, or one a site.
 
@@ -73,7 +78,9 @@ def read_files(
         "refuse" missing values, or "drop" and count them.
     randomness
         None for the operating system's entropy; `sim.dice` for simulation.
+    kind
+        What the records are declared to be, as for `federated_quantile`.
     """
     dice = SystemEntropy() if randomness is None else randomness
     table = files.read_files(paths, value=value, site=site, person=person, missing=missing, dice=dice.words)
-    return replace(table, seeded=person is not None and not dice.private)
+    return replace(table, seeded=person is not None and not dice.private, kind=check_kind(kind, table.unit))

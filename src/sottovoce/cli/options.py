@@ -38,7 +38,9 @@ Person = Annotated[str | None, option("COLUMN", "Make the person the unit of pri
 DropMissing = Annotated[bool, flag("--drop-missing", "Leave missing values out and count them.")]
 Level = Annotated[float, option("LEVEL", "Confidence level.")]
 Scale = Annotated[str | None, option("WIDTH", "Rough public spread of the records; shortens the search.")]
-Resolution = Annotated[str | None, option("STEP", "Public step the records are rounded to.")]
+Resolution = Annotated[
+    str | None, option("STEP", "Public step the records are rounded to; 1 for whole numbers by type; 0 for none.")
+]
 Json = Annotated[bool, flag("--json", "Print one JSON object instead of the table.")]
 NoProgress = Annotated[bool, flag("--no-progress", "Show no progress bar.")]
 

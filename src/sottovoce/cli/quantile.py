@@ -41,6 +41,9 @@ def quantile(
     bounds: Annotated[str | None, option("LOW,HIGH", "Public limits of the quantile; shorten the search.")] = None,
     scale: Scale = None,
     resolution: Resolution = None,
+    kind: Annotated[
+        str | None, option("KIND", "What the records are: counts, scores (whole numbers), amounts.")
+    ] = None,
     robust: Annotated[bool, flag("--robust", "For a quantile that may lie between two modes.")] = False,
     person: Person = None,
     drop_missing: DropMissing = False,
@@ -62,6 +65,7 @@ def quantile(
         "bounds": options.pair(bounds),
         "scale": options.number_or_text(scale),
         "resolution": options.number_or_text(resolution),
+        "kind": kind,
         "robust": robust,
     }
     if isinstance(asked, list):

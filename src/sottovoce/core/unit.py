@@ -1,7 +1,8 @@
-"""What the numbers of a study measure: plain numbers, durations, dates or moments, all held as float64.
+"""What the numbers of a study measure: numbers, durations, dates, moments or ordered categories, all held as float64.
 
-A duration is held in seconds, a date in days since 1970-01-01, a moment ("datetime") in seconds since 1970-01-01 00:00
-(UTC where a time zone is known). A double holds seconds of this century to a quarter of a microsecond.
+A category is held as its place in the declared order, from 0; a duration in seconds, a date in days since 1970-01-01, a
+moment ("datetime") in seconds since 1970-01-01 00:00 (UTC where a time zone is known). A double holds seconds of this
+century to a quarter of a microsecond.
 """
 
 import math
@@ -17,17 +18,21 @@ import numpy.typing as npt
 from sottovoce.core import time_text
 from sottovoce.core.errors import BadInput
 
-Kind = Literal["number", "duration", "date", "datetime"]
+Kind = Literal["number", "duration", "date", "datetime", "category"]
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _SECONDS = {"D": 86400, "h": 3600, "m": 60, "s": 1}
+_COARSE = {"1": "numbers", "D": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 _NAMES = {"number": "", "duration": "seconds", "date": "days since 1970-01-01", "datetime": "seconds since 1970-01-01"}
+_NAMES["category"] = ""
 _PLURALS = {"number": "numbers", "duration": "durations", "date": "dates", "datetime": "dates with a time"}
+_PLURALS["category"] = "categories"
 _ADVICE = {
     "number": "a number: give a finite number",
     "duration": "a duration: give seconds, or text such as '90min' or '1:30:00'",
     "date": "a date: give text such as '2013-05-01'",
     "datetime": "a date with a time: give text such as '2013-05-01 14:00:00'",
+    "category": "one of the declared categories: give the name of one",
 }
 
 
@@ -35,9 +40,10 @@ _ADVICE = {
 class Unit:
     """Name what a column of float64 measures, and translate between the numbers and text.
 
-    ``kind`` is "number", "duration", "date" or "datetime"; ``resolution`` the step in which the source stores time,
-    "D", "h", "m", "s", "ms", "us" or "ns", empty for numbers; ``zone`` the time zone in which a datetime is shown, such
-    as "Europe/Berlin" or "+02:00", empty when the source has none.
+    ``kind`` is "number", "duration", "date", "datetime" or "category"; ``resolution`` the step in which the source
+    stores the values by their type: "D", "h", "m", "s", "ms", "us" or "ns" for time, "1" for whole numbers and
+    categories, empty for other numbers; ``zone`` the time zone in which a datetime is shown, such as "Europe/Berlin" or
+    "+02:00", empty when the source has none; ``categories`` their declared names, in order.
 
     >>> Unit("date").format(15826.0)
     '2013-05-01'
@@ -50,6 +56,7 @@ class Unit:
     kind: Kind
     resolution: str = ""
     zone: str = ""
+    categories: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -58,21 +65,41 @@ class Unit:
 
     @property
     def plural(self) -> str:
-        """The kind, in words: "numbers", "durations", "dates" or "dates with a time"."""
+        """The kind, in words: "numbers", "durations", "dates", "dates with a time" or "categories"."""
         return _PLURALS[self.kind]
 
     @property
     def resolution_in_unit(self) -> float | None:
-        """The step in which the source stores time, as a float64 of this unit; None for numbers."""
-        if self.kind == "number" or not self.resolution:
+        """The step in which the source stores the values, as a float64 of this unit; None where there is none."""
+        if not self.resolution:
             return None
-        if self.kind == "date":
+        if self.kind not in ("duration", "datetime"):
             return 1.0
         return _SECONDS.get(self.resolution, 1) / _PER_SECOND.get(self.resolution, 1)
 
+    @property
+    def step(self) -> float:
+        """The step of which the type alone says that all values are multiples, where it is a second or coarser, or 0.
+
+        A source that stores fractions of a second says nothing of how time was measured.
+        """
+        return self.resolution_in_unit or 0.0 if self.resolution in _COARSE else 0.0
+
+    @property
+    def step_words(self) -> str:
+        """What the type says, in words: "whole numbers by type", "whole days by type"; empty where it says nothing."""
+        if not self.step:
+            return ""
+        return "ordered categories" if self.kind == "category" else f"whole {_COARSE[self.resolution]} by type"
+
+    @property
+    def timed(self) -> bool:
+        """Tell whether a difference of two values is a duration."""
+        return self.kind in ("duration", "date", "datetime")
+
     def to_float(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Turn whole counts of the resolution into float64 of this unit."""
-        if self.kind in ("number", "date"):
+        if self.kind not in ("duration", "datetime"):
             return counts.astype(np.float64)
         per_second = _PER_SECOND.get(self.resolution, 1)
         if per_second == 1:
@@ -94,6 +121,8 @@ class Unit:
             return time_text.format_date(value)
         if self.kind == "datetime":
             return time_text.format_moment(value, self.zone)
+        if self.kind == "category":
+            return self.categories[min(max(round(value), 0), len(self.categories) - 1)]
         return f"{value:,.0f}" if 10.0**digits <= abs(value) < 1e15 else f"{value:.{digits}g}"
 
     def parse(self, value: object, *, where: str = "the value") -> float:
@@ -101,8 +130,10 @@ class Unit:
         number: float | None
         if isinstance(value, np.datetime64 | np.timedelta64):
             value = None if np.isnat(value) else value.astype(value.dtype.kind + "8[us]").item()
-        if isinstance(value, bool | np.bool_):
-            number = None
+        if self.kind == "category" and isinstance(value, str):
+            number = float(self.categories.index(value)) if value in self.categories else None
+        elif isinstance(value, bool | np.bool_):
+            number = float(value) if self == TRUTH else None
         elif isinstance(value, numbers.Real | Decimal):
             number = _finite(value)
         elif self.kind == "duration":
@@ -123,7 +154,8 @@ class Unit:
         return seconds / 86400 if self.kind == "date" else seconds
 
 
-NUMBER = Unit("number")
+NUMBER, WHOLE = Unit("number"), Unit("number", "1")
+TRUTH = Unit("category", "1", categories=("False", "True"))
 
 
 def _finite(value: "numbers.Real | Decimal | str") -> float | None:
@@ -147,6 +179,11 @@ def common_unit(units: Mapping[str, Unit], noun: str = "site") -> Unit:
             raise BadInput(
                 f"{noun} {first!r} holds {unit.plural} and {noun} {site!r} holds {other.plural}: "
                 f"give every {noun} the same kind of values"
+            )
+        if other.categories != unit.categories:
+            raise BadInput(
+                f"{noun} {first!r} and {noun} {site!r} declare different categories: "
+                f"give every {noun} the same categories in the same order"
             )
         if bool(other.zone) != bool(unit.zone):
             with_zone, without = (first, site) if unit.zone else (site, first)

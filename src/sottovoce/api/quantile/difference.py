@@ -96,6 +96,8 @@ def check_names(mappings: Mapping[str, Any], tables: list[SiteTable]) -> None:
 
 def _check_units(first: Unit, second: Unit) -> None:
     """Refuse to compare what is measured differently."""
+    if first.kind == second.kind and first.categories != second.categories:
+        raise BadInput("the two groups declare different categories; compare like with like.")
     if first.kind != second.kind:
         raise BadInput(
             f"the first group measures {first.plural} and the second {second.plural}; compare like with like."

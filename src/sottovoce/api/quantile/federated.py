@@ -37,6 +37,7 @@ def federated_quantile(
     bounds: Any = None,
     scale: Any = None,
     resolution: Any = None,
+    kind: str | None = None,
     robust: bool = False,
     randomness: RandomSource | None = None,
     missing: str = "refuse",
@@ -73,7 +74,11 @@ def federated_quantile(
         A rough public spread of the records; shortens the search.
     resolution
         The public step to whose multiples the records are rounded; they are dithered by it and the interval covers
-        the atom.
+        the atom. Without it that of the type: 1 for whole numbers, truth values (0 and 1) and ordered categories (their
+        codes), a day for dates, none for other numbers; 0 to take the records as continuous.
+    kind
+        What the records are declared to be, where their type does not say: "counts" (whole numbers from 0), "scores"
+        (whole numbers), "amounts" (continuous, but heaped at round values, like money).
     robust
         Ask five points a stage: for a quantile that may lie between two modes, at 10 to 20 % more length.
     randomness
@@ -110,6 +115,7 @@ def federated_quantile(
         bounds=bounds,
         scale=scale,
         resolution=resolution,
+        kind=kind,
         robust=robust,
         missing=missing,
     )

@@ -23,6 +23,7 @@ def federated_quantiles(
     bounds: Any = None,
     scale: Any = None,
     resolution: Any = None,
+    kind: str | None = None,
     robust: bool = False,
     randomness: RandomSource | None = None,
     missing: str = "refuse",
@@ -32,7 +33,7 @@ def federated_quantiles(
 
     Parameters
     ----------
-    sites, epsilon, shares, bounds, scale, resolution, robust, randomness, missing, progress
+    sites, epsilon, shares, bounds, scale, resolution, kind, robust, randomness, missing, progress
         As for `federated_quantile`.
     taus
         The levels.
@@ -57,6 +58,7 @@ def federated_quantiles(
         "bounds": bounds,
         "scale": scale,
         "resolution": resolution,
+        "kind": kind,
         "limits": STAGES if robust else PAIRS,
     }
     whole = prepare(sites, 0.5, epsilon, missing=missing, **public)

@@ -29,7 +29,7 @@ def prepare(sites: Any, tau: Any, epsilon: Any, *, missing: str = "refuse", **pu
     """
     table = sites if isinstance(sites, SiteTable) else read_sites(sites, missing=missing)
     plan = plan_quantile(table.roster, tau, epsilon, **public)
-    if plan.resolution == 0 and any(look_rounded(records) for records in table.records):
+    if plan.resolution == 0 and plan.kind is None and any(look_rounded(records) for records in table.records):
         plan = replace(plan, hints=(TIED,))
     return Prepared(plan, table)
 
@@ -87,6 +87,7 @@ def plan_study(
     bounds: Any = None,
     scale: Any = None,
     resolution: Any = None,
+    kind: str | None = None,
     robust: bool = False,
     missing: str = "refuse",
 ) -> PlannedStudy:
@@ -105,8 +106,8 @@ def plan_study(
     if walks and robust:
         raise BadInput("robust=True belongs to method 'staged'; leave it out.")
     limits: Limits = STAGES if walks or robust else PAIRS
-    known = {"shares": shares, "bounds": bounds, "scale": scale, "resolution": resolution, "limits": limits}
-    prepared = prepare(sites, tau, epsilon, missing=missing, **known)
+    known = {"shares": shares, "bounds": bounds, "scale": scale, "resolution": resolution, "kind": kind}
+    prepared = prepare(sites, tau, epsilon, missing=missing, limits=limits, **known)
     recursion = plan_recursion(prepared.plan, method, schedule, participation, graph, norm) if walks else None
     return PlannedStudy(prepared, recursion, level, method, robust)
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import bad_row, sentence
 from sottovoce.core.errors import BadInput
-from sottovoce.core.unit import NUMBER, Unit
+from sottovoce.core.unit import NUMBER, TRUTH, WHOLE, Unit
 
 _DATES = ("Y", "M", "W", "D")
 _TIMES = ("h", "m", "s", "ms", "us", "ns")
@@ -30,12 +30,13 @@ class NotNumbers(BadInput, TypeError):
 class Accepts:
     """What a column may hold beside numbers, and the words with which anything else is refused.
 
-    ``times`` are durations, dates and moments; ``truth`` values count as 0 and 1. ``rule`` says what every value must
+    ``ordered`` is whatever else has an order: durations, dates, moments, categories declared in order, truth values;
+    ``truth`` values alone count as numbers, 0 and 1. ``rule`` says what every value must
     be, ``array`` and ``column`` what to give instead of something that is no column, or an Arrow object that is none;
     ``other`` is what an array of structures is called.
     """
 
-    times: bool
+    ordered: bool
     truth: bool
     rule: str
     array: str
@@ -51,16 +52,16 @@ class Accepts:
 
 
 RECORDS = Accepts(
-    times=True,
+    ordered=True,
     truth=False,
-    rule="every record must be a number, a duration or a date",
+    rule="every record must be a number, a duration, a date or one of ordered categories",
     array="a one-dimensional array of records",
     column="one column of records",
     other="something that is no number",
     error=BadInput,
 )
 NUMBERS = Accepts(
-    times=False,
+    ordered=False,
     truth=True,
     # The words "argument must be ... string ... number" are those that scikit-learn's check_estimator looks for.
     rule="every argument must be neither a string nor a date but a number, so code it as numbers first",
@@ -117,14 +118,14 @@ def from_numpy(array: npt.NDArray[Any], where: str, accepts: Accepts) -> Column:
     if array.dtype.kind == "b" and accepts.truth:
         array = array.astype(np.uint8)
     kind = array.dtype.kind
-    if kind not in ("iufmM" if accepts.times else "iuf"):
+    if kind not in ("biufmM" if accepts.ordered else "iuf"):
         raise accepts.refusal(where, 0, _KINDS.get(kind, accepts.other))
     mask: npt.NDArray[np.bool_] | None = None
     if isinstance(array, np.ma.MaskedArray):
         mask = None if array.mask is np.ma.nomask else np.ma.getmaskarray(array)
         array = np.ma.getdata(array)
     array = array.view(np.ndarray)
-    unit = _time_unit(array.dtype, where) if kind in "mM" else NUMBER
+    unit = _time_unit(array.dtype, where) if kind in "mM" else {"b": TRUTH, "f": NUMBER}.get(kind, WHOLE)
 
     def read(start: int, stop: int) -> Floats:
         piece = array[start:stop]

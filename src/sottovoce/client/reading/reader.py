@@ -13,9 +13,10 @@ from sottovoce.client.reading.column import NUMBERS, RECORDS, Accepts, Column, e
 from sottovoce.core import time_text
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import bad_row, kind_of, sentence
-from sottovoce.core.unit import NUMBER, Kind, Unit
+from sottovoce.core.unit import NUMBER, TRUTH, WHOLE, Kind, Unit
 
 _LONG = 2.0**53
+_NONE = ("NoneType", "NAType", "NaTType")
 
 
 def open_column(column: Any, where: str, accepts: Accepts = NUMBERS) -> Column:
@@ -66,7 +67,7 @@ def _from_series(series: "nw.Series[Any]", where: str, accepts: Accepts) -> Colu
 
 
 def _from_arrow(column: Any, where: str, accepts: Accepts) -> Column:
-    """Read a pyarrow Array or ChunkedArray of numbers, decimals, dates, times, durations or truth values."""
+    """Read a pyarrow Array or ChunkedArray of numbers, decimals, dates, times, durations, categories, truth values."""
     import pyarrow as pa
 
     types = pa.types
@@ -74,13 +75,18 @@ def _from_arrow(column: Any, where: str, accepts: Accepts) -> Column:
         column = pa.chunked_array([column])
     if not isinstance(column, pa.ChunkedArray):
         raise sentence(where, f"is {kind_of(column)}: give {accepts.column}")
+    codes: Unit | None = None
     if types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if types.is_boolean(column.type) and accepts.truth:
-        column = column.cast(pa.uint8())
+        if accepts.ordered and column.type.ordered and _arrow_kind(column.type.value_type) == "text":
+            codes, column = _codes(column, where)
+        else:
+            column = column.cast(column.type.value_type)
+    if types.is_boolean(column.type) and (accepts.truth or accepts.ordered):
+        codes, column = TRUTH if accepts.ordered else None, column.cast(pa.uint8())
     of = column.type
     number = types.is_integer(of) or types.is_floating(of) or types.is_decimal(of) or types.is_null(of)
-    unit = NUMBER if number else _time_unit(of) if accepts.times else None
+    whole_type = types.is_integer(of) or (types.is_decimal(of) and of.scale <= 0)
+    unit = codes or (WHOLE if whole_type else NUMBER if number else _time_unit(of) if accepts.ordered else None)
     if unit is None:
         first = next((row for row in range(len(column)) if column[row].is_valid), 0)
         raise accepts.refusal(where, first, _arrow_kind(of))
@@ -109,6 +115,17 @@ def _from_arrow(column: Any, where: str, accepts: Accepts) -> Column:
     return Column(unit, len(column), read, whole)
 
 
+def _codes(column: Any, where: str) -> tuple[Unit, Any]:
+    """Take ordered categories of text apart: their declared names, and the place of each value among them."""
+    import pyarrow as pa
+
+    names = [chunk.dictionary.to_pylist() for chunk in column.chunks]
+    if any(other != names[0] for other in names):
+        raise sentence(where, "has parts with different categories: declare the same ones, in one order, for all rows")
+    unit = Unit("category", "1", categories=tuple(names[0]) if names else ())
+    return unit, pa.chunked_array([chunk.indices for chunk in column.chunks], type=column.type.index_type)
+
+
 def _time_unit(of: Any) -> Unit | None:
     """Find the unit of an Arrow type that counts time; None for any other."""
     from pyarrow import types
@@ -135,13 +152,14 @@ def _arrow_kind(of: Any) -> str:
 
 def from_objects(objects: Sequence[Any], where: str, accepts: Accepts) -> Column:
     """Read a sequence of Python objects; None, NaN, NaT and NA are missing."""
-    if not accepts.times:
+    if not accepts.ordered:
         _refuse_other_than_numbers(objects, where, accepts)
     if accepts.truth and not {bool, np.bool_}.isdisjoint(map(type, objects)):
         objects = [int(value) if isinstance(value, bool | np.bool_) else value for value in objects]
     types = set(map(type, objects))
     if types <= {int, float, type(None)}:
-        return Column(NUMBER, len(objects), lambda start, stop: _plain(objects, where, start, stop, int in types))
+        unit = NUMBER if float in types or int not in types else WHOLE
+        return Column(unit, len(objects), lambda start, stop: _plain(objects, where, start, stop, int in types))
     (only, *more) = types
     if not more and issubclass(only, np.generic) and only is not np.object_:
         return from_numpy(np.array(objects), where, accepts)
@@ -150,6 +168,8 @@ def from_objects(objects: Sequence[Any], where: str, accepts: Accepts) -> Column
         if not is_missing(value):
             unit = _unit_of(value, where, row)
             break
+    if unit == NUMBER and all(issubclass(each, numbers.Integral) or each.__name__ in _NONE for each in types):
+        unit = WHOLE
     if unit.zone and unit.zone != "UTC" and len({_zone(v) for v in objects if not is_missing(v)}) > 1:
         unit = Unit(unit.kind, unit.resolution, "UTC")
 
@@ -161,7 +181,7 @@ def from_objects(objects: Sequence[Any], where: str, accepts: Accepts) -> Column
 
 def is_missing(value: object) -> bool:
     """Tell whether a Python object stands for a missing value."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    if value is None or type(value).__name__ in _NONE:
         return True
     if isinstance(value, Decimal):
         return value.is_nan()
@@ -225,7 +245,9 @@ def _kind(value: Any) -> Kind | None:
         return "datetime"
     if isinstance(value, dt.date):
         return "date"
-    return "number" if isinstance(value, numbers.Real | Decimal) and not isinstance(value, bool) else None
+    if isinstance(value, bool | np.bool_):
+        return "category"
+    return "number" if isinstance(value, numbers.Real | Decimal) else None
 
 
 def _zone(value: Any) -> str:
@@ -239,6 +261,8 @@ def _unit_of(value: Any, where: str, row: int) -> Unit:
     kind = _kind(value)
     if kind is None:
         raise RECORDS.refusal(where, row, kind_of(value))
+    if kind == "category":
+        return TRUTH
     return Unit(kind, {"number": "", "date": "D"}.get(kind, "us"), _zone(value))
 
 
@@ -250,7 +274,7 @@ def _float(value: Any, unit: Unit, where: str, row: int) -> float:
     if kind is None:
         raise RECORDS.refusal(where, row, kind_of(value))
     if kind != unit.kind:
-        other = "a date with a time" if kind == "datetime" else f"a {kind}"
+        other = {"datetime": "a date with a time", "category": "a truth value"}.get(kind, f"a {kind}")
         raise bad_row(where, row, other, f"the rows before it hold {unit.plural}")
     if kind == "datetime" and bool(_zone(value)) != bool(unit.zone):
         advice = "give every row a time zone, or none"

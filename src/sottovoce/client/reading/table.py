@@ -57,6 +57,8 @@ class SiteTable:
         Whether each record stands for one person of the whole study, rather than for one row.
     seeded
         Whether the persons' records were drawn with seeded dice, which make every result a simulation.
+    kind
+        What the records are declared to be: "counts", "scores", "amounts", or None.
     """
 
     names: tuple[str, ...]
@@ -67,12 +69,13 @@ class SiteTable:
     left_out: int = 0
     per_person: bool = False
     seeded: bool = False
+    kind: str | None = None
 
     @property
     def roster(self) -> Roster:
         """Return what is public of the sites."""
         sizes = tuple(records.size for records in self.records)
-        public = (self.unit, dict(self.dropped), self.unplaced, self.left_out, self.per_person, self.seeded)
+        public = (self.unit, dict(self.dropped), self.unplaced, self.left_out, self.per_person, self.seeded, self.kind)
         return Roster(self.names, sizes, *public)
 
 
@@ -192,7 +195,8 @@ def read_values(column: Any, *, where: str, missing: str = "refuse") -> Reading:
     Reading(records=Records(2 records, values hidden), dropped=1)
     >>> read_values([3.0, "four"], where="site 'a'")
     Traceback (most recent call last):
-    sottovoce.core.errors.BadInput: Site 'a' holds text in row 2: every record must be a number, a duration or a date
+    sottovoce.core.errors.BadInput: Site 'a' holds text in row 2: every record must be a number, a duration, a \
+date or one of ordered categories
     """
     check_missing(missing)
     if isinstance(column, Records):

@@ -106,7 +106,7 @@ def with_bound(
 
 def width_of(value: Any, where: str, unit: Unit) -> float:
     """Return a width in the unit of the records, or refuse one below zero."""
-    timed = isinstance(value, str) and unit.kind != "number"
+    timed = isinstance(value, str) and unit.timed
     width = unit.parse_width(value, where=where) if timed else number(value, where)
     if not width >= 0:
         raise BadInput(f"{where} is {value!r}; give the largest difference you allow, 0 or more.")
@@ -246,6 +246,8 @@ def plan_integration(
     published ``summaries``. ``simulated`` tells whether the sites' noise can be reproduced; ``known`` are public
     bounds, scale and resolution, the same for all sites.
     """
+    if roster is not None and roster.unit.kind == "category":
+        raise BadInput("the records are categories, between which there are no distances; give numbers, or times.")
     studies = {} if roster is None else _studies(roster, names[0], tau, epsilon, settings.level, summaries, known)
     if roster is None:
         _check_without_records(tau, epsilon, known)

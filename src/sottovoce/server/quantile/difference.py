@@ -77,8 +77,8 @@ class Difference(StoredResult):
         unit = self.first.plan.roster.unit
         if not math.isfinite(value):
             return "-inf" if value < 0 else "inf"
-        if unit.kind == "date":
-            return f"{value:.6g} days"
+        if unit.kind in ("date", "category"):
+            return f"{value:.6g} {'days' if unit.kind == 'date' else 'categories'}"
         return Unit("duration").format(value) if unit.kind == "datetime" else unit.format(value)
 
     def summary(self) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import number, per_site
 from sottovoce.core.errors import BadInput
-from sottovoce.core.roster import Roster
+from sottovoce.core.roster import Roster, check_kind
 from sottovoce.core.unit import Unit
 from sottovoce.protocol.card import Card
 from sottovoce.protocol.channel import Channel
@@ -41,6 +41,8 @@ class QuantilePlan:
     scale: float | None
     warnings: tuple[str, ...]
     hints: tuple[str, ...] = ()
+    kind: str | None = None  # what the records are declared to be: one of `core.roster.KINDS`
+    step_source: str = ""  # what the resolution was taken from where it was not given, in words
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,6 +58,25 @@ class QuantilePlan:
     def epsilons(self) -> dict[str, float]:
         """Return the realised epsilon of every site, computed from its channel."""
         return {name: channel.epsilon for name, channel in zip(self.names, self.channels, strict=True)}
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Return between which values every record lies by its type, or by what it is declared to be."""
+        if self.roster.unit.kind == "category":
+            return 0.0, len(self.roster.unit.categories) - 1.0
+        return (0.0 if self.kind == "counts" else -math.inf), math.inf
+
+    def rounded(self, value: float, side: int = 0) -> float:
+        """Round to the public resolution: the dithered quantile lies within half a step of the atom.
+
+        At a lower (-1) or upper (1) end of an interval the half of a step goes inwards; nothing leaves the limits.
+        """
+        step, (low, high) = self.resolution, self.limits
+        if step > 0 and math.isfinite(value):
+            place = value / step
+            whole = round(place) if side == 0 else math.floor(place + 0.5) if side < 0 else math.ceil(place - 0.5)
+            value = float(f"{whole * step:.16g}")
+        return min(max(value, low), high)
 
     def card(self, method: str = "staged", name: str = "", nonce: bytes = b"") -> Card:
         """Return the study card: the public terms that sites and server agree on."""
@@ -88,6 +109,7 @@ def plan_quantile(
     bounds: Any = None,
     scale: Any = None,
     resolution: Any = None,
+    kind: str | None = None,
     thinned: float = 1.0,
     limits: Limits = STAGES,
 ) -> QuantilePlan:
@@ -99,8 +121,9 @@ def plan_quantile(
     weights, shares_name = _shares(shares, roster)
     sizes = np.array(roster.sizes, dtype=np.int64)
     crowd = SiteProfile(weights, np.array([rate_of(channel) for channel in channels]), sizes)
-    step = _step(resolution, roster.unit)
-    within = _bounds(bounds, roster.unit)
+    kind = check_kind(kind or roster.kind, roster.unit)
+    step, source = _step(resolution, roster.unit, kind)
+    within = _bounds(bounds, roster.unit, step)
     width = _scale(scale, roster.unit)
     level = float(np.sum(weights * taus))
     effective = SiteProfile(weights, crowd.rates, np.maximum((sizes * thinned).astype(np.int64), 1))
@@ -113,9 +136,8 @@ def plan_quantile(
             f"{needed:,} records would leave this zone"
         )
     flips = tuple(map(flips_of, channels))
-    return QuantilePlan(
-        roster, level, taus, budgets, flips, crowd, measured, shares_name, step, within, width, tuple(warnings)
-    )
+    public = (shares_name, step, within, width, tuple(warnings), (), kind, source)
+    return QuantilePlan(roster, level, taus, budgets, flips, crowd, measured, *public)
 
 
 def _level(value: Any, where: str) -> float:
@@ -158,20 +180,33 @@ def _shares(shares: Any, roster: Roster) -> tuple[Floats, str]:
     return weights / weights.sum(), "custom"
 
 
-def _step(resolution: Any, unit: Unit) -> float:
-    """Return the public resolution in the unit of the records, zero if none."""
+def _step(resolution: Any, unit: Unit, kind: str | None) -> tuple[float, str]:
+    """Return the public resolution in the unit of the records, zero if none, and the words for where it is from.
+
+    What is given wins, 0 and False among it: the records are then taken to be continuous. Else what was declared
+    counts, and then the type of the column: no record is looked at.
+    """
     if resolution is None:
-        return float(unit.resolution_in_unit or 0.0) if unit.kind == "date" else 0.0
-    timed = isinstance(resolution, str) and unit.kind != "number"
+        if kind is not None:
+            return (0.0, "") if kind == "amounts" else (1.0, f"{kind} are whole numbers")
+        return unit.step, unit.step_words
+    if resolution is False or (isinstance(resolution, int | float) and resolution == 0):
+        return 0.0, ""
+    timed = isinstance(resolution, str) and unit.timed
     step = unit.parse_width(resolution, where="resolution") if timed else number(resolution, "resolution")
     if not (step > 0 and math.isfinite(step)):
-        raise BadInput(f"resolution must be positive, not {resolution!r}; give the step the records are rounded to.")
-    return step
+        raise BadInput(
+            f"resolution must be positive, not {resolution!r}; give the step the records are rounded to, or 0 for none."
+        )
+    return step, ""
 
 
-def _bounds(bounds: Any, unit: Unit) -> tuple[float, float] | None:
+def _bounds(bounds: Any, unit: Unit, step: float) -> tuple[float, float] | None:
+    """Return between which points the quantile of the records lies, once they are dithered."""
     if bounds is None:
-        return None
+        if unit.kind != "category":
+            return None
+        bounds = (0, max(len(unit.categories) - 1, 1))
     try:
         low, high = [bounds] if isinstance(bounds, str | bytes) else bounds
     except (TypeError, ValueError):
@@ -179,13 +214,13 @@ def _bounds(bounds: Any, unit: Unit) -> tuple[float, float] | None:
     low, high = unit.parse(low, where="the lower bound"), unit.parse(high, where="the upper bound")
     if not (low < high and math.isfinite(high - low)):
         raise BadInput(f"bounds must be finite with low < high, not {bounds!r}; give public limits of the quantile.")
-    return float(low), float(high)
+    return float(low) - step / 2, float(high) + step / 2
 
 
 def _scale(scale: Any, unit: Unit) -> float | None:
     if scale is None:
         return None
-    timed = isinstance(scale, str) and unit.kind != "number"
+    timed = isinstance(scale, str) and unit.timed
     width = unit.parse_width(scale, where="scale") if timed else number(scale, "scale")
     if not 1e-200 < width < 1e200:
         raise BadInput(

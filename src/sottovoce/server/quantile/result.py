@@ -61,7 +61,7 @@ class QuantileResult(StoredResult):
     @property
     def estimate(self) -> float:
         """Return the estimate, rounded to the public resolution if there is one."""
-        return self._rounded(self.solution.point)
+        return self.plan.rounded(self.solution.point)
 
     @property
     def interval(self) -> Interval:
@@ -71,7 +71,7 @@ class QuantileResult(StoredResult):
     def interval_at(self, level: float) -> Interval:
         """Return the interval at any confidence level, at no further cost."""
         low, high = self.solution.interval(confidence(level))
-        return Interval(self._rounded(low), self._rounded(high))
+        return Interval(self.plan.rounded(low, -1), self.plan.rounded(high, 1))
 
     def test(self, value: Any, alternative: str = "two-sided") -> Test:
         """Test whether the quantile equals a value; "greater" asks for evidence that it is greater.
@@ -162,7 +162,8 @@ class QuantileResult(StoredResult):
             ("Private", "yes" if self.private else "no (simulation, or no budget at some site)"),
         ]
         if self.plan.resolution:
-            rows.append(("Resolution", f"{self.plan.resolution:.6g}; the interval covers the rounded value"))
+            taken = f"{self.plan.resolution:.6g}" + (f", {self.plan.step_source}" if self.plan.step_source else "")
+            rows.append(("Resolution", f"{taken}; the interval covers the rounded value"))
         dropped = sum(roster.dropped.values())
         if dropped or roster.unplaced:
             rows.append(("Left out", f"{dropped:,} missing values, {roster.unplaced:,} rows without a site"))
@@ -208,6 +209,8 @@ class QuantileResult(StoredResult):
             "rounds": self.rounds,
             "support": self.plan.support.ratio,
             "resolution": self.plan.resolution or None,
+            "resolution_source": self.plan.step_source or None,
+            "kind": self.plan.kind,
             "warnings": list(self.warnings),
             "promise": self.promise,
         }
@@ -238,11 +241,6 @@ class QuantileResult(StoredResult):
     def plot(self, path: str | Path) -> Path:
         """Draw the estimate and its interval as reports came in, and what each site contributes."""
         return plot(self, path)
-
-    def _rounded(self, value: float) -> float:
-        """Round to the public resolution: the dithered quantile lies within half a step of the atom."""
-        step = self.plan.resolution
-        return float(f"{round(value / step) * step:.16g}") if step > 0 and math.isfinite(value) else value
 
     def _pvalue(self, value: float, alternative: str) -> float:
         """Return the p-value; with a resolution, of the nearest value that rounds to the supposed one."""
