@@ -86,7 +86,7 @@ BAD_OPTIONS = {
     ("--bounds", "5"): "--bounds is '5'",
     ("--bounds", "5,1"): "low < high",
     ("--scale", "-1"): "scale",
-    ("--resolution", "0"): "resolution",
+    ("--resolution", "-1"): "resolution",
     ("--summaries", "absent.json"): "--summaries is absent.json, which cannot be read",
     ("--plot", "absent-folder/run.png"): "absent-folder",
     ("--plot", "run.jpeg"): "run.jpeg",

@@ -227,7 +227,7 @@ def test_names_that_are_unknown(name: str, value: Any) -> None:
         ({"missing": "ignore"}, "missing"),
         ({"bounds": (3, 1)}, "bounds must be"),
         ({"scale": -1}, "scale must be"),
-        ({"resolution": 0}, "resolution must be"),
+        ({"resolution": -1}, "resolution must be"),
         ({"method": "decay", "sources": {"told": sv.SiteSummary(1.0, 1.0)}}, "number of records of 'told'"),
         ({"method": "ivw", "sources": {"told": {"estimate": 1.0, "trusted": False}}}, "source 'told' has no standard"),
         ({"sources": {"north": DAYS}}, "'north'|different|date"),

@@ -79,8 +79,12 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"scale": 1e200}, r"scale must be positive and moderate, not 1e\+200"),
     ({"scale": math.nan}, "scale must be a number, not nan"),
     ({"scale": "90min"}, "scale must be a number, not '90min'"),
-    ({"resolution": 0}, "resolution must be positive"),
     ({"resolution": -0.1}, "resolution must be positive, not -0.1"),
+    ({"kind": "prices"}, "kind must be one of .counts., .scores., .amounts., not .prices."),
+    (
+        {"kind": "counts", "sites": [np.arange(9).astype("m8[s]")]},
+        "kind=.counts. is said of numbers, and the records are durations",
+    ),
     ({"resolution": math.inf}, "resolution must be positive"),
     ({"resolution": "0.1"}, "resolution must be a number, not '0.1'"),
     ({"level": 0.0}, "level must lie strictly between 0 and 1"),
@@ -133,10 +137,10 @@ def test_names_that_are_numbers_match_too() -> None:
 def test_text_and_objects_of_time_become_the_unit_of_the_records() -> None:
     waits = (3600 + 1800 * NORTH).astype(np.int64).astype("timedelta64[s]")
     plan = planned([waits], 0.5, 2.0, bounds=("10min", np.timedelta64(3, "h")), scale="30min", resolution="1s")
-    assert (plan.bounds, plan.scale, plan.resolution) == ((600.0, 10_800.0), 1800.0, 1.0)
+    assert (plan.bounds, plan.scale, plan.resolution) == ((599.5, 10_800.5), 1800.0, 1.0)
     days = np.datetime64("2020-01-01", "D") + (100 * NORTH).astype(np.int64).astype("timedelta64[D]")
     plan = planned([days], 0.5, 2.0, bounds=("2019-01-01", "2021-01-01"), scale="2d")
-    assert plan.bounds == (17_897.0, 18_628.0)
+    assert plan.bounds == (17_896.5, 18_628.5)  # where dithered days lie
     assert plan.scale == 2.0
     assert plan.resolution == 1.0  # dates are whole days, so the resolution is known
 

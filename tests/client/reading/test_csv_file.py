@@ -59,6 +59,7 @@ def test_a_missing_site_or_person_in_csv_is_refused(tmp_path: Path) -> None:
         (["01:23:20", "02:00:00"], "duration", 5000.0),
         (["1e3", "-2"], "number", 1000.0),
         ([" 7", "8"], "number", 7.0),
+        (["true", "false"], "category", 1.0),
     ],
 )
 def test_times_in_csv(cells: list[str], kind: str, first: float, tmp_path: Path) -> None:
@@ -69,12 +70,14 @@ def test_times_in_csv(cells: list[str], kind: str, first: float, tmp_path: Path)
 @pytest.mark.parametrize(
     ("cells", "problem"),
     [
-        (["1", "2", "oops"], "holds text in row 3: every record must be a number, a duration or a date"),
+        (
+            ["1", "2", "oops"],
+            "holds text in row 3: every record must be a number, a duration, a date or one of ordered categories",
+        ),
         (["", "oops", "3"], "holds text in row 2: every record must be"),
         (["2013-05-01", "oops", "3"], "holds text in row 2: every record must be"),
         (["1", "2013-05-01", "3"], "holds a date in row 2: the rows before it hold another kind of value"),
         (["1", "2", "inf"], "holds an infinite number in row 3: "),
-        (["true", "false", "true"], "holds a truth value in row 1: "),
         (["1", "9007199254740993", "3"], "holds a whole number too long for float64 in row 2: "),
     ],
 )

@@ -110,7 +110,7 @@ def test_every_number_type_of_numpy(dtype: str) -> None:
         ([np.datetime64("2013-05-01"), None], [15826.0], Unit("date", "D")),
         ([np.datetime64("12013-05-01"), None], [3668251.0], Unit("date", "D")),
         ([np.datetime64("12013-05-01T00:00:01"), None], [3668251.0 * 86400 + 1], Unit("datetime", "us")),
-        (np.ma.masked_array([1, 2], [False, True]), [1.0], Unit("number")),
+        (np.ma.masked_array([1, 2], [False, True]), [1.0], Unit("number", "1")),
         (np.ma.masked_array([1.5, 2], [False, True]), [1.5], Unit("number")),
         ([np.ma.masked, 2.5], [2.5], Unit("number")),
         ([np.float32(0.5), Fraction(1, 4), Decimal("NaN")], [0.5, 0.25], Unit("number")),

@@ -14,7 +14,7 @@ from sottovoce.client.reading.table import read_values
 from sottovoce.core.errors import BadInput
 
 WHERE = "site 'north'"
-TEXT = "every record must be a number, a duration or a date"
+TEXT = "every record must be a number, a duration, a date or one of ordered categories"
 LONG = "holds a whole number too long for float64 in row 2: subtract a constant, or count in a coarser unit"
 
 
@@ -44,11 +44,8 @@ def refusal(column: Any, missing: str = "refuse") -> str:
         (pl.Series([None, "x"]), f"holds text in row 2: {TEXT}"),
         (pl.Series(["x"], dtype=pl.Categorical), f"holds text in row 1: {TEXT}"),
         (pa.array([None, "x"]), f"holds text in row 2: {TEXT}"),
-        ([1.0, True], f"holds a truth value in row 2: {TEXT}"),
-        (np.array([True]), f"holds a truth value in row 1: {TEXT}"),
-        (pd.Series([True]), f"holds a truth value in row 1: {TEXT}"),
-        (pl.Series([None, True]), f"holds a truth value in row 2: {TEXT}"),
-        (pa.array([None, True]), f"holds a truth value in row 2: {TEXT}"),
+        ([1.0, True], "holds a truth value in row 2: the rows before it hold numbers"),
+        ([True, 1], "holds a number in row 2: the rows before it hold categories"),
         ([1.0, 2j], f"holds a complex number in row 2: {TEXT}"),
         (np.array([2j]), f"holds a complex number in row 1: {TEXT}"),
         ([[1, 2], [3, 4]], f"holds a list in row 1: {TEXT}"),
