@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
+from sottovoce.api.quantile.planning import prepare
 from sottovoce.client.quantile.site import Site
 from sottovoce.inference.common.normal import two_sided
-from sottovoce.server.quantile.levels import QuantilesResult
+from sottovoce.server.quantile.asking import SiteProfile
+from sottovoce.server.quantile.feasibility import STAGES, support
+from sottovoce.server.quantile.levels import QuantilesResult, split_of
 from sottovoce.sim.randomness import dice
 
 pytestmark = pytest.mark.skipif(
@@ -81,10 +84,28 @@ def test_parts_are_as_told(made: QuantilesResult) -> None:
 
 
 def test_an_extreme_level_gets_more_records_where_equal_parts_would_not_do() -> None:
-    own = sv.federated_quantiles(SITES, [0.2, 0.5], 3.0, randomness=dice(64))
-    few = sv.federated_quantiles({"a": SITES["a"][:12_000]}, [0.2, 0.5], 3.0, randomness=dice(64))
-    assert own.split == (0.5, 0.5)
-    assert few.split == pytest.approx((25 / 29, 4 / 29))
+    crowd = prepare(SITES, 0.5, 3.0).plan.crowd
+    s = support(crowd, 0.5).ratio / 2
+    needs = [(s / (0.15 * 0.02)) ** 2, (s / 0.02) ** 2]  # noise over tail of .15, and noise of .02 in the search
+    split = split_of(None, [0.02, 0.5], crowd)
+    assert split == pytest.approx([need + (1 - sum(needs)) / 2 for need in needs])
+    assert 0.6 < split[0] < 0.9
+    assert split_of(None, [0.2, 0.5, 0.8], crowd) == pytest.approx([1 / 3] * 3)
+    few = SiteProfile(crowd.shares, crowd.rates, crowd.sizes // 1000)  # more is needed than there is: half goes by need
+    starved = split_of(None, [0.02, 0.5], few)
+    assert sum(starved) == pytest.approx(1)
+    assert min(starved) > 1 / 4
+    # robust stages refuse earlier, so they need more
+    assert split_of(None, [0.1, 0.5], crowd, STAGES)[0] > split_of(None, [0.1, 0.5], crowd)[0] > 0.5
+
+
+def test_an_equal_split_answers_where_the_median_would_have_starved() -> None:
+    made = sv.federated_quantiles([dice(3).generator().gamma(2.0, 10.0, 20_000)], TAUS, 1.0, randomness=dice(4))
+    assert made.split == pytest.approx((1 / 3,) * 3)
+    # five standard errors each
+    for result, truth in zip(made.results, (9.612788, 16.783470, 26.926345), strict=True):
+        low, high = result.interval_at(1 - 6e-7)
+        assert low < truth < high
 
 
 def test_the_table_and_the_plain_values_are_complete(made: QuantilesResult) -> None:

@@ -40,8 +40,8 @@ def federated_quantiles(
     level
         The confidence with which all intervals hold together.
     split
-        The public parts of the records that answer for each level; without it equal parts, or, where equal parts would
-        leave an extreme level barely supported, parts that support all levels alike.
+        The public parts of the records that answer for each level; without it each gets what it needs to be answered at
+        all, which is more for extreme levels, and an equal part of the rest: with ample records, nearly equal parts.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def federated_quantiles(
         "limits": STAGES if robust else PAIRS,
     }
     whole = prepare(sites, 0.5, epsilon, missing=missing, **public)
-    parts = split_of(split, levels, whole.plan.crowd)
+    parts = split_of(split, levels, whole.plan.crowd, STAGES if robust else PAIRS)
     each = [prepare(whole.table, tau, epsilon, thinned=part, **public) for tau, part in zip(levels, parts, strict=True)]
     check_sizes(whole.plan, parts)
     check_callers(randomness, progress)

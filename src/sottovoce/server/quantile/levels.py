@@ -14,7 +14,7 @@ from sottovoce.core.errors import BadInput
 from sottovoce.server.description import Description, Interval, finite
 from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile
 from sottovoce.server.quantile.conversation import Conversation, Log
-from sottovoce.server.quantile.feasibility import STAGES, support
+from sottovoce.server.quantile.feasibility import PAIRS, Limits, support
 from sottovoce.server.quantile.method import staged_warnings
 from sottovoce.server.quantile.plan import QuantilePlan
 from sottovoce.server.quantile.result import KeptQuantile, QuantileResult
@@ -196,8 +196,14 @@ def check_levels(taus: Sequence[float]) -> list[float]:
     return levels
 
 
-def split_of(split: Sequence[float] | None, levels: list[float], crowd: SiteProfile) -> list[float]:
-    """Return which part of the records answers for each level."""
+def split_of(
+    split: Sequence[float] | None, levels: list[float], crowd: SiteProfile, limits: Limits = PAIRS
+) -> list[float]:
+    """Return which part of the records answers for each level.
+
+    Without a given split every level gets what it needs not to be refused, and an equal part of the rest: with ample
+    records that is nearly an equal part of all. Where needs are more than there is, half of the records go by need.
+    """
     if split is not None:
         if isinstance(split, str | bytes) or not hasattr(split, "__iter__"):
             raise BadInput(f"split must be a sequence of parts, not {split!r}; give one for each level.")
@@ -207,8 +213,7 @@ def split_of(split: Sequence[float] | None, levels: list[float], crowd: SiteProf
                 f"split must be {len(levels)} positive parts that sum to 1, not {list(split)!r}; correct it."
             )
         return parts
-    equal = 1 / len(levels)
-    if max(support(crowd, tau).ratio / equal**0.5 for tau in levels) <= STAGES.warn:
-        return [equal] * len(levels)
-    needs = [min(tau, 1 - tau) ** -2 for tau in levels]
-    return [need / sum(needs) for need in needs]
+    needs = [(support(crowd, tau).ratio / limits.at(tau).refuse) ** 2 for tau in levels]
+    met = 1.0 if sum(needs) <= 1 else 0.5 / sum(needs)
+    rest = (1 - met * sum(needs)) / len(levels)
+    return [met * need + rest for need in needs]
