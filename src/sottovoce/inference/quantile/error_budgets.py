@@ -1,0 +1,174 @@
+"""A confidence set for a quantile that holds for every distribution, in finite samples, over points chosen as one goes.
+
+Reports at a point ``x`` are independent, each one with probability ``s(x) = (1 - R) / 2 + R F(x)``. Write ``s`` for its
+value where ``F = tau``. If the quantile is ``theta``, a report at ``x >= theta`` is one with probability at least ``s``,
+and at ``x < theta`` with probability less than ``s``; nothing else is used. The points asked so far cut the line into
+classes of ``theta``; each holds a budget of error, at first ``alpha``, and is rejected when the budget reaches one.
+
+A query is labelled before it is answered: "low" acts on the classes ``theta <= x``, for which few ones are evidence,
+"high" on the classes ``theta > x``, for which few zeros are. With ``n`` reports, and a horizon of ``rem`` still planned
+on that side, the budget moves as the conditional error of the exact binomial test of all ``rem``: a budget between the
+levels of two critical values is divided between them, so that it moves without loss and grows with ``alpha``.
+
+Why it holds: let ``theta`` be the quantile. Given the past, the successes of a query are at least those of a binomial
+count with success ``s``, under which the mean of the new budget is the old one; the new budget falls in the successes.
+So the budget of the true class is a nonnegative supermartingale from ``alpha``, and reaches one with probability at most
+``alpha`` (Ville 1939), whatever was asked where, in what portions, and whenever one stops. Only one class is the true
+one, so that both sides have the whole ``alpha``.
+
+A part ``pot`` of every budget may be bet on a query alone, as if it were the last: it rejects far classes early.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import bdtr, ndtri
+
+from sottovoce.core.arrays import Floats
+
+DONE = 1 - 1e-12  # a budget from here on counts as one
+LEAST = 1e-300
+ALPHAS = 33  # a p-value is found by dividing a range of logarithms so finely, three times
+SMALLEST = 1e-15  # the smallest p-value that is told
+
+
+class Evidence(NamedTuple):
+    """An answered query: its point and label (-1 low, 1 high), reports, ones below the point, horizon and pot."""
+
+    point: float
+    side: int
+    count: int
+    below: int
+    horizon: int
+    pot: float = 0.0
+
+
+class Classes(NamedTuple):
+    """The asked points, ascending, and the budgets of the classes between them, (alphas, points + 1)."""
+
+    edges: Floats
+    budgets: Floats
+
+
+def binomial_below(k: Floats, n: int, p: float) -> Floats:
+    """Return the probability of at most ``k`` successes of ``n``; zero below zero, one from ``n`` on."""
+    inside = (k >= 0) & (k < n)
+    result = (k >= n).astype(np.float64)
+    result[inside] = bdtr(k[inside], n, p)
+    return result
+
+
+def critical_count(level: Floats, n: int, p: float) -> Floats:
+    """Return the largest ``k`` whose binomial probability of at most ``k`` does not exceed a level; -1 if none."""
+    spread = math.sqrt(n * p * (1 - p))
+    z = ndtri(np.clip(level, LEAST, 1 - 1e-15))
+    k = np.clip(np.floor(n * p + spread * z + (1 - 2 * p) * (z * z - 1) / 6 - 0.5), -1, n)
+    step = np.maximum(1, np.round(spread / 64))
+    low, high = k.copy(), k.copy()  # gallop outwards from the normal guess, then bisect: exact whatever the guess was
+    while np.any(wrong := (low >= 0) & (binomial_below(low, n, p) > level)):
+        low, step = np.where(wrong, np.maximum(low - step, -1), low), 2 * step
+    step = np.maximum(1, np.round(spread / 64))
+    while np.any(wrong := (high < n) & (binomial_below(high, n, p) <= level)):
+        high, step = np.where(wrong, np.minimum(high + step, n), high), 2 * step
+    while np.any(high - low > 1):
+        middle = np.floor((low + high) / 2)
+        fits = binomial_below(middle, n, p) <= level
+        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+    return np.where((high == n) & (level >= 1), n, low)
+
+
+def moved(budgets: Floats, count: int, successes: int, horizon: int, p: float) -> Floats:
+    """Return budgets after a query of which few successes are evidence."""
+    result = budgets.copy()
+    live = budgets < DONE
+    if count == 0 or not np.any(live):
+        return result
+    levels, where = np.unique(budgets[live], return_inverse=True)
+    k = critical_count(levels, horizon, p)
+    under, over = binomial_below(k, horizon, p), binomial_below(k + 1, horizon, p)
+    part = np.clip((levels - under) / np.maximum(over - under, LEAST), 0.0, 1.0)
+    left = horizon - count
+    new = (1 - part) * binomial_below(k - successes, left, p) + part * binomial_below(k + 1 - successes, left, p)
+    result[live] = np.where(new >= DONE, 1.0, new)[where]
+    return result
+
+
+def heard(classes: Classes, evidence: Evidence, s: float) -> Classes:
+    """Return the classes after one more query; a new point divides its class, and both parts keep its budget."""
+    edges, budgets = classes
+    place = int(np.searchsorted(edges, evidence.point))
+    if place == len(edges) or edges[place] != evidence.point:
+        edges = np.insert(edges, place, evidence.point)
+        budgets = np.insert(budgets, place, budgets[:, place], axis=1)
+    part = slice(None, place + 1) if evidence.side < 0 else slice(place + 1, None)
+    successes, p = (evidence.below, s) if evidence.side < 0 else (evidence.count - evidence.below, 1 - s)
+    budgets = budgets.copy()
+    budgets[:, part] = _bet(budgets[:, part], evidence, successes, p)
+    return Classes(edges, budgets)
+
+
+def _bet(budgets: Floats, evidence: Evidence, successes: int, p: float) -> Floats:
+    """Bet a pot on this query alone, and the rest on the whole horizon."""
+    count, horizon, pot = evidence.count, evidence.horizon, evidence.pot
+    if pot == 0 or count >= horizon:
+        return moved(budgets, count, successes, horizon, p)
+    both = moved(budgets * (1 - pot), count, successes, horizon, p) + moved(budgets * pot, count, successes, count, p)
+    return np.where((budgets >= DONE) | (both >= DONE), 1.0, both)
+
+
+def opened(alphas: Floats) -> Classes:
+    """Return the one class before anything was asked, with a row of budgets for each level of error."""
+    return Classes(np.empty(0), np.asarray(alphas, dtype=np.float64)[:, None].copy())
+
+
+def folded(evidence: Sequence[Evidence], s: float, alphas: Floats) -> Classes:
+    """Return the classes after all queries, for several levels of error at once."""
+    classes = opened(alphas)
+    for query in evidence:
+        classes = heard(classes, query, s)
+    return classes
+
+
+def hull(classes: Classes, row: int = 0) -> tuple[float, float]:
+    """Return the interval (low, high] that holds every class not rejected; an end without a certificate is infinite.
+
+    >>> hull(folded([Evidence(1.0, -1, 40, 2, 40), Evidence(3.0, 1, 40, 38, 40)], 0.5, np.array([0.05])))
+    (1.0, 3.0)
+    """
+    edges, alive = classes.edges, np.flatnonzero(classes.budgets[row] < DONE)
+    if len(alive) == 0:  # the true class is lost, which happens with probability alpha at most: say nothing
+        return -math.inf, math.inf
+    first, last = int(alive[0]), int(alive[-1])
+    return (float(edges[first - 1]) if first > 0 else -math.inf, float(edges[last]) if last < len(edges) else math.inf)
+
+
+def interval(evidence: Sequence[Evidence], s: float, alpha: float) -> tuple[float, float]:
+    """Return the certified interval at one level of error."""
+    return hull(folded(evidence, s, np.array([alpha])))
+
+
+def p_values(evidence: Sequence[Evidence], s: float, value: float) -> tuple[float, float]:
+    """Return p-values of "the quantile is at most the value" and of "it is at least the value".
+
+    The first is the largest level at which some class up to the value is not rejected, so that tests and intervals
+    agree at every level.
+    """
+    low, high = math.log(SMALLEST), math.log(1 - 1e-9)
+    found = []
+    for side in (-1, 1):
+        start, stop = low, high
+        for _ in range(3):
+            alphas = np.exp(np.linspace(start, stop, ALPHAS))
+            edges, budgets = folded(evidence, s, alphas)
+            place = int(np.searchsorted(edges, value))
+            part = budgets[:, : place + 1] if side < 0 else budgets[:, place:]
+            kept = np.flatnonzero(np.any(part < DONE, axis=1))
+            last = int(kept[-1]) if len(kept) else -1
+            if last in (-1, ALPHAS - 1):
+                start = stop = math.log(SMALLEST) if last < 0 else 0.0
+                break
+            start, stop = math.log(alphas[last]), math.log(alphas[last + 1])
+        found.append(min(1.0, math.exp(stop)))
+    return found[0], found[1]
