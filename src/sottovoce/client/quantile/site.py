@@ -13,8 +13,9 @@ import numpy.typing as npt
 from sottovoce.client.door import SiteLimits
 from sottovoce.client.ledger import Ledger, Storage
 from sottovoce.client.order import Key, bits_for, order_key
-from sottovoce.client.quantile.encode import answer
+from sottovoce.client.quantile.encode import answer, count_ones, pick
 from sottovoce.client.record import Records
+from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.channel import Channel
@@ -25,6 +26,7 @@ from sottovoce.protocol.walk import moves
 
 CHUNK = 1 << 13  # the dice, places and letters of a piece stay in the processor's cache
 SAMPLE = 4096
+LARGE, PART, FEW = 1 << 20, 0.4, 64  # a site beyond the cache; from which part of it, at how few points, it is scanned
 
 
 class Rest(NamedTuple):
@@ -133,6 +135,13 @@ class Site:
         self._check(query)
 
         def draw(first: int) -> Tally:
+            if (
+                self.size > LARGE
+                and sum(query.counts) > PART * self.size
+                and len(query.points) <= FEW
+                and not query.step
+            ):
+                return Tally(query.round, tuple(self._scan(query, first).tolist()))
             ones = [0] * len(query.points)
             for place, piece in self._pieces(query, first):
                 ones[place] += int(np.count_nonzero(piece))
@@ -174,6 +183,19 @@ class Site:
                 position += len(piece)
                 done += len(piece)
                 yield place, piece
+
+    def _scan(self, query: Query, first: int) -> Ints:
+        """Return the sums of a frozen query's letters, taken in the order of memory: dear only where it takes few."""
+        ones, points = np.zeros(len(query.points), dtype=np.int64), np.array(query.points)
+        ends = (first + np.cumsum(query.counts)).astype(np.uint64)
+        picked, at = np.empty(CHUNK + 1), np.empty(CHUNK + 1, dtype=np.uint64)
+        values, throws = self._records.values(), 2 if self._study.resolution > 0 else 1
+        for start in range(0, self.size, CHUNK):
+            where = self._where[: min(CHUNK, self.size - start)]
+            taken = pick(values, self._bits, self._key, start, first, int(ends[-1]), where, picked, at)
+            words = self._dice.words(throws * taken)
+            count_ones(picked, at, words, self._flips, self._study.resolution, points, ends, ones)
+        return ones
 
     def _check(self, query: Query) -> None:
         """Refuse a query that cannot be answered, before anything is spent."""
