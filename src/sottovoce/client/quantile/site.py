@@ -82,10 +82,9 @@ class Site:
         limits: SiteLimits | None = None,
     ) -> None:
         self._limits = SiteLimits() if limits is None else limits
-        _check_study(study, self._limits)
+        self._limits.check_budget(study.epsilon)
         self.channel = binary(study.epsilon) if channel is None else channel
-        if not within(self.channel.ratio, study.epsilon):
-            raise BadInput("the channel costs a record more than the study says; make it of the study's epsilon.")
+        check_study(study, self.channel, self._limits)
         self._flips = flips_of(self.channel)
         self._study = study
         self._records = records
@@ -207,13 +206,17 @@ class Site:
             raise BadInput(f"round {query.round} asks at a point that is not a finite number; correct the query.")
 
 
-def _check_study(study: Study, limits: SiteLimits) -> None:
+def check_study(study: Study, channel: Channel, limits: SiteLimits) -> None:
     """Refuse a study that no site can take part in, or that this one does not want to."""
     limits.check_budget(study.epsilon)
     if not 0 < study.tau < 1:
         raise BadInput("the study's tau must lie strictly between 0 and 1; correct the study.")
     if not 0 <= study.resolution < math.inf:
         raise BadInput("the study's resolution must be zero, or positive and finite; correct the study.")
+    if not within(channel.ratio, study.epsilon):
+        raise BadInput("the channel costs a record more than the study says; make it of the study's epsilon.")
+    if not within(channel.ratio, study.epsilon):
+        raise BadInput("the channel costs a record more than the study says; make it of the study's epsilon.")
 
 
 def look_rounded(records: Records) -> bool:
