@@ -45,8 +45,6 @@ def number(value: Any, where: str) -> float:
     """Return a finite number or refuse."""
     if type(value) is float and value == value:
         return value
-    if type(value) is float and value == value:
-        return value
     if isinstance(value, bool | str | bytes) or value is None or value is np.ma.masked:
         raise BadInput(f"{where} must be a number, not {value!r}; correct it.")
     try:

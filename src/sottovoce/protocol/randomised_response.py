@@ -66,7 +66,6 @@ def epsilon_of_rate(rate: float) -> float:
 
 
 @lru_cache(maxsize=1024)
-@lru_cache(maxsize=1024)
 def flips_of(channel: Channel) -> int:
     """Return the flip weight of a binary channel; refuse a matrix that the sampler would not sample.
 
@@ -80,14 +79,12 @@ def flips_of(channel: Channel) -> int:
 
 
 @lru_cache(maxsize=1024)
-@lru_cache(maxsize=1024)
 def rate_of(channel: Channel) -> float:
     """Return the response rate that a binary channel realises."""
     (keep, flip), _ = channel.weights
     return float(Fraction(keep - flip, keep + flip))
 
 
-@lru_cache(maxsize=1024)
 @lru_cache(maxsize=1024)
 def _flips(epsilon: float) -> int:
     """Return the smallest flip weight whose likelihood ratio stays within exp(epsilon)."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sottovoce.api.quantile.planning import PlannedStudy, Progress, doors_of, plan_study, remember, run_sites, run_sites
+from sottovoce.api.quantile.planning import PlannedStudy, Progress, doors_of, plan_study, remember, run_sites
 from sottovoce.client.reading.table import SiteTable
 from sottovoce.core.checks import check_callers
 from sottovoce.core.random_source import RandomSource

@@ -14,10 +14,7 @@ from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.local.quantile.crowd import SiteCrowd, are_many
 from sottovoce.local.runner import run
-from sottovoce.local.quantile.crowd import SiteCrowd, are_many
-from sottovoce.local.runner import run
 from sottovoce.protocol.card import identity
-from sottovoce.server.method import Method, converse
 from sottovoce.server.method import Method, converse
 from sottovoce.server.quantile.feasibility import PAIRS, STAGES, Limits
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
@@ -26,9 +23,7 @@ from sottovoce.server.quantile.result import QuantileResult
 
 METHODS = ("staged", "regression", "self-normalised")
 Outcome = TypeVar("Outcome")
-Outcome = TypeVar("Outcome")
 Progress = Callable[[int], None]
-LOOKED_AT = 256  # sites, the largest: ties in others spoil nothing
 LOOKED_AT = 256  # sites, the largest: ties in others spoil nothing
 TIED = "many records are tied, and ties spoil the interval: give resolution=, the step they are rounded to"
 
@@ -60,25 +55,6 @@ class Prepared:
         return [
             Site(records, plan.study_of(k), own[k], plan.channels[k]) for k, records in enumerate(self.table.records)
         ]
-
-
-def run_sites(
-    prepared: Prepared,
-    method: Method[Any, Outcome],
-    name: str,
-    randomness: RandomSource | None,
-    progress: Progress | None,
-) -> tuple[Outcome, bool]:
-    """Run a method of frozen queries over the sites; return its outcome, and whether the records are protected."""
-    plan, table = prepared.plan, prepared.table
-    if are_many(plan.roster.sizes):
-        dice = SystemEntropy() if randomness is None else randomness
-        crowd = SiteCrowd(table.records, plan, dice.split(len(table.names)))
-        outcome = method.outcome(converse(method, crowd.gather(progress)))
-        return outcome, crowd.private and not plan.roster.seeded
-    sites = prepared.open(randomness)
-    outcome = run(method, doors_of(plan, sites, name), progress)
-    return outcome, all(site.private for site in sites) and not plan.roster.seeded
 
 
 def run_sites(

@@ -215,8 +215,6 @@ def check_study(study: Study, channel: Channel, limits: SiteLimits) -> None:
         raise BadInput("the study's resolution must be zero, or positive and finite; correct the study.")
     if not within(channel.ratio, study.epsilon):
         raise BadInput("the channel costs a record more than the study says; make it of the study's epsilon.")
-    if not within(channel.ratio, study.epsilon):
-        raise BadInput("the channel costs a record more than the study says; make it of the study's epsilon.")
 
 
 def look_rounded(records: Records) -> bool:
