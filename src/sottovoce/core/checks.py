@@ -92,7 +92,8 @@ def per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, s
     if not isinstance(value, Mapping):
         return [(value, what)] * len(names)
     given = {label_text(name): item for name, item in value.items()}
-    unknown = [name for name in given if name not in names]
+    known = set(names)
+    unknown = [name for name in given if name not in known]
     absent = [name for name in names if name not in given]
     if unknown or absent:
         problem = f"names {unknown[0]!r}, which is not a site" if unknown else f"says nothing of site {absent[0]!r}"
