@@ -2,6 +2,7 @@
 
 import copy
 import math
+import os
 import pickle  # noqa: TID251 - shown to be refused
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,6 +30,7 @@ from sottovoce.server.quantile.method import StagedQuantile
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
 from sottovoce.sim.randomness import SeededSource, dice
 
+compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="too long uncompiled")
 SIZES = tuple(dice(4).generator().integers(2, 300, MANY + 8).tolist())
 NAMES = [f"s{k}" for k in range(len(SIZES))]
 EPSILON = {name: (1.0, 2.0, 4.0, math.inf)[k % 4] for k, name in enumerate(NAMES)}
@@ -100,6 +102,7 @@ CALLS: list[dict[str, Any]] = [
 ]
 
 
+@compiled
 @pytest.mark.parametrize("options", CALLS)
 @pytest.mark.parametrize("taus", [0.4, [0.3, 0.6]])
 def test_a_study_is_bit_for_bit_that_of_the_messages(
@@ -118,6 +121,7 @@ def test_a_study_is_bit_for_bit_that_of_the_messages(
     assert sum(seen[0]) == 20 * sum(SIZES)
 
 
+@compiled
 def test_a_log_of_the_crowd_is_that_of_the_bytes_and_replays() -> None:
     table = read_sites(sites_of(3, 20))
     plan = plan_quantile(table.roster, 0.5, 2.0)
@@ -242,6 +246,7 @@ def test_silent_letters_say_nothing_of_the_records() -> None:
     assert told[1] != told[3]
 
 
+@compiled
 def test_private_needs_the_systems_dice_and_finite_budgets() -> None:
     system: Sequence[RandomSource] = [SystemEntropy()] * len(SIZES)
     assert opened(system, 1.0)[0].private

@@ -108,8 +108,8 @@ class SiteCrowd:
                 return self._again(asked, *self._last)
             counts = self._checked(asked)
             told = ToldRound(asked.round, self._draw(asked.points, counts), asked.speaks.copy())
+            self._spent = self._spent + counts.sum(axis=1)  # first: whatever breaks off here, no record answers twice
             self._last = (asked, told)
-            self._spent = self._spent + counts.sum(axis=1)
             return told
 
     def _again(self, asked: AskedRound, before: AskedRound, told: ToldRound) -> ToldRound:
