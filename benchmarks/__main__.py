@@ -16,6 +16,7 @@ from benchmarks import (
     regression_errors,
     regression_intervals,
     regression_speed,
+    scale,
     speed,
     staged,
     walks,
@@ -23,6 +24,7 @@ from benchmarks import (
 
 PARTS = (
     "speed",
+    "scale",
     "walks",
     "answers",
     "staged",
@@ -47,6 +49,8 @@ def main() -> None:
     options = parser.parse_args()
     if "speed" in options.parts:
         speed.run()
+    if "scale" in options.parts:
+        scale.run()
     if "walks" in options.parts:
         walks.run(max(options.replications, 1000), options.jobs)
     if "answers" in options.parts:

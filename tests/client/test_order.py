@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from sottovoce.client.order import ROUNDS, Key, bits_for, order_key, place, places
+from sottovoce.client.order import ROUNDS, Key, bits_for, order_key, place, places, positions
 from sottovoce.sim.randomness import dice
 
 FALSE_ALARM = 1e-6
@@ -52,12 +52,25 @@ def test_places_in_pieces_are_those_of_the_whole_order_each_once(n: int) -> None
     assert sorted(where.tolist()) == list(range(n))
 
 
+@settings(deadline=None, max_examples=10 if PLAIN else 100)
+@given(st.integers(1, 300), st.integers(0, 2**32), st.integers(0, 299))
+def test_positions_are_the_places_the_other_way(n: int, seed: int, start: int) -> None:
+    key, start = order_key(dice(seed)), start % n
+    where = np.empty(n - start, dtype=np.uint64)
+    positions(n, bits_for(n), key, start, where)
+    assert [order(n, key)[int(position)] for position in where] == list(range(start, n))
+
+
 def test_far_places_of_a_large_site_are_inside() -> None:
     n = 10**12 + 39
     seen = [int(place(i, n, bits_for(n), KEY)) for i in range(n - 50, n)]
     assert len(set(seen)) == 50
     assert all(0 <= i < n for i in seen)
     assert max(seen) - min(seen) > n // 10
+    there = np.empty(1, dtype=np.uint64)
+    for position, found in zip(range(n - 50, n), seen, strict=True):
+        positions(n, bits_for(n), KEY, found, there)
+        assert int(there[0]) == position
 
 
 def test_another_key_gives_another_order() -> None:

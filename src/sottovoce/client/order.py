@@ -51,18 +51,78 @@ def _network(index, bits, key):  # type: ignore[no-untyped-def]
     return (uint64(high) << low_bits) | uint64(low)
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _network_back(index, bits, key):  # type: ignore[no-untyped-def]
+    """Undo the network: the same rounds in the other order."""
+    low_bits = uint64(bits // 2)
+    low_mask = uint32((uint64(1) << low_bits) - uint64(1))
+    high_mask = uint32((uint64(1) << uint64(bits - bits // 2)) - uint64(1))
+    high, low = uint32(uint64(index) >> low_bits), uint32(uint64(index) & uint64(low_mask))
+    low = uint32(low ^ (_mix(high, key[7]) & low_mask))
+    high = uint32(high ^ (_mix(low, key[6]) & high_mask))
+    low = uint32(low ^ (_mix(high, key[5]) & low_mask))
+    high = uint32(high ^ (_mix(low, key[4]) & high_mask))
+    low = uint32(low ^ (_mix(high, key[3]) & low_mask))
+    high = uint32(high ^ (_mix(low, key[2]) & high_mask))
+    low = uint32(low ^ (_mix(high, key[1]) & low_mask))
+    high = uint32(high ^ (_mix(low, key[0]) & high_mask))
+    return (uint64(high) << low_bits) | uint64(low)
+
+
 @njit(cache=True, nogil=True)
 def places(n: int, bits: int, key: Key, start: int, where: Places) -> None:
     """Fill ``where`` with the records that stand at the positions from ``start`` on."""
     for i in range(len(where)):
         where[i] = _network(start + i, bits, key)
+    outside, walked = _outside(n, where)
+    while len(walked):
+        for j in range(len(walked)):
+            walked[j] = _network(walked[j], bits, key)
+        outside, walked = _settle(n, where, outside, walked)
+
+
+@njit(cache=True, nogil=True)
+def positions(n: int, bits: int, key: Key, start: int, where: Places) -> None:
+    """Fill ``where`` with the positions at which the records from ``start`` on stand: `places` the other way."""
     for i in range(len(where)):
-        while where[i] >= uint64(n):
-            where[i] = _network(where[i], bits, key)
+        where[i] = _network_back(start + i, bits, key)
+    outside, walked = _outside(n, where)
+    while len(walked):
+        for j in range(len(walked)):
+            walked[j] = _network_back(walked[j], bits, key)
+        outside, walked = _settle(n, where, outside, walked)
+
+
+@njit(cache=True, nogil=True)
+def _outside(n, where):  # type: ignore[no-untyped-def]
+    """Return which entries lie beyond ``n`` and walk on, and where they are: side by side, as vectors want them."""
+    m = 0
+    for i in range(len(where)):
+        m += where[i] >= uint64(n)
+    outside, walked = np.empty(m + 1, dtype=np.int64), np.empty(m, dtype=np.uint64)
+    m = 0
+    for i in range(len(where)):
+        outside[m] = i
+        m += where[i] >= uint64(n)
+    for j in range(m):
+        walked[j] = where[outside[j]]
+    return outside, walked
+
+
+@njit(cache=True, nogil=True)
+def _settle(n, where, outside, walked):  # type: ignore[no-untyped-def]
+    """Put back what has walked inside; return what has not."""
+    m = 0
+    for j in range(len(walked)):
+        went, entry = walked[j], outside[j]
+        where[entry] = went
+        outside[m], walked[m] = entry, went
+        m += went >= uint64(n)
+    return outside, walked[:m]
 
 
 if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":  # uncompiled, the wrap-around of the products is a warning
-    places = np.errstate(over="ignore")(places)
+    places, positions = np.errstate(over="ignore")(places), np.errstate(over="ignore")(positions)
 
 
 def place(position: int, n: int, bits: int, key: Key) -> int:

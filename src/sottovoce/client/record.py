@@ -31,7 +31,7 @@ class Records:
         if values.dtype != np.float64 or values.ndim != 1 or not values.flags.c_contiguous:
             raise TypeError("Records holds a one-dimensional, contiguous array of float64: use read_values for others")
         view = values.view(np.ndarray)
-        view.flags.writeable = False
+        view.setflags(write=False)
         object.__setattr__(self, "_values", view)
         object.__setattr__(self, "size", int(view.size))
         object.__setattr__(self, "unit", unit)

@@ -4,6 +4,7 @@ A sentence about data names the place, the row and the kind of value, never a va
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -42,6 +43,8 @@ def kind_of(value: object) -> str:
 
 def number(value: Any, where: str) -> float:
     """Return a finite number or refuse."""
+    if type(value) is float and value == value:
+        return value
     if isinstance(value, bool | str | bytes) or value is None or value is np.ma.masked:
         raise BadInput(f"{where} must be a number, not {value!r}; correct it.")
     try:
@@ -68,17 +71,13 @@ def label_text(label: object) -> str:
 
 def check_names(names: Iterable[object]) -> list[str]:
     """Turn the names of sites into text, refusing blank names and two sites of one name."""
-    texts: list[str] = []
-    for name in names:
-        text = label_text(name)
-        if not text.strip():
-            raise BadInput(f"site {len(texts) + 1} has a blank name: give every site a name")
-        texts.append(text)
-    seen: set[str] = set()
-    for text in texts:
-        if text in seen:
-            raise BadInput(f"two sites are called {text!r}: give every site a name of its own")
-        seen.add(text)
+    texts = [name if type(name) is str else label_text(name) for name in names]
+    for place, text in enumerate(texts, start=1):
+        if not text or text.isspace():
+            raise BadInput(f"site {place} has a blank name: give every site a name")
+    if len(set(texts)) < len(texts):
+        twice = Counter(texts).most_common(1)[0][0]
+        raise BadInput(f"two sites are called {twice!r}: give every site a name of its own")
     return texts
 
 
@@ -93,7 +92,8 @@ def per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, s
     if not isinstance(value, Mapping):
         return [(value, what)] * len(names)
     given = {label_text(name): item for name, item in value.items()}
-    unknown = [name for name in given if name not in names]
+    known = set(names)
+    unknown = [name for name in given if name not in known]
     absent = [name for name in names if name not in given]
     if unknown or absent:
         problem = f"names {unknown[0]!r}, which is not a site" if unknown else f"says nothing of site {absent[0]!r}"

@@ -65,6 +65,7 @@ def epsilon_of_rate(rate: float) -> float:
     return math.inf if rate == 1 else 2 * math.atanh(rate)
 
 
+@lru_cache(maxsize=1024)
 def flips_of(channel: Channel) -> int:
     """Return the flip weight of a binary channel; refuse a matrix that the sampler would not sample.
 
@@ -77,12 +78,14 @@ def flips_of(channel: Channel) -> int:
     return flips
 
 
+@lru_cache(maxsize=1024)
 def rate_of(channel: Channel) -> float:
     """Return the response rate that a binary channel realises."""
     (keep, flip), _ = channel.weights
     return float(Fraction(keep - flip, keep + flip))
 
 
+@lru_cache(maxsize=1024)
 def _flips(epsilon: float) -> int:
     """Return the smallest flip weight whose likelihood ratio stays within exp(epsilon)."""
     if not epsilon > 0:

@@ -155,6 +155,14 @@ def test_ties_are_hinted_at_unless_the_resolution_is_given() -> None:
     assert planned([NORTH], 0.5, 1.0).hints == ()
 
 
+def test_of_many_sites_the_largest_are_looked_at() -> None:
+    generator = dice(8).generator()
+    fine, tied = [generator.normal(size=150) for _ in range(400)], np.round(generator.normal(size=200))
+    assert planned(fine, 0.5, 1.0).hints == ()
+    assert planned([*fine, tied], 0.5, 1.0).hints != ()
+    assert planned([*fine, tied[:120]], 0.5, 1.0).hints == ()  # 120 records among 60,000 spoil nothing
+
+
 @pytest.mark.parametrize(
     ("limits", "tau", "factor", "longer", "needed"),
     [  # all over (r t0)^2: stages refuse below 156.25, pairs in the tails below 11.1; both warn below 277.8

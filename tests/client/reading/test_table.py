@@ -119,3 +119,45 @@ def test_one_array_under_two_names_is_refused_and_its_halves_are_not() -> None:
         with pytest.raises(BadInput, match="sites 'a' and 'b' share records, which would answer twice"):
             read_sites(sites)
     assert read_sites({"a": values[:50], "b": values[50:]}).names == ("a", "b")
+
+
+def many(count: int = 200) -> list[Any]:
+    return [np.arange(5.0) + k for k in range(count)]
+
+
+def test_many_small_columns_are_read_as_they_are() -> None:
+    columns = many()
+    table = read_sites(columns)
+    assert [records.values().tolist() for records in table.records] == [column.tolist() for column in columns]
+    assert all(np.shares_memory(own.values(), column) for own, column in zip(table.records, columns, strict=True))
+    assert set(table.dropped.values()) == {0}
+
+
+@pytest.mark.parametrize(("bad", "kind"), [(np.nan, "a missing value"), (np.inf, "an infinite number")])
+def test_one_bad_value_among_many_small_columns_is_named(bad: float, kind: str) -> None:
+    columns = many()
+    columns[130][3] = bad
+    with pytest.raises(BadInput, match=rf"Site 'site 131' holds {kind}.* in row 4"):
+        read_sites(columns)
+    if np.isnan(bad):
+        table = read_sites(columns, missing="drop")
+        assert (table.dropped["site 131"], table.records[130].size, sum(table.dropped.values())) == (1, 4, 1)
+
+
+@pytest.mark.parametrize("other", [np.arange(5), np.arange(10.0)[::2], [1.0, 2.0], np.arange(5.0).astype(">f8")])
+def test_many_small_columns_may_be_of_any_kind(other: Any) -> None:
+    columns = many()
+    columns[70] = other
+    table = read_sites(columns)
+    assert table.records[70].values().tolist() == list(map(float, other))
+    assert len(table.records) == 200
+
+
+@pytest.mark.parametrize(("one", "two"), [(3, 199), (64, 65)])
+def test_two_of_many_small_columns_may_not_share_records(one: int, two: int) -> None:
+    columns = many()
+    columns[two] = columns[one][1:4]
+    with pytest.raises(BadInput, match=f"sites 'site {one + 1}' and 'site {two + 1}' share records"):
+        read_sites(columns)
+    rows = np.arange(1000.0).reshape(200, 5)
+    assert len(read_sites(list(rows)).records) == 200  # neighbours in memory share nothing

@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sottovoce.api.quantile.planning import PlannedStudy, Progress, doors_of, plan_study, remember
+from sottovoce.api.quantile.planning import PlannedStudy, Progress, doors_of, plan_study, remember, run_sites
 from sottovoce.client.reading.table import SiteTable
 from sottovoce.core.checks import check_callers
 from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.common import normal
 from sottovoce.local.quantile.compiled_walk import run_recursion
-from sottovoce.local.runner import run
 from sottovoce.server.quantile.method import StagedQuantile
 from sottovoce.server.quantile.result import QuantileResult
 
@@ -128,13 +127,14 @@ def run_study(
     """Run a planned study: from here on records answer."""
     plan = study.plan
     check_callers(randomness, progress)
-    sites = study.prepared.open(randomness)
-    doors = doors_of(plan, sites, study.method)
     if study.recursion is not None:
+        sites = study.prepared.open(randomness)
+        doors = doors_of(plan, sites, study.method)
         result = run_recursion(plan, study.recursion, study.method, study.level, sites, doors, randomness, progress)
+        private = all(site.private for site in sites) and not plan.roster.seeded
     else:
-        result = run(StagedQuantile(plan, study.level, study.robust), doors, progress)
-    private = all(site.private for site in sites) and not plan.roster.seeded
+        method = StagedQuantile(plan, study.level, study.robust)
+        result, private = run_sites(study.prepared, method, study.method, randomness, progress)
     return remember(replace(result, private=private), study.prepared.table)
 
 

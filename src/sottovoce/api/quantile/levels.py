@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sottovoce.api.quantile.planning import Progress, doors_of, prepare, remember
+from sottovoce.api.quantile.planning import Progress, prepare, remember, run_sites
 from sottovoce.core.checks import check_callers, confidence
 from sottovoce.core.random_source import RandomSource
-from sottovoce.local.runner import run
 from sottovoce.server.quantile.feasibility import PAIRS, STAGES
 from sottovoce.server.quantile.levels import QuantilesResult, StagedQuantiles, check_levels, check_sizes, split_of
 
@@ -66,9 +65,7 @@ def federated_quantiles(
     each = [prepare(whole.table, tau, epsilon, thinned=part, **public) for tau, part in zip(levels, parts, strict=True)]
     check_sizes(whole.plan, parts)
     check_callers(randomness, progress)
-    opened = whole.open(randomness)
     method = StagedQuantiles([prepared.plan for prepared in each], parts, level, robust)
-    found = run(method, doors_of(whole.plan, opened, "levels"), progress)
-    private = all(site.private for site in opened) and not whole.plan.roster.seeded
+    found, private = run_sites(whole, method, "levels", randomness, progress)
     results = tuple(remember(replace(result, private=private), whole.table) for result in found.results)
     return replace(found, results=results)

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from operator import attrgetter
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from sottovoce.client.door import Door
@@ -11,14 +12,19 @@ from sottovoce.client.reading.table import SiteTable, read_sites
 from sottovoce.core.checks import confidence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.local.quantile.crowd import SiteCrowd, are_many
+from sottovoce.local.runner import run
 from sottovoce.protocol.card import identity
+from sottovoce.server.method import Method, converse
 from sottovoce.server.quantile.feasibility import PAIRS, STAGES, Limits
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
 from sottovoce.server.quantile.recursion.method import Recursion, plan_recursion
 from sottovoce.server.quantile.result import QuantileResult
 
 METHODS = ("staged", "regression", "self-normalised")
+Outcome = TypeVar("Outcome")
 Progress = Callable[[int], None]
+LOOKED_AT = 256  # sites, the largest: ties in others spoil nothing
 TIED = "many records are tied, and ties spoil the interval: give resolution=, the step they are rounded to"
 
 
@@ -29,7 +35,8 @@ def prepare(sites: Any, tau: Any, epsilon: Any, *, missing: str = "refuse", **pu
     """
     table = sites if isinstance(sites, SiteTable) else read_sites(sites, missing=missing)
     plan = plan_quantile(table.roster, tau, epsilon, **public)
-    if plan.resolution == 0 and plan.kind is None and any(look_rounded(records) for records in table.records):
+    largest = sorted(table.records, key=attrgetter("size"), reverse=True)[:LOOKED_AT]
+    if plan.resolution == 0 and plan.kind is None and any(map(look_rounded, largest)):
         plan = replace(plan, hints=(TIED,))
     return Prepared(plan, table)
 
@@ -48,6 +55,25 @@ class Prepared:
         return [
             Site(records, plan.study_of(k), own[k], plan.channels[k]) for k, records in enumerate(self.table.records)
         ]
+
+
+def run_sites(
+    prepared: Prepared,
+    method: Method[Any, Outcome],
+    name: str,
+    randomness: RandomSource | None,
+    progress: Progress | None,
+) -> tuple[Outcome, bool]:
+    """Run a method of frozen queries over the sites; return its outcome, and whether the records are protected."""
+    plan, table = prepared.plan, prepared.table
+    if are_many(plan.roster.sizes):
+        dice = SystemEntropy() if randomness is None else randomness
+        crowd = SiteCrowd(table.records, plan, dice.split(len(table.names)))
+        outcome = method.outcome(converse(method, crowd.gather(progress)))
+        return outcome, crowd.private and not plan.roster.seeded
+    sites = prepared.open(randomness)
+    outcome = run(method, doors_of(plan, sites, name), progress)
+    return outcome, all(site.private for site in sites) and not plan.roster.seeded
 
 
 def doors_of(plan: QuantilePlan, sites: Sequence[Site], method: str = "staged") -> list[Door]:

@@ -4,6 +4,9 @@ The score of a record at a point is whether it lies above the point (Algorithm 1
 each report the point may move by ``step`` times the decoded report's deviation from its target, so a frozen query is a
 walk of step zero.
 
+Records are taken one by one, wherever the random order finds them, or, where a query takes many of a large site, in the
+order of memory: the set of records is the same, and so is the point at which each answers.
+
 The lowest faces of the die say zero and as many of the highest say one, whatever the record; on the faces between them
 the record speaks. So non-interference can be seen: at epsilon 0 the same dice give any two populations equal letters.
 """
@@ -12,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, uint64
 
-from sottovoce.client.order import Key, Places, places
-from sottovoce.core.arrays import Words
+from sottovoce.client.order import Key, Places, places, positions
+from sottovoce.core.arrays import Floats, Ints, Words
 
 WORD = 2.0**-53
 
@@ -55,3 +58,38 @@ def answer(
         letters[i] = letter
         point += step * moves[1 if letter else 0]
     return point
+
+
+@njit(cache=True, nogil=True)
+def pick(
+    values: Floats, bits: int, key: Key, start: int, first: int, last: int, where: Places, picked: Floats, at: Places
+) -> int:
+    """Look through records in the order of memory; take those at positions from ``first`` up to ``last``.
+
+    ``where`` has one place a record that is looked at, ``picked`` and ``at`` one more. Return how many were taken.
+    """
+    positions(len(values), bits, key, start, where)
+    taken = 0
+    for i in range(len(where)):
+        picked[taken], at[taken] = values[start + i], where[i]
+        taken += (where[i] >= uint64(first)) & (where[i] < uint64(last))
+    return taken
+
+
+@njit(cache=True, nogil=True)
+def count_ones(
+    picked: Floats, at: Places, words: Words, flips: int, resolution: float, points: Floats, ends: Places, ones: Ints
+) -> None:
+    """Add the letters of picked records to the sums; each answers at the first point whose positions end after it."""
+    lowest = uint64(flips) << uint64(2)
+    highest = ~lowest
+    throws = 2 if resolution > 0 else 1
+    for i in range(len(words) // throws):
+        place = 0
+        for end in ends[:-1]:
+            place += at[i] >= end
+        value = picked[i]
+        if throws == 2:
+            value += resolution * (float(words[2 * i + 1] >> uint64(11)) * WORD - 0.5)
+        die = words[throws * i]
+        ones[place] += ((value > points[place]) & (die >= lowest)) | (die > highest)

@@ -13,8 +13,9 @@ import numpy.typing as npt
 from sottovoce.client.door import SiteLimits
 from sottovoce.client.ledger import Ledger, Storage
 from sottovoce.client.order import Key, bits_for, order_key
-from sottovoce.client.quantile.encode import answer
+from sottovoce.client.quantile.encode import answer, count_ones, pick
 from sottovoce.client.record import Records
+from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.channel import Channel
@@ -25,6 +26,7 @@ from sottovoce.protocol.walk import moves
 
 CHUNK = 1 << 13  # the dice, places and letters of a piece stay in the processor's cache
 SAMPLE = 4096
+LARGE, PART, FEW = 1 << 20, 0.4, 64  # a site beyond the cache; from which part of it, at how few points, it is scanned
 
 
 class Rest(NamedTuple):
@@ -80,10 +82,9 @@ class Site:
         limits: SiteLimits | None = None,
     ) -> None:
         self._limits = SiteLimits() if limits is None else limits
-        _check_study(study, self._limits)
+        self._limits.check_budget(study.epsilon)
         self.channel = binary(study.epsilon) if channel is None else channel
-        if not within(self.channel.ratio, study.epsilon):
-            raise BadInput("the channel costs a record more than the study says; make it of the study's epsilon.")
+        check_study(study, self.channel, self._limits)
         self._flips = flips_of(self.channel)
         self._study = study
         self._records = records
@@ -133,6 +134,13 @@ class Site:
         self._check(query)
 
         def draw(first: int) -> Tally:
+            if (
+                self.size > LARGE
+                and sum(query.counts) > PART * self.size
+                and len(query.points) <= FEW
+                and not query.step
+            ):
+                return Tally(query.round, tuple(self._scan(query, first).tolist()))
             ones = [0] * len(query.points)
             for place, piece in self._pieces(query, first):
                 ones[place] += int(np.count_nonzero(piece))
@@ -175,6 +183,19 @@ class Site:
                 done += len(piece)
                 yield place, piece
 
+    def _scan(self, query: Query, first: int) -> Ints:
+        """Return the sums of a frozen query's letters, taken in the order of memory: dear only where it takes few."""
+        ones, points = np.zeros(len(query.points), dtype=np.int64), np.array(query.points)
+        ends = (first + np.cumsum(query.counts)).astype(np.uint64)
+        picked, at = np.empty(CHUNK + 1), np.empty(CHUNK + 1, dtype=np.uint64)
+        values, throws = self._records.values(), 2 if self._study.resolution > 0 else 1
+        for start in range(0, self.size, CHUNK):
+            where = self._where[: min(CHUNK, self.size - start)]
+            taken = pick(values, self._bits, self._key, start, first, int(ends[-1]), where, picked, at)
+            words = self._dice.words(throws * taken)
+            count_ones(picked, at, words, self._flips, self._study.resolution, points, ends, ones)
+        return ones
+
     def _check(self, query: Query) -> None:
         """Refuse a query that cannot be answered, before anything is spent."""
         self._limits.check_round(query.round)
@@ -185,13 +206,15 @@ class Site:
             raise BadInput(f"round {query.round} asks at a point that is not a finite number; correct the query.")
 
 
-def _check_study(study: Study, limits: SiteLimits) -> None:
+def check_study(study: Study, channel: Channel, limits: SiteLimits) -> None:
     """Refuse a study that no site can take part in, or that this one does not want to."""
     limits.check_budget(study.epsilon)
     if not 0 < study.tau < 1:
         raise BadInput("the study's tau must lie strictly between 0 and 1; correct the study.")
     if not 0 <= study.resolution < math.inf:
         raise BadInput("the study's resolution must be zero, or positive and finite; correct the study.")
+    if not within(channel.ratio, study.epsilon):
+        raise BadInput("the channel costs a record more than the study says; make it of the study's epsilon.")
 
 
 def look_rounded(records: Records) -> bool:

@@ -64,14 +64,16 @@ def allot(crowd: SiteProfile, spent: float, fractions: Floats) -> Ints:
     offsets = spread_offsets(len(crowd.sizes))
     edges = np.minimum(spent + np.concatenate(([0.0], np.cumsum(fractions))), 1.0)
     edges[edges > 1 - 1e-12] = 1.0
-    reached = np.floor(np.outer(crowd.sizes, edges) + offsets[:, None]).astype(np.int64)
-    return np.diff(np.minimum(reached, crowd.sizes[:, None]), axis=1)
+    # a point's counts side by side in memory: with ten thousand sites, sums over them are twice as fast
+    reached = np.floor(np.outer(edges, crowd.sizes) + offsets).astype(np.int64)
+    return np.diff(np.minimum(reached, crowd.sizes), axis=0).T
 
 
 def present_shares(crowd: SiteProfile, counts: Ints) -> Floats:
     """Return the shares at each point, (sites, points): a site without answers leaves its share to the others."""
-    present = crowd.shares[:, None] * (counts > 0)
-    return np.asarray(present / np.maximum(present.sum(axis=0), 1e-300))
+    present = np.asarray(crowd.shares[:, None] * (counts > 0))
+    present /= np.maximum(present.sum(axis=0), 1e-300)
+    return present
 
 
 def decode(crowd: SiteProfile, points: Floats, counts: Ints, ones: Ints) -> Decoded:
@@ -79,9 +81,13 @@ def decode(crowd: SiteProfile, points: Floats, counts: Ints, ones: Ints) -> Deco
     asked = np.maximum(counts, 1)
     weights = present_shares(crowd, counts)
     rates = crowd.rates[:, None]
-    above = (ones / asked - (1 - rates) / 2) / rates
-    variances = np.sum(weights**2 / (4 * rates**2 * asked), axis=0)
-    return Decoded(points, 1 - np.sum(weights * above, axis=0), variances, ones, counts)
+    above = ones / asked  # in place from here on: with ten thousand sites, new arrays cost more than sums
+    above -= (1 - rates) / 2
+    above /= rates
+    above *= weights
+    weights *= weights
+    weights /= 4 * rates**2 * asked
+    return Decoded(points, 1 - above.sum(axis=0), weights.sum(axis=0), ones, counts)
 
 
 @dataclass
@@ -97,7 +103,7 @@ class QueryAllocator:
         at, parts = np.asarray(points, dtype=np.float64), np.asarray(fractions, dtype=np.float64)
         counts = allot(self.crowd, self.spent, parts)
         self.spent = min(1.0, self.spent + float(parts.sum()))
-        ones = yield Ask(at, counts)
+        ones = np.asfortranarray((yield Ask(at, counts)))  # laid out as the counts, so that sums have the same bits
         answer = decode(self.crowd, at, counts, ones)
         self.heard.append(answer)
         return answer
