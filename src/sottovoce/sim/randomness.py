@@ -29,6 +29,10 @@ class SeededSource:
         """
         self._source.advance(n)
 
+    def __repr__(self) -> str:
+        sequence = self._sequence
+        return f"SeededSource({sequence.entropy}, {sequence.spawn_key}, {sequence.n_children_spawned})"
+
     def split(self, n: int) -> "list[SeededSource]":
         """Return ``n`` independent sources."""
         return [SeededSource(child) for child in self._sequence.spawn(n)]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sottovoce.api.quantile.planning import PlannedStudy, Progress, doors_of, plan_study, remember, run_sites
+from sottovoce.api.quantile.planning import PlannedStudy, Progress, coin_of, doors_of, plan_study, remember, run_sites
 from sottovoce.client.reading.table import SiteTable
 from sottovoce.core.checks import check_callers
 from sottovoce.core.random_source import RandomSource
@@ -133,7 +133,8 @@ def run_study(
         result = run_recursion(plan, study.recursion, study.method, study.level, sites, doors, randomness, progress)
         private = all(site.private for site in sites) and not plan.roster.seeded
     else:
-        method = StagedQuantile(plan, study.level, study.robust)
+        certified = study.method == "certified" or plan.kind == "amounts"
+        method = StagedQuantile(plan, study.level, study.robust, coin_of(plan, randomness), certified)
         result, private = run_sites(study.prepared, method, study.method, randomness, progress)
     return remember(replace(result, private=private), study.prepared.table)
 

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sottovoce.api.quantile.planning import Progress, prepare, remember, run_sites
+from sottovoce.api.quantile.planning import Progress, coin_of, prepare, remember, run_sites
 from sottovoce.core.checks import check_callers, confidence
+from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
-from sottovoce.server.quantile.feasibility import PAIRS, STAGES
+from sottovoce.server.quantile.feasibility import CERTIFIED, PAIRS, STAGES
 from sottovoce.server.quantile.levels import QuantilesResult, StagedQuantiles, check_levels, check_sizes, split_of
 
 
@@ -17,6 +18,7 @@ def federated_quantiles(
     epsilon: Any,
     *,
     level: float = 0.95,
+    method: str = "staged",
     split: Sequence[float] | None = None,
     shares: Any = "pooled",
     bounds: Any = None,
@@ -38,6 +40,8 @@ def federated_quantiles(
         The levels.
     level
         The confidence with which all intervals hold together.
+    method
+        "staged" (default) or "certified", as for `federated_quantile`.
     split
         The public parts of the records that answer for each level; without it each gets what it needs to be answered at
         all, which is more for extreme levels, and an equal part of the rest: with ample records, nearly equal parts.
@@ -52,20 +56,24 @@ def federated_quantiles(
     """
     levels = check_levels(taus)
     confidence(level)
+    if method not in ("staged", "certified"):
+        raise BadInput(f"method {method!r} is unknown for several levels; choose 'staged' or 'certified'.")
     public = {
         "shares": shares,
         "bounds": bounds,
         "scale": scale,
         "resolution": resolution,
         "kind": kind,
-        "limits": STAGES if robust else PAIRS,
+        "limits": CERTIFIED,
     }
     whole = prepare(sites, 0.5, epsilon, missing=missing, **public)
     parts = split_of(split, levels, whole.plan.crowd, STAGES if robust else PAIRS)
     each = [prepare(whole.table, tau, epsilon, thinned=part, **public) for tau, part in zip(levels, parts, strict=True)]
     check_sizes(whole.plan, parts)
     check_callers(randomness, progress)
-    method = StagedQuantiles([prepared.plan for prepared in each], parts, level, robust)
-    found, private = run_sites(whole, method, "levels", randomness, progress)
+    plans, coin = [prepared.plan for prepared in each], coin_of(whole.plan, randomness)
+    certified = method == "certified" or whole.plan.kind == "amounts"
+    talk = StagedQuantiles(plans, parts, level, robust, coin, certified)
+    found, private = run_sites(whole, talk, "levels", randomness, progress)
     results = tuple(remember(replace(result, private=private), whole.table) for result in found.results)
     return replace(found, results=results)

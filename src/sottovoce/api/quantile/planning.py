@@ -16,12 +16,12 @@ from sottovoce.local.quantile.crowd import SiteCrowd, are_many
 from sottovoce.local.runner import run
 from sottovoce.protocol.card import identity
 from sottovoce.server.method import Method, converse
-from sottovoce.server.quantile.feasibility import PAIRS, STAGES, Limits
+from sottovoce.server.quantile.feasibility import CERTIFIED, STAGES, Limits
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
 from sottovoce.server.quantile.recursion.method import Recursion, plan_recursion
 from sottovoce.server.quantile.result import QuantileResult
 
-METHODS = ("staged", "regression", "self-normalised")
+METHODS = ("staged", "certified", "regression", "self-normalised")
 Outcome = TypeVar("Outcome")
 Progress = Callable[[int], None]
 LOOKED_AT = 256  # sites, the largest: ties in others spoil nothing
@@ -76,6 +76,13 @@ def run_sites(
     return outcome, all(site.private for site in sites) and not plan.roster.seeded
 
 
+def coin_of(plan: QuantilePlan, randomness: RandomSource | None) -> bytes:
+    """Return the key of the public lottery between sites: fresh, or of the plan and the seed in a simulation."""
+    if randomness is None:
+        return SystemEntropy().words(2).tobytes()
+    return identity(plan.card("lottery")) + repr(randomness).encode()
+
+
 def doors_of(plan: QuantilePlan, sites: Sequence[Site], method: str = "staged") -> list[Door]:
     """Return the doors of open sites, for the study that a plan describes."""
     study = identity(plan.card(method))
@@ -123,15 +130,15 @@ def plan_study(
     confidence(level)
     if not isinstance(robust, bool):
         raise BadInput(f"robust must be True or False, not {robust!r}; choose one.")
-    walks = method != "staged"
+    walks = method in ("regression", "self-normalised")
     plain = isinstance(schedule, str) and schedule == "every:1" and participation == 1 and norm == "l2"
     if not walks and not (plain and graph is None):
         raise BadInput(
             "schedule, participation, graph and norm belong to method 'regression' or 'self-normalised'; choose one."
         )
-    if walks and robust:
+    if method != "staged" and robust:
         raise BadInput("robust=True belongs to method 'staged'; leave it out.")
-    limits: Limits = STAGES if walks or robust else PAIRS
+    limits: Limits = STAGES if walks else CERTIFIED
     known = {"shares": shares, "bounds": bounds, "scale": scale, "resolution": resolution, "kind": kind}
     prepared = prepare(sites, tau, epsilon, missing=missing, limits=limits, **known)
     recursion = plan_recursion(prepared.plan, method, schedule, participation, graph, norm) if walks else None

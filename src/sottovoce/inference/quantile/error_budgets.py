@@ -1,9 +1,9 @@
 """A confidence set for a quantile that holds for every distribution, in finite samples, over points chosen as one goes.
 
-Reports at a point ``x`` are independent, each one with probability ``s(x) = (1 - R) / 2 + R F(x)``. Write ``s`` for its
-value where ``F = tau``. If the quantile is ``theta``, a report at ``x >= theta`` is one with probability at least ``s``,
-and at ``x < theta`` with probability less than ``s``; nothing else is used. The points asked so far cut the line into
-classes of ``theta``; each holds a budget of error, at first ``alpha``, and is rejected when the budget reaches one.
+Reports at a point ``x`` are independent, each one with probability ``s(x) = (1 - R) / 2 + R F(x)``. Write ``s`` for
+its value where ``F = tau``. If the quantile is ``theta``, a report at ``x >= theta`` is one with probability at least
+``s``, and at ``x < theta`` with probability less than ``s``; nothing else is used. The points asked so far cut the line
+into classes of ``theta``; each holds a budget of error, at first ``alpha``, and is rejected when that reaches one.
 
 A query is labelled before it is answered: "low" acts on the classes ``theta <= x``, for which few ones are evidence,
 "high" on the classes ``theta > x``, for which few zeros are. With ``n`` reports, and a horizon of ``rem`` still planned
@@ -12,9 +12,9 @@ levels of two critical values is divided between them, so that it moves without 
 
 Why it holds: let ``theta`` be the quantile. Given the past, the successes of a query are at least those of a binomial
 count with success ``s``, under which the mean of the new budget is the old one; the new budget falls in the successes.
-So the budget of the true class is a nonnegative supermartingale from ``alpha``, and reaches one with probability at most
-``alpha`` (Ville 1939), whatever was asked where, in what portions, and whenever one stops. Only one class is the true
-one, so that both sides have the whole ``alpha``.
+So the budget of the true class is a nonnegative supermartingale from ``alpha``, and reaches one with probability at
+most ``alpha`` (Ville 1939), whatever was asked where, in what portions, and whenever one stops. Only one class is the
+true one, so that both sides have the whole ``alpha``.
 
 A part ``pot`` of every budget may be bet on a query alone, as if it were the last: it rejects far classes early.
 """

@@ -28,14 +28,16 @@ class Limits(NamedTuple):
     warn: float
     refuse: float
     longer: str
+    dear: float = TOO_DEAR
 
     def at(self, tau: float) -> "Limits":
         """Return the limits at a level, where the search may be what costs too much."""
         tail = min(tau, 1 - tau)
-        return Limits(self.warn, min(self.refuse, TOO_DEAR / tail), self.longer)
+        return self._replace(refuse=min(self.refuse, self.dear / tail))
 
 
 STAGES, PAIRS = Limits(0.03, SCARCE, "half as long again"), Limits(0.03, 0.15, "half as long again, or twice as long")
+CERTIFIED = Limits(0.03, 0.25, "two to four times as long", math.inf)  # beyond it not even one end could be certified
 
 
 @dataclass(frozen=True)

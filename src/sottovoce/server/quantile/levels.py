@@ -13,15 +13,16 @@ from sottovoce.core.checks import number
 from sottovoce.core.errors import BadInput
 from sottovoce.server.description import Description, Interval, finite
 from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile
+from sottovoce.server.quantile.certified.protocol import Certificate
 from sottovoce.server.quantile.conversation import Conversation, Log
-from sottovoce.server.quantile.feasibility import PAIRS, Limits, support
-from sottovoce.server.quantile.method import staged_warnings
+from sottovoce.server.quantile.feasibility import PAIRS, STAGES, Limits, support
+from sottovoce.server.quantile.method import default_protocol, staged_study, staged_warnings
 from sottovoce.server.quantile.plan import QuantilePlan
 from sottovoce.server.quantile.result import KeptQuantile, QuantileResult
 from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.search import find
 from sottovoce.server.quantile.solutions import staged_solution
-from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol
+from sottovoce.server.quantile.staged import Local
 from sottovoce.server.stored import StoredResult
 
 FEWEST = 20  # records of a site for each level
@@ -112,10 +113,20 @@ class StagedQuantiles:
     replies, state = Conversation.replies, Log
 
     def __init__(
-        self, plans: Sequence[QuantilePlan], parts: Sequence[float], level: float = 0.95, robust: bool = False
+        self,
+        plans: Sequence[QuantilePlan],
+        parts: Sequence[float],
+        level: float = 0.95,
+        robust: bool = False,
+        coin: bytes = b"",
+        certified: bool = False,
     ) -> None:
         self._plans, self._parts, self._level, self._robust = plans, tuple(parts), level, robust
-        self._talk: Conversation[list[Local | Fitted]] = Conversation(lambda: _levels_protocol(plans, parts, robust))
+        self._method = "certified" if certified else "staged"
+        each = 1 - (1 - level) / len(plans)  # what joint coverage asks of each level
+        self._talk: Conversation[list[Local | Fitted | Certificate]] = Conversation(
+            lambda: _levels_protocol(plans, parts, each, robust, coin, certified)
+        )
         self.init, self.query, self.step = self._talk.init, self._talk.query, self._talk.step
 
     def outcome(self, log: Log) -> QuantilesResult:
@@ -125,11 +136,11 @@ class StagedQuantiles:
                 plan=replace(plan, warnings=()),
                 solution=staged_solution(local),
                 level=self._level,
-                method="staged",
+                method="certified" if isinstance(local, Certificate) else self._method,
                 rounds=log.rounds,
-                reports=local.milestones[-1].reports,
+                reports=local.milestones[-1].reports + getattr(local, "reports_before", 0),
                 private=all(map(math.isfinite, plan.budgets)),
-                warnings=plan.warnings + staged_warnings(local, self._robust),
+                warnings=plan.warnings + staged_warnings(local, self._robust, self._method),
             )
             for plan, local in zip(self._plans, self._talk.outcome(log), strict=True)
         )
@@ -137,19 +148,20 @@ class StagedQuantiles:
 
 
 def _levels_protocol(
-    plans: Sequence[QuantilePlan], parts: Sequence[float], robust: bool
-) -> Generator[Ask, Ints, list[Local | Fitted]]:
+    plans: Sequence[QuantilePlan], parts: Sequence[float], level: float, robust: bool, coin: bytes, certified: bool
+) -> Generator[Ask, Ints, list[Local | Fitted | Certificate]]:
     """Search once for all levels, then run one conversation a level on its own part of the records."""
     whole = plans[0].crowd
-    talker = QueryAllocator(whole)
-    found = yield from find(talker, plans[0].bounds, plans[0].scale)
-    asked = np.sum([heard.counts.sum(axis=1) for heard in talker.heard], axis=0)
-    left = whole.sizes - asked
+    talker, found, left = QueryAllocator(whole), None, whole.sizes
+    if not certified and support(whole, 0.5).ratio < STAGES.refuse:  # else each searches by itself
+        found = yield from find(talker, plans[0].bounds, plans[0].scale)
+        left = whole.sizes - np.sum([heard.counts.sum(axis=1) for heard in talker.heard], axis=0)
     edges = np.floor(np.outer(np.concatenate(([0.0], np.cumsum(parts))).clip(max=1.0), left) + 0.5).astype(np.int64)
     talks = []
-    for plan, sizes in zip(plans, np.diff(edges, axis=0), strict=True):
-        crowd = SiteProfile(whole.shares, whole.rates, sizes)
-        talks.append(staged_protocol(StagedStudy(plan.tau, crowd, plan.bounds, plan.scale, robust), found))
+    for index, (plan, sizes) in enumerate(zip(plans, np.diff(edges, axis=0), strict=True)):
+        study = staged_study(plan, level, robust, coin + index.to_bytes(2, "big"))
+        study = replace(study, crowd=SiteProfile(whole.shares, whole.rates, sizes))
+        talks.append(default_protocol(study, certified, found))
     return (yield from together(talks))
 
 

@@ -1,24 +1,51 @@
 """The default method as ``init, query, step, outcome``: from a plan and the sites' tallies to a result."""
 
 import math
+from collections.abc import Generator
 
+from sottovoce.core.arrays import Ints
+from sottovoce.inference.quantile.error_budgets import interval
+from sottovoce.server.quantile.asking import Ask, QueryAllocator
+from sottovoce.server.quantile.certified.protocol import Certificate
 from sottovoce.server.quantile.conversation import Conversation, Log
 from sottovoce.server.quantile.plan import QuantilePlan
 from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.server.quantile.scarce import Fitted
+from sottovoce.server.quantile.search import Found
 from sottovoce.server.quantile.solutions import staged_solution
-from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol
+from sottovoce.server.quantile.staged import Local, StagedStudy, certify, staged_protocol
+
+Left = Local | Fitted | Certificate
+OPEN = "an end has no certificate: the records could not tell; public bounds= would limit it"
+TURNED = {
+    False: "few records: the interval is certified, which holds for every distribution and is longer",
+    True: "the answers did not fit a smooth density around the quantile (ties, an atom, a gap or a valley), so the rest "
+    "of the records was asked for a certified interval, which holds for every distribution",
+}
 
 
 class StagedQuantile:
-    """One quantile by stages; its state is the log of questions and answers."""
+    """One quantile by stages, or certified; its state is the log of questions and answers.
+
+    ``coin`` is the public key of the lottery that says which site answers, where the study is certified.
+    """
 
     replies, state = Conversation.replies, Log
 
-    def __init__(self, plan: QuantilePlan, level: float = 0.95, robust: bool = False) -> None:
+    def __init__(
+        self,
+        plan: QuantilePlan,
+        level: float = 0.95,
+        robust: bool = False,
+        coin: bytes = b"",
+        certified: bool = False,
+    ) -> None:
         self._plan, self._level, self._robust = plan, level, robust
-        study = StagedStudy(plan.tau, plan.crowd, plan.bounds, plan.scale, robust)
-        self._talk: Conversation[Local | Fitted] = Conversation(lambda: staged_protocol(study))
+        self._method = "certified" if certified else "staged"
+        study = staged_study(plan, level, robust, coin)
+        self._talk: Conversation[Local | Fitted | Certificate] = Conversation(
+            lambda: default_protocol(study, certified)
+        )
         self.init, self.query, self.step = self._talk.init, self._talk.query, self._talk.step
 
     def outcome(self, log: Log) -> QuantileResult:
@@ -28,16 +55,32 @@ class StagedQuantile:
             plan=self._plan,
             solution=staged_solution(local),
             level=self._level,
-            method="staged",
+            method="certified" if isinstance(local, Certificate) else self._method,
             rounds=log.rounds,
             reports=log.reports,
             private=all(map(math.isfinite, self._plan.budgets)),
-            warnings=self._plan.warnings + staged_warnings(local, self._robust),
+            warnings=self._plan.warnings + staged_warnings(local, self._robust, self._method),
         )
 
 
-def staged_warnings(local: Local | Fitted, robust: bool) -> tuple[str, ...]:
+def staged_study(plan: QuantilePlan, level: float, robust: bool, coin: bytes) -> StagedStudy:
+    """Return what the design needs to know of a plan."""
+    return StagedStudy(plan.tau, plan.crowd, plan.bounds, plan.scale, robust, 1 - level, coin)
+
+
+def default_protocol(study: StagedStudy, certified: bool, found: Found | None = None) -> Generator[Ask, Ints, Left]:
+    """Run the stages, or certify from the start."""
+    if certified:
+        return (yield from certify(QueryAllocator(study.crowd), study, found))
+    return (yield from staged_protocol(study, found))
+
+
+def staged_warnings(local: Left, robust: bool, method: str) -> tuple[str, ...]:
     """Return what the stages noticed."""
+    if isinstance(local, Certificate):
+        known = all(map(math.isfinite, interval(local.evidence, local.success, local.alpha)))
+        turned = () if method == "certified" else (TURNED[bool(local.reports_before)],)
+        return turned if known else (*turned, OPEN)
     if isinstance(local, Fitted):
         return ("records are scarce: the interval takes the density to be smooth around the quantile, no edge nearby",)
     if local.dips and not robust:

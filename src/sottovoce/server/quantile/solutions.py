@@ -10,13 +10,14 @@ from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common import normal
 from sottovoce.inference.common.measured import p_value as student_p_value
-from sottovoce.inference.quantile import inversion
+from sottovoce.inference.quantile import error_budgets, inversion
 from sottovoce.inference.self_normalised import memory as self_normalised
 from sottovoce.inference.self_normalised.critical_values import critical_value
 from sottovoce.inference.self_normalised.critical_values import p_value as self_normalised_p_value
 from sottovoce.inference.self_normalised.memory import Path, normaliser
 from sottovoce.protocol.randomised_response import flips_of, with_flips
 from sottovoce.server.description import Interval
+from sottovoce.server.quantile.certified.protocol import Certificate
 from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd
 from sottovoce.server.quantile.recursion.schedule import StepSize
@@ -100,8 +101,54 @@ class FittedSolution:
         return [Row(m.rounds, m.reports, m.measured.estimate, *m.measured.interval(level)) for m in marks]
 
 
-def staged_solution(left: Local | Fitted) -> StagedSolution | FittedSolution:
+@dataclass(frozen=True)
+class CertifiedSolution:
+    """The certified interval: error budgets folded over the evidence, at any level."""
+
+    certificate: Certificate
+
+    @property
+    def point(self) -> float:
+        """Return the estimate of the guide, from all answers."""
+        return self.certificate.estimate
+
+    def interval(self, level: float) -> Interval:
+        """Return the certified interval; an end without a certificate is the bound, or infinite."""
+        return self._within(error_budgets.interval(self.certificate.evidence, self.certificate.success, 1 - level))
+
+    def p_value(self, value: float, alternative: str) -> float:
+        """Return the p-value that agrees with the interval at every level."""
+        if not self.certificate.bounds[0] < value <= self.certificate.bounds[1]:
+            low, high = (0.0, 1.0) if value <= self.certificate.bounds[0] else (1.0, 0.0)
+        else:
+            low, high = error_budgets.p_values(self.certificate.evidence, self.certificate.success, value)
+        return {"greater": low, "less": high}.get(alternative, min(low, high))
+
+    def trajectory(self, level: float) -> list[Row]:
+        """Return estimate and interval after each round that was evidence."""
+        rows, classes, seen = [], error_budgets.opened(np.array([1 - level])), 0
+        for mark in self.certificate.milestones:
+            for piece in self.certificate.evidence[seen : mark.evidence]:
+                classes = error_budgets.heard(classes, piece, self.certificate.success)
+            seen = mark.evidence
+            ends = self._within(error_budgets.hull(classes))
+            before = self.certificate.rounds_before, self.certificate.reports_before
+            rows.append(Row(before[0] + mark.rounds, before[1] + mark.reports, mark.estimate, *ends))
+        return rows
+
+    def _within(self, ends: tuple[float, float]) -> Interval:
+        """Keep an interval within the public bounds."""
+        low, high = self.certificate.bounds
+        return Interval(max(ends[0], low), min(ends[1], high))
+
+
+DefaultSolution = StagedSolution | FittedSolution | CertifiedSolution
+
+
+def staged_solution(left: Local | Fitted | Certificate) -> DefaultSolution:
     """Wrap what the default method left behind."""
+    if isinstance(left, Certificate):
+        return CertifiedSolution(left)
     return FittedSolution(left) if isinstance(left, Fitted) else StagedSolution(left)
 
 
@@ -236,6 +283,7 @@ class KeptSolution(NamedTuple):
     local: Local | None = None
     fitted: Fitted | None = None
     walk: KeptWalk | None = None
+    certificate: Certificate | None = None
 
 
 def kept(solution: Solution) -> KeptSolution:
@@ -244,6 +292,8 @@ def kept(solution: Solution) -> KeptSolution:
         return KeptSolution(local=solution.local)
     if isinstance(solution, FittedSolution):
         return KeptSolution(fitted=solution.fitted)
+    if isinstance(solution, CertifiedSolution):
+        return KeptSolution(certificate=solution.certificate)
     if not isinstance(solution, Walked):
         raise TypeError(f"a {type(solution).__name__} cannot be stored")
     study, norm, path, relaxation = solution.study, None, None, 0.0
@@ -271,6 +321,8 @@ def restored(kept: KeptSolution) -> Solution:
         return StagedSolution(kept.local)
     if kept.fitted is not None:
         return FittedSolution(kept.fitted)
+    if kept.certificate is not None:
+        return CertifiedSolution(kept.certificate)
     if kept.walk is None:
         raise BadInput("the stored result holds no solution; store it again.")
     walk = kept.walk

@@ -28,10 +28,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.core.errors import SearchFailed
 from sottovoce.inference.quantile.inversion import Stage, back, root, through
 from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile, present_shares
-from sottovoce.server.quantile.feasibility import SCARCE, support
+from sottovoce.server.quantile.certified.protocol import Certificate, CertifiedStudy, certified_protocol
+from sottovoce.server.quantile.feasibility import PAIRS, SCARCE, STAGES, support
 from sottovoce.server.quantile.pilot import find_pilot
 from sottovoce.server.quantile.scarce import Fitted, pairs_protocol
 from sottovoce.server.quantile.search import Found, find
@@ -52,6 +52,7 @@ FIRST_MASS = 1.2  # allowance of the pilot, in units of its own cubed mass: it i
 STEEP = 0.1  # allowance for each squared change of the logarithm of the density over one spacing
 BEND = 0.08  # relative slope error from which stages go on with five points
 VAST = 1e100  # a scale beyond it, or below its inverse, is no finding: squares of it would not be numbers
+TRIES = 2  # pilots, before the rest is certified
 LOST = 0.4  # of the tail: a middle point further off than this (and four errors) means the pilot was mistaken
 
 
@@ -216,11 +217,18 @@ class StagedStudy:
     bounds: tuple[float, float] | None = None
     scale: float | None = None
     robust: bool = False
+    alpha: float = 0.05
+    coin: bytes = b""
 
     @property
     def scarce(self) -> bool:
         """Tell whether the records are asked in pairs."""
         return not self.robust and support(self.crowd, self.tau).ratio > SCARCE
+
+    @property
+    def too_few(self) -> bool:
+        """Tell whether there are too few records for anything but the certified interval."""
+        return support(self.crowd, self.tau).ratio > (STAGES if self.robust else PAIRS).at(self.tau).refuse
 
 
 class Milestone(NamedTuple):
@@ -254,37 +262,51 @@ class KeptStage(NamedTuple):
     bend: float
 
 
-def staged_protocol(study: StagedStudy, found: Found | None = None) -> Generator[Ask, Ints, Local | Fitted]:
-    """Run the whole conversation: search, pilot, stages; start again, with more care, where it got lost.
+def staged_protocol(
+    study: StagedStudy, found: Found | None = None
+) -> Generator[Ask, Ints, Local | Fitted | Certificate]:
+    """Run the whole conversation: search, pilot, stages; what gets into trouble goes on as certified.
 
     ``found`` is a location and scale that another conversation has found already.
     """
     talker = QueryAllocator(study.crowd)
-    for attempt in range(3):
-        if found is None or attempt > 0:
-            found = yield from find(talker, study.bounds, study.scale, 0.8**attempt, attempt == 0, study.tau)
-        if not 1 / VAST < found.scale < VAST:
-            break
+    if study.too_few:
+        return (yield from certify(talker, study, found))
+    if found is None:
+        found = yield from find(talker, study.bounds, study.scale, tau=study.tau)
+    if 1 / VAST < found.scale < VAST:
         guide = WorkingModel(found.centre, found.scale, study.tau)
         for heard in found.heard:
             guide.hear(heard)
-        if study.scarce:
-            fitted = yield from pairs_protocol(talker, study.tau, guide)
-            if fitted is not None:
-                return fitted
-        for _ in range(0 if study.scarce else 3):
-            pilot = yield from find_pilot(talker, study.tau, guide)
-            if pilot is None:
-                break
-            local = yield from _stages(talker, study, pilot, guide)
-            if local is not None:
-                return local
-        if talker.spent > 0.5:
-            break
-    raise SearchFailed(
-        f"the search for the {study.tau:g} quantile asked {talker.spent:.0%} of the records without finding it; "
-        "give public bounds= around it, or a resolution= if the records are rounded."
-    )
+        local = yield from (_pairs if study.scarce else _piloted)(talker, study, guide)
+        if local is not None:
+            return local
+    return (yield from certify(talker, study, found))
+
+
+def _pairs(talker: QueryAllocator, study: StagedStudy, guide: WorkingModel) -> Generator[Ask, Ints, Fitted | None]:
+    return (yield from pairs_protocol(talker, study.tau, guide))
+
+
+def _piloted(talker: QueryAllocator, study: StagedStudy, guide: WorkingModel) -> Generator[Ask, Ints, Local | None]:
+    """Look for a pilot and run the stages around it; None where that fails."""
+    for _ in range(TRIES):
+        pilot = yield from find_pilot(talker, study.tau, guide)
+        if pilot is None:
+            return None
+        local = yield from _stages(talker, study, pilot, guide)
+        if local is not None:
+            return local
+    return None
+
+
+def certify(talker: QueryAllocator, study: StagedStudy, found: Found | None) -> Generator[Ask, Ints, Certificate]:
+    """Go on as certified with the records that are left; what was heard guides."""
+    crowd, known = study.crowd, [*(found.heard if found is not None else ()), *talker.heard]
+    asked = np.sum([heard.counts.sum(axis=1) for heard in talker.heard], axis=0, dtype=np.int64)
+    rest = SiteProfile(crowd.shares, crowd.rates, crowd.sizes - asked)
+    handed = CertifiedStudy(study.tau, rest, study.alpha, study.coin, study.bounds, study.scale)
+    return (yield from certified_protocol(handed, known, (len(talker.heard), talker.reports)))
 
 
 def _stages(

@@ -1,0 +1,1 @@
+"""The certified interval and the confidence sequence: valid for every distribution, in finite samples."""

@@ -1,0 +1,252 @@
+"""The certified interval as a conversation: search, rounds that close in, then rounds at the most promising points.
+
+A search asks several points a round where the belief about the quantile lies; its answers guide, and are no evidence.
+Then every round asks one point below and one above. The first of these rounds are small and grow: part of each budget
+is bet on them alone, so that far classes are rejected early and no end stays open. The rest of the records answers in
+`ROUNDS` rounds. If an end has no certificate before the last two rounds, they ask where one is sure to be had.
+"""
+
+import math
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from sottovoce.core.arrays import Ints
+from sottovoce.inference.quantile.error_budgets import Classes, Evidence, heard, hull, opened
+from sottovoce.server.quantile.asking import Ask, Decoded, SiteProfile
+from sottovoce.server.quantile.certified.curves import (
+    HUGE,
+    TINY,
+    Answers,
+    Axis,
+    Guide,
+    LocalLine,
+    Window,
+    narrowed,
+    nearest_sure,
+    pooled,
+)
+from sottovoce.server.quantile.certified.lottery import Lottery
+from sottovoce.server.quantile.certified.policy import best_point, rescue_point
+
+LEAST, NOISE, MOST = 0.03, 2.5, 0.25  # parts of the records for the search: at least, for each s / tail, at most
+SEARCHES, LONGEST = 5, 7  # rounds the search is paid for, and at most
+REPORTS, POINTS = 6.0, 15  # of the search: reports a point, over the squared rate, and points a round at most
+FOUND = 0.3  # of the tail: doubt at which the search ends
+GROWTH = 4.0  # of the closing rounds
+BET, MORE = 0.5, 0.03  # parts of a budget bet on a round alone: closing rounds, the others
+SURE = 4.6  # standard errors at which closing rounds ask
+ROUNDS, MOST_ROUNDS, SWELL = (
+    13,
+    20,
+    1.15,
+)  # main rounds, rounds in all, and how much larger each main one is than the last
+LATE = 2  # last rounds, in which an open end is rescued
+LOCAL = 0.12  # of the tail: noise from which on a straight line is the guide
+
+
+@dataclass(frozen=True)
+class CertifiedStudy:
+    """What the certified interval needs to know: level, sites, error, public knowledge, and the public coin."""
+
+    tau: float
+    crowd: SiteProfile
+    alpha: float
+    coin: bytes
+    bounds: tuple[float, float] | None = None
+    scale: float | None = None
+
+
+class CertifiedMark(NamedTuple):
+    """Where the conversation stood: rounds, reports, pieces of evidence so far, and the estimate."""
+
+    rounds: int
+    reports: int
+    evidence: int
+    estimate: float
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a certified conversation leaves behind: the evidence, the probability of a one at the level, the way there."""
+
+    evidence: tuple[Evidence, ...]
+    success: float
+    estimate: float
+    milestones: tuple[CertifiedMark, ...]
+    bounds: tuple[float, float]
+    alpha: float
+    rounds_before: int = 0  # of another conversation, which handed over
+    reports_before: int = 0
+
+
+@dataclass
+class Asker:
+    """Asks by lot, and keeps what was heard, as answers for the guide."""
+
+    study: CertifiedStudy
+    lottery: Lottery
+    points: list[float] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    precisions: list[float] = field(default_factory=list)
+    rounds: int = 0
+    reports: int = 0
+    left: int = 0
+
+    def __post_init__(self) -> None:
+        self.left = self.lottery.planned
+        self.success = (1 - self.lottery.rate) / 2 + self.lottery.rate * self.study.tau
+        self.precision = self.lottery.rate / math.sqrt(self.success * (1 - self.success))  # root, of one report
+
+    def ask(self, points: Sequence[float], counts: Sequence[int]) -> Generator[Ask, Ints, list[tuple[int, int]]]:
+        """Ask some points; return of each how many reports lay below, and how many lots found nobody."""
+        drawn = [self.lottery.draw(count) for count in counts]
+        table = np.column_stack([taken for taken, _ in drawn])
+        self.left -= sum(counts)
+        ones = np.asarray((yield Ask(np.asarray(points, dtype=np.float64), table)))
+        self.rounds, self.reports = self.rounds + 1, self.reports + int(table.sum())
+        found = []
+        for place, (taken, missing) in enumerate(drawn):
+            answered = int(taken.sum())
+            below = answered - int(ones[:, place].sum())
+            found.append((below, missing))
+            if answered > 0:
+                rate = self.lottery.rate
+                self.hear(points[place], (below / answered - (1 - rate) / 2) / rate, answered * self.precision**2)
+        return found
+
+    def hear(self, point: float, value: float, precision: float) -> None:
+        """Take in an answer."""
+        self.points.append(float(point))
+        self.values.append(value)
+        self.precisions.append(precision)
+
+    @property
+    def answers(self) -> Answers:
+        """Return all answers so far."""
+        return pooled(self.points, self.values, self.precisions)
+
+
+def certified_protocol(
+    study: CertifiedStudy, known: Sequence[Decoded] = (), before: tuple[int, int] = (0, 0)
+) -> Generator[Ask, Ints, Certificate]:
+    """Run the whole conversation; ``known`` are answers that another one has heard, in so many rounds and reports."""
+    asker = Asker(study, Lottery(study.crowd, study.coin))
+    for answer in known:
+        for point, value, variance in zip(answer.points, answer.below, answer.variances, strict=True):
+            if variance > 0:
+                asker.hear(float(point), float(value), 1 / float(variance))
+    window, first = yield from search(asker)
+    limits = study.bounds or (-math.inf, math.inf)
+    whole = asker.precision * math.sqrt(asker.lottery.planned / 2)
+    classes = opened(np.array([study.alpha]))
+    evidence: list[Evidence] = []
+    marks: list[CertifiedMark] = []
+    plan, closings = _portions(asker.left, first, MOST_ROUNDS - asker.rounds)
+    for index, part in enumerate(plan):
+        remaining = asker.left
+        horizons = (remaining // 2, remaining - remaining // 2)
+        window, guide = _guide(asker, window)
+        closing = index < closings
+        counts = [max(int(part * horizon), 1) if part < 1 else horizon for horizon in horizons]
+        sides = [(side, n, h) for side, n, h in zip((-1, 1), counts, horizons, strict=True) if n > 0]
+        points = [
+            _point(asker, classes, guide, side, n if closing else horizon, whole, limits, closing, plan[index:])
+            for side, n, horizon in sides
+        ]
+        if not sides:
+            break
+        told = yield from asker.ask(points, [n for _, n, _ in sides])
+        for point, (side, n, horizon), (below, missing) in zip(points, sides, told, strict=True):
+            against = below + missing if side < 0 else below  # lots that found nobody count against the query
+            piece = Evidence(point, side, n, against, max(horizon, n), BET if closing else MORE)
+            evidence.append(piece)
+            classes = heard(classes, piece, asker.success)
+        marks.append(CertifiedMark(asker.rounds, asker.reports, len(evidence), guide.centre))
+    _, guide = _guide(asker, window)
+    marks[-1] = marks[-1]._replace(estimate=guide.centre)
+    estimate = float(np.clip(guide.centre, *hull_within(classes, limits)))
+    return Certificate(tuple(evidence), asker.success, estimate, tuple(marks), limits, study.alpha, *before)
+
+
+def hull_within(classes: Classes, bounds: tuple[float, float]) -> tuple[float, float]:
+    """Return the certified interval within public bounds."""
+    low, high = hull(classes)
+    return max(low, bounds[0]), min(high, bounds[1])
+
+
+def search(asker: Asker) -> Generator[Ask, Ints, tuple[Window, int]]:
+    """Find where the quantile is, roughly; return the window and how many reports a closing round starts with."""
+    study, records = asker.study, asker.left
+    tail = min(study.tau, 1 - study.tau)
+    noise = 1 / (asker.precision * math.sqrt(records) * tail)
+    budget = min(max(LEAST + NOISE * noise, LEAST), MOST) * records
+    unit, far = (TINY, HUGE) if study.scale is None else (study.scale, HUGE * study.scale)
+    low, high = study.bounds or (-far, far)
+    window = Window(low, high, low, high, unit)
+    each = REPORTS / asker.lottery.rate**2
+    batch = min(POINTS * max(each, 0.0003 * records), budget / SEARCHES)
+    number = int(min(max(batch / each, 3), POINTS))
+    count = max(int(batch / number), 2)
+    axis = Axis(unit)
+    parts = np.linspace(0, 1, number + 2)[1:-1]
+    spent, rounds = 0, 0
+    points = axis.back(axis.of(low) + (axis.of(high) - axis.of(low)) * parts)
+    while True:
+        if asker.points:
+            window, belief = narrowed(asker.answers, study.tau, window)
+            over = rounds >= LONGEST or spent + number * count > 1.3 * budget
+            if belief.doubt < FOUND * tail or over:
+                break
+            points = np.unique(belief.quantile(parts))
+        count = min(count, max(asker.left // (4 * len(points)), 1))
+        yield from asker.ask(points.tolist(), [count] * len(points))
+        spent, rounds = spent + count * len(points), rounds + 1
+    return window, max(count * number // 4, 4)
+
+
+def _portions(left: int, first: int, rounds: int) -> tuple[list[float], int]:
+    """Return the parts of what is left that each round asks, and how many of them close in before the main ones."""
+    parts, size, half = [], float(first), left / 2
+    while size < half / (2 * ROUNDS):
+        parts.append(size / half)
+        half -= size
+        size *= GROWTH
+    weights = SWELL ** np.arange(max(min(ROUNDS, rounds - len(parts)), 4))
+    return [*parts, *(weights / np.cumsum(weights[::-1])[::-1]).tolist()], len(parts)
+
+
+def _guide(asker: Asker, window: Window) -> tuple[Window, Guide]:
+    """Return the guide for what is known: curves while it is little, then a line."""
+    tau, answers = asker.study.tau, asker.answers
+    if 1 / math.sqrt(float(answers.precisions.sum())) < LOCAL * min(tau, 1 - tau):
+        line = LocalLine(answers, tau, (window.lowest, window.highest))
+        if line.settled:
+            return window, line
+    return narrowed(answers, tau, window)
+
+
+def _point(
+    asker: Asker,
+    classes: Classes,
+    guide: Guide,
+    side: int,
+    reports: int,
+    whole: float,
+    limits: tuple[float, float],
+    closing: bool,
+    to_come: Sequence[float],
+) -> float:
+    """Return where one side asks."""
+    power = asker.precision * math.sqrt(reports)
+    if closing:
+        point = nearest_sure(guide, side, power, SURE)
+    else:
+        point = best_point(classes, guide, power, whole, side, limits)
+        if len(to_come) <= LATE and not math.isfinite(hull(classes)[0 if side < 0 else 1]):
+            safe = rescue_point(asker.answers, asker.study.tau, power, side)
+            point = point if safe is None else (min(point, safe) if side < 0 else max(point, safe))
+    inside = np.nextafter(limits[0], math.inf), np.nextafter(limits[1], -math.inf)
+    return float(np.clip(point, *inside)) + 0.0
