@@ -115,7 +115,7 @@ def score(cell: StagedCell, replications: int, seed: int, level: float = 0.95) -
             local, rounds = converse_fresh(cell, generator)
         except SearchFailed:
             continue
-        found = staged_solution(local)
+        found = staged_solution(local, cell.tau)
         low, high = found.interval(level)
         searched = local.milestones[0].reports / local.milestones[-1].reports
         rows.append((found.point, low, high, rounds, searched))

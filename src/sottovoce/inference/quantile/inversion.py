@@ -67,6 +67,12 @@ def root(stages: Sequence[Stage], near: float, reach: float) -> float:
     return float(_root(near, reach, *_pack(stages)))
 
 
+def information(stages: Sequence[Stage], at: float) -> tuple[float, float]:
+    """Return the statistic and the information of all stages at a value."""
+    total, known = _test(at, *_pack(stages))
+    return float(total), float(known)
+
+
 def invert(stages: Sequence[Stage], near: float, reach: float, z: float) -> Inverted:
     """Return the estimate and the connected interval around it."""
     packed = _pack(stages)

@@ -134,7 +134,7 @@ class StagedQuantiles:
         results = tuple(
             QuantileResult(
                 plan=replace(plan, warnings=()),
-                solution=staged_solution(local),
+                solution=staged_solution(local, plan.tau),
                 level=self._level,
                 method="certified" if isinstance(local, Certificate) else self._method,
                 rounds=log.rounds,

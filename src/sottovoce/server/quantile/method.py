@@ -19,8 +19,8 @@ Left = Local | Fitted | Certificate
 OPEN = "an end has no certificate: the records could not tell; public bounds= would limit it"
 TURNED = {
     False: "few records: the interval is certified, which holds for every distribution and is longer",
-    True: "the answers did not fit a smooth density around the quantile (ties, an atom, a gap or a valley), so the rest "
-    "of the records was asked for a certified interval, which holds for every distribution",
+    True: "the answers did not fit a smooth density around the quantile (ties, an atom, a gap or a valley), so the "
+    "rest of the records was asked for a certified interval, which holds for every distribution",
 }
 
 
@@ -53,7 +53,7 @@ class StagedQuantile:
         local = self._talk.outcome(log)
         return QuantileResult(
             plan=self._plan,
-            solution=staged_solution(local),
+            solution=staged_solution(local, self._plan.tau),
             level=self._level,
             method="certified" if isinstance(local, Certificate) else self._method,
             rounds=log.rounds,

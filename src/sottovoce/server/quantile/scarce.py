@@ -23,7 +23,7 @@ TRIES = 18
 LEAST, MOST, PRECISE = 0.01, 0.03, 4.0  # an opening pair: parts of the records, and noise it aims at, in tails
 AGREES = 9.0  # chi-square of two values below which the newest pair agrees with the curve
 CENTRAL, STEADY = 0.7, 0.8  # how far, in half widths and logarithms, the curve may move after a pair it agrees with
-GIVE_UP = 0.8  # of all records
+GIVE_UP = 0.6  # of all records
 WIDE, WIDEST, LEAST_WIDE = 2.0, 1.0, 0.3  # first pair in logits: WIDE times the cube root of the noise
 NARROW = (0.7, 0.5)  # second and third: the square root of these times the noise
 PARTS = (0.15, 0.35)  # of what the opening left, for the first and the second pair
@@ -79,7 +79,7 @@ def pairs_protocol(talker: QueryAllocator, tau: float, guide: WorkingModel) -> G
     for i, (width, part) in enumerate(zip(widths, (PARTS[0] * left, PARTS[1] * left, math.inf), strict=True)):
         now, reach = min(part, talker.left), width / curve.slope
         heard = yield from talker.ask([curve.root - reach, curve.root + reach], [now / 2, now / 2])
-        if _is_beside(heard, tau, tail):
+        if talker.left > 0 and _is_beside(heard, tau, tail):
             return None
         pairs.append(heard)
         kept = pairs[-2:] if i == 1 else [*opening, *pairs]

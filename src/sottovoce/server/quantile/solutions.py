@@ -17,6 +17,7 @@ from sottovoce.inference.self_normalised.critical_values import p_value as self_
 from sottovoce.inference.self_normalised.memory import Path, normaliser
 from sottovoce.protocol.randomised_response import flips_of, with_flips
 from sottovoce.server.description import Interval
+from sottovoce.server.quantile.certified.curves import bracket
 from sottovoce.server.quantile.certified.protocol import Certificate
 from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd
@@ -47,9 +48,14 @@ class Solution(Protocol):
 
 @dataclass(frozen=True)
 class StagedSolution:
-    """The staged design: the test inverted on its stages."""
+    """The staged design: the test inverted on its stages.
+
+    Where the last stage spoke against a smooth density and nobody was left to ask, the interval goes on to the next
+    asked points whose answers lie clearly beyond the level, by monotonicity alone.
+    """
 
     local: Local
+    tau: float = 0.5
 
     @property
     def point(self) -> float:
@@ -58,13 +64,30 @@ class StagedSolution:
 
     def interval(self, level: float) -> Interval:
         """Invert the test at a level."""
-        found = inversion.invert(self.local.stages, self.local.centre, self.local.reach, normal.two_sided(level))
-        return Interval(found.low, found.high)
+        z, fence = normal.two_sided(level), self.local.fence
+        found = inversion.invert(self.local.stages, self.local.centre, self.local.reach, z)
+        if fence is None:
+            return Interval(found.low, found.high)
+        first, last = bracket(fence, self.tau, z + 1)
+        low = float(fence.points[first]) if first >= 0 else -math.inf
+        high = float(fence.points[last]) if last < len(fence.points) else math.inf
+        return Interval(min(found.low, low), max(found.high, high))
 
     def p_value(self, value: float, alternative: str) -> float:
         """Return the p-value that agrees with the interval."""
         z = inversion.evidence(self.local.stages, self.local.centre, self.local.reach, value)
+        if self.local.fence is not None and z != 0:
+            z = math.copysign(self._touching(value, abs(z)), z)
         return normal.p_value(-z, alternative)
+
+    def _touching(self, value: float, most: float) -> float:
+        """Return the normal quantile, up to one, at which the longer interval first touches a value."""
+        low, high = 0.0, min(most, 8.0)
+        for _ in range(40):
+            middle = (low + high) / 2
+            ends = self.interval(1 - 2 * normal.below(-max(middle, 1e-6)))
+            low, high = (low, middle) if ends.low <= value <= ends.high else (middle, high)
+        return high
 
     def trajectory(self, level: float) -> list[Row]:
         """Return what the first stages alone would have said, stage by stage."""
@@ -145,11 +168,11 @@ class CertifiedSolution:
 DefaultSolution = StagedSolution | FittedSolution | CertifiedSolution
 
 
-def staged_solution(left: Local | Fitted | Certificate) -> DefaultSolution:
+def staged_solution(left: Local | Fitted | Certificate, tau: float) -> DefaultSolution:
     """Wrap what the default method left behind."""
     if isinstance(left, Certificate):
         return CertifiedSolution(left)
-    return FittedSolution(left) if isinstance(left, Fitted) else StagedSolution(left)
+    return FittedSolution(left) if isinstance(left, Fitted) else StagedSolution(left, tau)
 
 
 @dataclass(frozen=True)
@@ -284,12 +307,13 @@ class KeptSolution(NamedTuple):
     fitted: Fitted | None = None
     walk: KeptWalk | None = None
     certificate: Certificate | None = None
+    tau: float = 0.5
 
 
 def kept(solution: Solution) -> KeptSolution:
     """Return a solution as plain values."""
     if isinstance(solution, StagedSolution):
-        return KeptSolution(local=solution.local)
+        return KeptSolution(local=solution.local, tau=solution.tau)
     if isinstance(solution, FittedSolution):
         return KeptSolution(fitted=solution.fitted)
     if isinstance(solution, CertifiedSolution):
@@ -318,7 +342,7 @@ def kept(solution: Solution) -> KeptSolution:
 def restored(kept: KeptSolution) -> Solution:
     """Return the solution that plain values were made from."""
     if kept.local is not None:
-        return StagedSolution(kept.local)
+        return StagedSolution(kept.local, kept.tau)
     if kept.fitted is not None:
         return FittedSolution(kept.fitted)
     if kept.certificate is not None:

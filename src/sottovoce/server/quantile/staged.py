@@ -28,8 +28,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.inference.quantile.inversion import Stage, back, root, through
+from sottovoce.inference.quantile.inversion import Stage, back, information, root, through
 from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile, present_shares
+from sottovoce.server.quantile.certified.curves import Answers, pooled
 from sottovoce.server.quantile.certified.protocol import Certificate, CertifiedStudy, certified_protocol
 from sottovoce.server.quantile.feasibility import PAIRS, SCARCE, STAGES, support
 from sottovoce.server.quantile.pilot import find_pilot
@@ -52,7 +53,11 @@ FIRST_MASS = 1.2  # allowance of the pilot, in units of its own cubed mass: it i
 STEEP = 0.1  # allowance for each squared change of the logarithm of the density over one spacing
 BEND = 0.08  # relative slope error from which stages go on with five points
 VAST = 1e100  # a scale beyond it, or below its inverse, is no finding: squares of it would not be numbers
-TRIES = 2  # pilots, before the rest is certified
+ENOUGH = 0.2  # of the records: what is left is worth certifying
+NEAR = 8.0  # errors of all records so far: offset of a pair that looks at the shape close to the quantile
+LATER = 0.3  # part of the records from which on stages are such pairs
+CURVED = 0.15  # of what a straight line leaves out of a tail's bend, that the lens does not take away
+SURPRISE, RATIO, DOUBT = 4.0, 3.0, 0.15  # alarms: errors of a middle, errors of a slope, and what a slope may change
 LOST = 0.4  # of the tail: a middle point further off than this (and four errors) means the pilot was mistaken
 
 
@@ -204,6 +209,13 @@ def five(noise: float, tail: float, slope: float, widest: float, shrink: float) 
     return Layout(spacing, np.arange(-2.0, 3.0), parts, allowance)
 
 
+def pair(noise: float, tail: float, slope: float, widest: float) -> Layout:
+    """Lay out two points close to the quantile: all their records count, and they see the slope there."""
+    offset = NEAR * noise
+    spacing = min(offset / slope, widest)
+    return Layout(spacing, np.array([-1.0, 1.0]), np.array([0.5, 0.5]), CURVED * (slope * spacing) ** 2 / tail)
+
+
 def _offset(noise: float, tail: float) -> float:
     return tail * min(WIDEST, FALL * math.pow(noise / tail, 1 / 3))
 
@@ -249,6 +261,7 @@ class Local:
     reach: float
     milestones: tuple[Milestone, ...]
     dips: bool
+    fence: Answers | None = None  # all answers, where the last stage spoke against a smooth density
 
 
 class KeptStage(NamedTuple):
@@ -278,26 +291,16 @@ def staged_protocol(
         guide = WorkingModel(found.centre, found.scale, study.tau)
         for heard in found.heard:
             guide.hear(heard)
-        local = yield from (_pairs if study.scarce else _piloted)(talker, study, guide)
-        if local is not None:
-            return local
+        if study.scarce:
+            fitted = yield from pairs_protocol(talker, study.tau, guide)
+            if fitted is not None:
+                return fitted
+        else:
+            pilot = yield from find_pilot(talker, study.tau, guide)
+            local = None if pilot is None else (yield from _stages(talker, study, pilot))
+            if local is not None:
+                return local
     return (yield from certify(talker, study, found))
-
-
-def _pairs(talker: QueryAllocator, study: StagedStudy, guide: WorkingModel) -> Generator[Ask, Ints, Fitted | None]:
-    return (yield from pairs_protocol(talker, study.tau, guide))
-
-
-def _piloted(talker: QueryAllocator, study: StagedStudy, guide: WorkingModel) -> Generator[Ask, Ints, Local | None]:
-    """Look for a pilot and run the stages around it; None where that fails."""
-    for _ in range(TRIES):
-        pilot = yield from find_pilot(talker, study.tau, guide)
-        if pilot is None:
-            return None
-        local = yield from _stages(talker, study, pilot, guide)
-        if local is not None:
-            return local
-    return None
 
 
 def certify(talker: QueryAllocator, study: StagedStudy, found: Found | None) -> Generator[Ask, Ints, Certificate]:
@@ -309,10 +312,8 @@ def certify(talker: QueryAllocator, study: StagedStudy, found: Found | None) -> 
     return (yield from certified_protocol(handed, known, (len(talker.heard), talker.reports)))
 
 
-def _stages(
-    talker: QueryAllocator, study: StagedStudy, pilot: Decoded, guide: WorkingModel
-) -> Generator[Ask, Ints, Local | None]:
-    """Double the records stage by stage around the current root; None where the pilot turns out to be mistaken."""
+def _stages(talker: QueryAllocator, study: StagedStudy, pilot: Decoded) -> Generator[Ask, Ints, Local | None]:
+    """Double the records stage by stage around the current root; None where a stage speaks against a smooth density."""
     tau, tail = study.tau, min(study.tau, 1 - study.tau)
     noise = math.sqrt(study.crowd.unit_variance)
     before = talker.spent - float(pilot.counts.sum() / study.crowd.sizes.sum())
@@ -322,7 +323,7 @@ def _stages(
     places = _seen(pilot.points, middle, bends.best)
     half = float(places[2] - places[0]) / 2
     kept = [KeptStage(pilot, places, half, FIRST_MASS * tail * max(0.6, mass / tail) ** 3, middle, bends.best)]
-    slope, shrink, bent, dips = mass / half, 1.0, False, False
+    slope, shrink, bent, dips, odd = mass / half, 1.0, False, False, False
     reach = float(pilot.points[2] - pilot.points[0]) / 2
     centre = root(as_stages(kept, study), middle, reach)
     milestones = [Milestone(len(talker.heard), talker.reports, centre, reach)]
@@ -334,12 +335,15 @@ def _stages(
         error, crooked, bend = noise / math.sqrt(used), study.robust or bent, bends.best
         widest = 0.75 * float(np.diff(_seen(pilot.points[[0, 2]], centre, bend))[0]) / 2
         plan = five(error, tail, slope, widest, shrink) if crooked else three(error, tail, slope, widest)
+        after = noise / math.sqrt(used + now)
+        if not crooked and used + now > LATER and NEAR * after < 0.7 * _offset(error, tail):
+            plan = pair(after, tail, slope, widest)
         places = plan.spacing * plan.offsets
         heard = yield from talker.ask([back(place, centre, bend) for place in places], now * plan.parts)
-        if _is_lost(heard, tau):
-            guide.hear(pilot)
-            guide.hear(heard)
-            return None
+        if _is_lost(heard, tau) or _is_odd(heard, as_stages(kept, study), tau, centre, slope, plan):
+            if talker.left > ENOUGH:
+                return None
+            odd = True
         steep = min(STEEP * (bend * plan.spacing) ** 2, 0.3)
         allowance = plan.allowance + steep * slope * plan.spacing / (4 if crooked else 1)
         if crooked:
@@ -348,7 +352,7 @@ def _stages(
             shrink = min(shrink, max(0.5, 1 / (1 + beyond)))
             allowance += BENT * beyond * slope * plan.spacing / 4
             dips |= dips_between_shoulders(heard)
-        else:
+        elif len(places) == 3:
             steeper, doubt = steeper_pilot(
                 pilot, pilot.points - centre, heard, float(heard.points[2] - heard.points[0]) / 2
             )
@@ -357,11 +361,19 @@ def _stages(
                 bent, allowance = True, max(allowance, beyond * slope * plan.spacing)
         kept.append(KeptStage(heard, places, plan.spacing, allowance, centre, bend))
         slope = _slope(kept[1:], slope)
-        bends.hear(heard, places, bend)
+        if len(places) > 2:
+            bends.hear(heard, places, bend)
         reach = float(heard.points[-1] - heard.points[0])
         centre = root(as_stages(kept, study), centre, 1.5 * reach)
         milestones.append(Milestone(len(talker.heard), talker.reports, centre, reach))
-    return Local(tuple(as_stages(kept, study)), centre, reach, tuple(milestones), dips)
+    fence = None
+    if odd:
+        fence = pooled(
+            [float(point) for answer in talker.heard for point in answer.points],
+            [float(value) for answer in talker.heard for value in answer.below],
+            [1 / float(variance) for answer in talker.heard for variance in answer.variances],
+        )
+    return Local(tuple(as_stages(kept, study)), centre, reach, tuple(milestones), dips, fence)
 
 
 def _seen(points: Floats, origin: float, bend: float) -> Floats:
@@ -371,19 +383,40 @@ def _seen(points: Floats, origin: float, bend: float) -> Floats:
 
 def _is_lost(heard: Decoded, tau: float) -> bool:
     """Tell whether a stage's middle point lies far from the level."""
-    middle = len(heard.points) // 2
-    allowed = LOST * min(tau, 1 - tau) + 4 * math.sqrt(float(heard.variances[middle]))
-    return abs(float(heard.below[middle]) - tau) > allowed
+    value, variance = _middle(heard)
+    return abs(value - tau) > LOST * min(tau, 1 - tau) + 4 * math.sqrt(variance)
+
+
+def _middle(heard: Decoded) -> tuple[float, float]:
+    """Return the value in the middle of a stage, and its variance."""
+    half = len(heard.points) // 2
+    if len(heard.points) % 2:
+        return float(heard.below[half]), float(heard.variances[half])
+    return float(heard.below[half - 1 : half + 1].mean()), float(heard.variances[half - 1 : half + 1].sum()) / 4
+
+
+def _is_odd(heard: Decoded, stages: list[Stage], tau: float, centre: float, slope: float, plan: Layout) -> bool:
+    """Tell whether a stage contradicts a smooth density: its middle surprises, or its slope is another one."""
+    value, variance = _middle(heard)
+    _, known = information(stages, centre)
+    if abs(value - tau) > SURPRISE * math.sqrt(variance + 1 / known):
+        return True
+    if len(heard.points) > 2:
+        return False
+    seen = float(heard.below[1] - heard.below[0]) / (2 * plan.spacing)
+    error = math.sqrt(float(heard.variances.sum())) / (2 * plan.spacing)
+    return abs(seen - slope) > RATIO * math.hypot(error, DOUBT * slope)
 
 
 def _slope(kept: list[KeptStage], before: float) -> float:
     """Pool the side contrasts within stages into one slope; keep the old one if noise swallowed it."""
     weight, total = 0.0, 0.0
     for heard, _, spacing, *_ in kept:
-        middle = len(heard.points) // 2
-        variance = float(heard.variances[middle - 1] + heard.variances[middle + 1])
+        right = (len(heard.points) + 1) // 2
+        left = len(heard.points) - 1 - right  # the neighbours of the middle
+        variance = float(heard.variances[left] + heard.variances[right])
         weight += 2 * spacing**2 / variance
-        total += spacing * float(heard.below[middle + 1] - heard.below[middle - 1]) / variance
+        total += spacing * float(heard.below[right] - heard.below[left]) / variance
     slope = total / weight
     return slope if slope > 0.2 * before else before
 

@@ -52,7 +52,7 @@ def staged(scene: Scene, records: int, replications: int, seed: int, level: floa
         except SearchFailed:
             lost += 1
             continue
-        solution = staged_solution(local)
+        solution = staged_solution(local, cell.tau)
         rows.append((solution.point, *solution.interval(level), float(rounds)))
     points, lows, highs, rounds_ = np.array(rows, dtype=np.float64).reshape(-1, 4).T
     return Found(points, lows, highs, rounds_, lost)

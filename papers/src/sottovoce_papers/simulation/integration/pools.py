@@ -58,7 +58,7 @@ def fill(site: SiteCell, replications: int, seed: int, level: float = 0.95) -> P
     rows = np.full((replications, 5), np.nan)
     for i in range(replications):
         try:
-            solution = staged_solution(converse_fresh(cell, generator)[0])
+            solution = staged_solution(converse_fresh(cell, generator)[0], cell.tau)
         except SearchFailed:
             continue
         measured, (low, high) = measured_of(solution), solution.interval(level)

@@ -2,8 +2,8 @@
 
 If the site of every report is drawn with probability ``R p / r`` (``p`` its share, ``r`` its rate, and ``R`` such that
 these add to one), reports at ``x`` are independent and one with probability ``(1 - R) / 2 + R F(x)``, with
-``F = sum p F_k``, however much the sites differ. The coin is public: a hash of the study's key and the number of the draw, so that a replay draws the
-same. A site that has no record left when its lot is drawn counts as an answer against what the query is to show.
+``F = sum p F_k``, however much the sites differ. The coin is public: a hash of the study's key and the number of the
+draw, so that a replay draws the same. A lot that falls on a site without records left counts against its query.
 """
 
 import hashlib

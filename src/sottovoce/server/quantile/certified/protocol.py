@@ -70,7 +70,7 @@ class CertifiedMark(NamedTuple):
 
 @dataclass(frozen=True)
 class Certificate:
-    """What a certified conversation leaves behind: the evidence, the probability of a one at the level, the way there."""
+    """What a certified conversation leaves: the evidence, the probability of a one at the level, the way there."""
 
     evidence: tuple[Evidence, ...]
     success: float
@@ -150,7 +150,7 @@ def certified_protocol(
         horizons = (remaining // 2, remaining - remaining // 2)
         window, guide = _guide(asker, window)
         closing = index < closings
-        counts = [max(int(part * horizon), 1) if part < 1 else horizon for horizon in horizons]
+        counts = [min(max(int(part * horizon), 1), horizon) if part < 1 else horizon for horizon in horizons]
         sides = [(side, n, h) for side, n, h in zip((-1, 1), counts, horizons, strict=True) if n > 0]
         points = [
             _point(asker, classes, guide, side, n if closing else horizon, whole, limits, closing, plan[index:])
@@ -166,7 +166,7 @@ def certified_protocol(
             classes = heard(classes, piece, asker.success)
         marks.append(CertifiedMark(asker.rounds, asker.reports, len(evidence), guide.centre))
     _, guide = _guide(asker, window)
-    marks[-1] = marks[-1]._replace(estimate=guide.centre)
+    marks = [*marks[:-1], CertifiedMark(asker.rounds, asker.reports, len(evidence), guide.centre)]
     estimate = float(np.clip(guide.centre, *hull_within(classes, limits)))
     return Certificate(tuple(evidence), asker.success, estimate, tuple(marks), limits, study.alpha, *before)
 
