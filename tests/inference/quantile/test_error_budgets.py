@@ -164,6 +164,7 @@ queries = st.tuples(
 )
 
 
+@settings(deadline=None)
 @given(budget=st.floats(1e-9, 1, exclude_max=True), query=queries, s=st.floats(0.05, 0.95))
 def test_at_the_boundary_a_budget_keeps_its_mean(budget: float, query: tuple[int, int, int, float], s: float) -> None:
     side, count, beyond, pot = query
@@ -199,6 +200,7 @@ def tail(k: int, n: int, p: float) -> mpmath.mpf:
         return first * total / mpmath.mpf(2) ** 200
 
 
+@settings(deadline=None)
 @given(n=st.integers(1, 60), p=st.floats(0.02, 0.98), level=st.floats(1e-12, 1, exclude_max=True))
 def test_critical_counts_in_whole_numbers(n: int, p: float, level: float) -> None:
     k = int(critical_count(np.array([level]), n, p)[0])
@@ -208,6 +210,7 @@ def test_critical_counts_in_whole_numbers(n: int, p: float, level: float) -> Non
     assert below(k + 1, n, Fraction(p)) > Fraction(level) * (1 - room)
 
 
+@settings(deadline=None)
 @given(n=st.integers(1, 10**6), p=st.floats(0.02, 0.98), level=st.floats(1e-12, 1 - 1e-9))
 def test_critical_counts_beside_another_code(n: int, p: float, level: float) -> None:
     k = critical_count(np.array([level]), n, p)
@@ -238,7 +241,7 @@ def test_tails_beyond_the_ends() -> None:
     assert critical_count(np.array([0.0, 1e-300, 1.0]), 4, 0.3).tolist() == [-1, -1, 4]
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(
     seed=st.integers(0, 10**9),
     portions=st.lists(st.integers(1, 400), min_size=1, max_size=6),
@@ -277,6 +280,7 @@ def story(seed: int) -> tuple[list[Evidence], float]:
 stories = st.integers(0, 10**9).map(story)
 
 
+@settings(deadline=None)
 @given(told=stories, alphas=st.lists(st.floats(1e-6, 1 - 1e-6), min_size=2, max_size=6))
 def test_budgets_grow_with_alpha_and_sets_are_nested(told: tuple[list[Evidence], float], alphas: list[float]) -> None:
     classes = folded(told[0], told[1], np.sort(alphas))
@@ -290,6 +294,7 @@ def test_budgets_grow_with_alpha_and_sets_are_nested(told: tuple[list[Evidence],
     assert np.all(highs[1:] <= highs[:-1])
 
 
+@settings(deadline=None)
 @given(told=stories, value=st.floats(-7, 7), alpha=st.floats(1e-6, 0.999))
 def test_p_values_agree_with_intervals(told: tuple[list[Evidence], float], value: float, alpha: float) -> None:
     evidence, s = told
@@ -305,7 +310,7 @@ def test_p_values_agree_with_intervals(told: tuple[list[Evidence], float], value
         assert p > alpha or not inside
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(told=stories, values=st.lists(st.floats(-7, 7), min_size=2, max_size=2))
 def test_p_values_are_monotone(told: tuple[list[Evidence], float], values: list[float]) -> None:
     (one, other), (three, four) = (p_values(*told, value) for value in sorted(values))
@@ -374,6 +379,7 @@ def test_a_hole_of_rejected_classes_is_inside_the_hull() -> None:
     assert [hull(classes, row) for row in range(3)] == [(-math.inf, math.inf), (1.0, math.inf), (0.0, 1.0)]
 
 
+@settings(deadline=None)
 @given(budget=st.floats(0.5, 1 - 1e-6), count=st.integers(1, 40), beyond=st.integers(0, 40))
 def test_budgets_above_one_half(budget: float, count: int, beyond: int) -> None:
     ends = [after(np.array([budget]), -1, count, k, count + beyond, 0.0, 0.5)[0] for k in range(count + 1)]
