@@ -5,6 +5,7 @@ import os
 
 from benchmarks import (
     answers,
+    certified_peers,
     conformal_pooled,
     conformal_private,
     conformal_real,
@@ -28,6 +29,7 @@ PARTS = (
     "walks",
     "answers",
     "staged",
+    "certified-peers",
     "regression-speed",
     "regression-intervals",
     "regression-errors",
@@ -57,6 +59,8 @@ def main() -> None:
         answers.run(max(options.replications, 600), options.jobs)
     if "staged" in options.parts:
         staged.run(options.replications, options.jobs)
+    if "certified-peers" in options.parts:
+        certified_peers.run(options.replications)
     if "regression-speed" in options.parts:
         regression_speed.run()
         regression_default.run()

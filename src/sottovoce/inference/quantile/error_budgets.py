@@ -3,7 +3,7 @@
 Reports at a point ``x`` are independent, each one with probability ``s(x) = (1 - R) / 2 + R F(x)``. Write ``s`` for
 its value where ``F = tau``. If the quantile is ``theta``, a report at ``x >= theta`` is one with probability at least
 ``s``, and at ``x < theta`` with probability less than ``s``; nothing else is used. The points asked so far cut the line
-into classes of ``theta``; each holds a budget of error, at first ``alpha``, and is rejected when that reaches one.
+into classes of ``theta``; each holds a budget of error, at first ``alpha``, and is rejected when it reaches one.
 
 A query is labelled before it is answered: "low" acts on the classes ``theta <= x``, for which few ones are evidence,
 "high" on the classes ``theta > x``, for which few zeros are. With ``n`` reports, and a horizon of ``rem`` still planned
@@ -24,13 +24,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import bdtr, ndtri
+from scipy.special import betaincc, ndtri
 
 from sottovoce.core.arrays import Floats
 
 DONE = 1 - 1e-12  # a budget from here on counts as one
 LEAST = 1e-300
-ALPHAS = 33  # a p-value is found by dividing a range of logarithms so finely, three times
+ALPHAS = 33  # a p-value is found on so many levels in equal ratios, then between two of them, three times: to .1 %
 SMALLEST = 1e-15  # the smallest p-value that is told
 
 
@@ -39,7 +39,7 @@ class Evidence(NamedTuple):
 
     point: float
     side: int
-    count: int
+    reports: int
     below: int
     horizon: int
     pot: float = 0.0
@@ -56,7 +56,7 @@ def binomial_below(k: Floats, n: int, p: float) -> Floats:
     """Return the probability of at most ``k`` successes of ``n``; zero below zero, one from ``n`` on."""
     inside = (k >= 0) & (k < n)
     result = (k >= n).astype(np.float64)
-    result[inside] = bdtr(k[inside], n, p)
+    result[inside] = betaincc(k[inside] + 1, n - k[inside], p)  # scipy's bdtr is wrong at the centre from 1e6 on
     return result
 
 
@@ -65,11 +65,11 @@ def critical_count(level: Floats, n: int, p: float) -> Floats:
     spread = math.sqrt(n * p * (1 - p))
     z = ndtri(np.clip(level, LEAST, 1 - 1e-15))
     k = np.clip(np.floor(n * p + spread * z + (1 - 2 * p) * (z * z - 1) / 6 - 0.5), -1, n)
-    step = np.maximum(1, np.round(spread / 64))
+    step = 1.0
     low, high = k.copy(), k.copy()  # gallop outwards from the normal guess, then bisect: exact whatever the guess was
     while np.any(wrong := (low >= 0) & (binomial_below(low, n, p) > level)):
         low, step = np.where(wrong, np.maximum(low - step, -1), low), 2 * step
-    step = np.maximum(1, np.round(spread / 64))
+    step = 1.0
     while np.any(wrong := (high < n) & (binomial_below(high, n, p) <= level)):
         high, step = np.where(wrong, np.minimum(high + step, n), high), 2 * step
     while np.any(high - low > 1):
@@ -103,7 +103,7 @@ def heard(classes: Classes, evidence: Evidence, s: float) -> Classes:
         edges = np.insert(edges, place, evidence.point)
         budgets = np.insert(budgets, place, budgets[:, place], axis=1)
     part = slice(None, place + 1) if evidence.side < 0 else slice(place + 1, None)
-    successes, p = (evidence.below, s) if evidence.side < 0 else (evidence.count - evidence.below, 1 - s)
+    successes, p = (evidence.below, s) if evidence.side < 0 else (evidence.reports - evidence.below, 1 - s)
     budgets = budgets.copy()
     budgets[:, part] = _bet(budgets[:, part], evidence, successes, p)
     return Classes(edges, budgets)
@@ -111,7 +111,7 @@ def heard(classes: Classes, evidence: Evidence, s: float) -> Classes:
 
 def _bet(budgets: Floats, evidence: Evidence, successes: int, p: float) -> Floats:
     """Bet a pot on this query alone, and the rest on the whole horizon."""
-    count, horizon, pot = evidence.count, evidence.horizon, evidence.pot
+    count, horizon, pot = evidence.reports, max(evidence.horizon, evidence.reports), evidence.pot
     if pot == 0 or count >= horizon:
         return moved(budgets, count, successes, horizon, p)
     both = moved(budgets * (1 - pot), count, successes, horizon, p) + moved(budgets * pot, count, successes, count, p)
@@ -145,8 +145,19 @@ def hull(classes: Classes, row: int = 0) -> tuple[float, float]:
 
 
 def interval(evidence: Sequence[Evidence], s: float, alpha: float) -> tuple[float, float]:
-    """Return the certified interval at one level of error."""
-    return hull(folded(evidence, s, np.array([alpha])))
+    """Return the certified interval at one level of error; where nothing is left, that of the largest level with any.
+
+    So intervals are nested in the level, and the smaller level holds all the more.
+    """
+    classes = folded(evidence, s, np.array([alpha]))
+    if np.any(classes.budgets < DONE):
+        return hull(classes)
+    low, high = SMALLEST, alpha
+    for _ in range(50):
+        middle = math.sqrt(low * high)
+        left = np.any(folded(evidence, s, np.array([middle])).budgets < DONE)
+        low, high = (middle, high) if left else (low, middle)
+    return hull(folded(evidence, s, np.array([low])))
 
 
 def p_values(evidence: Sequence[Evidence], s: float, value: float) -> tuple[float, float]:
@@ -155,20 +166,19 @@ def p_values(evidence: Sequence[Evidence], s: float, value: float) -> tuple[floa
     The first is the largest level at which some class up to the value is not rejected, so that tests and intervals
     agree at every level.
     """
-    low, high = math.log(SMALLEST), math.log(1 - 1e-9)
     found = []
     for side in (-1, 1):
-        start, stop = low, high
+        start, stop = SMALLEST, 1 - 1e-9
         for _ in range(3):
-            alphas = np.exp(np.linspace(start, stop, ALPHAS))
+            alphas = np.geomspace(start, stop, ALPHAS)
             edges, budgets = folded(evidence, s, alphas)
             place = int(np.searchsorted(edges, value))
             part = budgets[:, : place + 1] if side < 0 else budgets[:, place:]
             kept = np.flatnonzero(np.any(part < DONE, axis=1))
             last = int(kept[-1]) if len(kept) else -1
-            if last in (-1, ALPHAS - 1):
-                start = stop = math.log(SMALLEST) if last < 0 else 0.0
+            if last in (-1, ALPHAS - 1):  # only the first time, as the ends are kept to the bit
+                stop = SMALLEST if last < 0 else 1.0
                 break
-            start, stop = math.log(alphas[last]), math.log(alphas[last + 1])
-        found.append(min(1.0, math.exp(stop)))
+            start, stop = alphas[last], alphas[last + 1]
+        found.append(float(stop))
     return found[0], found[1]
