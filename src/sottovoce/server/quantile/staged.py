@@ -54,9 +54,9 @@ STEEP = 0.1  # allowance for each squared change of the logarithm of the density
 BEND = 0.08  # relative slope error from which stages go on with five points
 VAST = 1e100  # a scale beyond it, or below its inverse, is no finding: squares of it would not be numbers
 ENOUGH = 0.2  # of the records: what is left is worth certifying
-NEAR = 8.0  # errors of all records so far: offset of a pair that looks at the shape close to the quantile
-LATER = 0.3  # part of the records from which on stages are such pairs
-CURVED = 0.15  # of what a straight line leaves out of a tail's bend, that the lens does not take away
+NEAR = 6.5  # errors of all records so far: offset of a pair that looks at the shape close to the quantile
+LATER, CLOSER = 0.3, 0.4  # part of the records from which on stages are such pairs, if so much closer than three points
+CURVED = 0.6  # what a straight line may leave out of a bend that the lens has not straightened, of offset^2 / tail
 SURPRISE, RATIO, DOUBT = 4.0, 3.0, 0.15  # alarms: errors of a middle, errors of a slope, and what a slope may change
 LOST = 0.4  # of the tail: a middle point further off than this (and four errors) means the pilot was mistaken
 
@@ -336,8 +336,8 @@ def _stages(talker: QueryAllocator, study: StagedStudy, pilot: Decoded) -> Gener
         widest = 0.75 * float(np.diff(_seen(pilot.points[[0, 2]], centre, bend))[0]) / 2
         plan = five(error, tail, slope, widest, shrink) if crooked else three(error, tail, slope, widest)
         after = noise / math.sqrt(used + now)
-        if not crooked and used + now > LATER and NEAR * after < 0.7 * _offset(error, tail):
-            plan = pair(after, tail, slope, widest)
+        if not study.robust and used + now > LATER and NEAR * after < CLOSER * _offset(error, tail):
+            plan, crooked = pair(after, tail, slope, widest), False
         places = plan.spacing * plan.offsets
         heard = yield from talker.ask([back(place, centre, bend) for place in places], now * plan.parts)
         if _is_lost(heard, tau) or _is_odd(heard, as_stages(kept, study), tau, centre, slope, plan):
