@@ -240,7 +240,9 @@ def test_silent_letters_say_nothing_of_the_records() -> None:
     for values in (np.linspace(-1.0, 1.0, 64), np.full(64, 1e9)):
         for lowest in (flips, flips // np.uint64(4)):
             ones = np.zeros((2, 2), dtype=np.int64)
-            tally(values, np.array([0, 43]), np.array([0.0, 0.5]), counts, words, lowest, 0.0, ones)
+            tally(
+                values, np.array([0, 43]), np.array([0.0, 0.5]), np.array([0.0, 0.7]), counts, words, lowest, 0.0, ones
+            )
             told.append(ones.tolist())
     assert told[0] == told[2]
     assert told[1] != told[3]
