@@ -101,7 +101,9 @@ def count_fits(query: CoverageQuery) -> bool:
 
 
 def tally_fits(query: Query) -> bool:
-    finite = all(map(math.isfinite, (*query.points, query.step)))
+    finite = all(map(math.isfinite, (*query.points, query.step, *query.periods)))
+    if query.periods and (query.step or len(query.periods) != len(query.points) or min(query.periods) < 0):
+        return False
     return finite and len(query.points) == len(query.counts) and min(query.counts) >= 0 and sum(query.counts) <= 60
 
 

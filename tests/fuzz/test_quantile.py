@@ -1,5 +1,6 @@
 """Hostile messages of federated quantiles: queries to a site's door, tallies and letters to the methods."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,6 +45,7 @@ def attack_door(n: int, seed: int) -> int:
         seal(STUDY, 3, Query(3, (0.5, 1.5), (10, 4))),
         seal(STUDY, 3, WalkQuery(3, (0.25,), (7,), 0.125)),
         seal(STUDY, 4, Query(4, (-1.0,), (1,))),
+        seal(STUDY, 5, Query(5, (0.25, 7.0), (3, 12), 0.0, (0.5, 0.0))),
     ]
     answered, records = 0, Records(np.arange(300.0))
     for mutant in mutants(good, n, seed, KINDS):
@@ -57,10 +59,14 @@ def attack_door(n: int, seed: int) -> int:
         said, plain = read(mutant.data), read(reply)
         body = said["body"]
         assert (said["version"], said["study"], said["round"]) == (1, STUDY, body["round"]), mutant.how
-        assert set(body) <= {"round", "points", "counts", "step"}, mutant.how
+        assert set(body) <= {"round", "points", "counts", "step", "periods"}, mutant.how
         assert len(body["points"]) == len(body["counts"]) <= 10_000, mutant.how
         assert np.isfinite([*body["points"], body.get("step", 0.0)]).all(), mutant.how
         assert min(body["counts"]) >= 0, mutant.how
+        if periods := body.get("periods"):
+            assert len(periods) == len(body["points"]), mutant.how
+            assert all(0 <= period < math.inf for period in periods), mutant.how
+            assert (said["kind"], body.get("step", 0.0)) == ("query", 0.0), mutant.how
         assert site.spent == sum(body["counts"]), mutant.how
         if said["kind"] == "query":
             assert all(0 <= one <= n for one, n in zip(plain["body"]["ones"], body["counts"], strict=True))

@@ -54,6 +54,7 @@ def reports(population: Sequence[Floats], channel: Channel, resolution: float = 
         Query(2, (-0.5, 0.0, 0.5), (20, 60, 20)),
         Query(3, (0.1,), (100,), 0.05),
         Query(4, (0.2, 1e6), (30, 30), 2.0),
+        Query(5, (0.2, 0.0, 0.0), (30, 10, 20), 0.0, (0.3, 0.0, 1e-9)),
     ]
     return b"".join(to_bytes(site.answer(query)) for query in queries for site in sites)
 
@@ -81,7 +82,7 @@ def conversation(population: Sequence[Floats], channel: Channel, robust: bool = 
     method = Conversation(lambda: staged_protocol(study))
     try:
         outcome = method.outcome(converse(method, through_bytes(method, doors, b"study")))
-        log.append(repr(staged_solution(outcome).interval(0.95)).encode())
+        log.append(repr(staged_solution(outcome, 0.5).interval(0.95)).encode())
     except SearchFailed as lost:  # noise alone may lead nowhere: the way there is compared all the same
         log.append(str(lost).encode())
     return b"".join(log)

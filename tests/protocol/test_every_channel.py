@@ -166,7 +166,7 @@ def test_the_sampler_has_the_law(budget: float, make: Callable[..., Made]) -> No
     for symbol, point in ((0, 1.0), (1, -1.0)):
         answer(
             values, bits_for(DRAWS), order_key(source), 0, source.words(DRAWS), channel.weights[0][1], 0.0,
-            point, 0.0, moves(channel, 0.5), letters, room,
+            point, 0.0, 0.0, moves(channel, 0.5), letters, room,
         )  # fmt: skip
         seen = np.bincount(letters, minlength=2)
         expected = DRAWS * channel.distribution[symbol]

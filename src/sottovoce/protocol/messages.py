@@ -30,12 +30,17 @@ class Study(Message, frozen=True):
 
 
 class Query(Message, frozen=True):
-    """One round at one site: points, how many records answer at each, and how far a report moves the point."""
+    """One round at one site: points, how many records answer at each, and how far a report moves the point.
+
+    A positive period, one a point where there are any, makes of a point that does not move a phase question: whether
+    the record lies in the upper half of its period, counted from the point on.
+    """
 
     round: int
     points: tuple[float, ...]
     counts: tuple[int, ...]
     step: float = 0.0
+    periods: tuple[float, ...] = ()
 
 
 class WalkQuery(Query, frozen=True):

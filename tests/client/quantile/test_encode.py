@@ -29,13 +29,14 @@ def letters_of(
     count: int | None = None,
     resolution: float = 0.0,
     step: float = 0.0,
+    period: float = 0.0,
     kernel: Any = answer,
 ) -> tuple[npt.NDArray[np.uint8], float]:
     n = len(words) // (2 if resolution else 1) if count is None else count
     letters = np.full(n, 9, dtype=np.uint8)
     room = np.empty(n, dtype=np.uint64)
-    args = (VALUES, bits_for(len(VALUES)), KEY, start, words, flips, resolution, point, step, MOVES, letters, room)
-    return letters, float(kernel(*args))
+    order = (VALUES, bits_for(len(VALUES)), KEY, start)
+    return letters, float(kernel(*order, words, flips, resolution, point, period, step, MOVES, letters, room))
 
 
 def in_order() -> npt.NDArray[np.float64]:

@@ -4,7 +4,7 @@ import copy
 import math
 import os
 import pickle  # noqa: TID251 - shown to be refused
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -67,15 +67,23 @@ def rounds() -> list[AskedRound]:
     return [asked(1, (40.0, 60.0), few), asked(2, (45.0, 50.0, 57.5), part), asked(5, (48.0,), rest)]
 
 
+def phases() -> list[AskedRound]:
+    """Return the same rounds, with a period at some points."""
+    first, second, third = rounds()
+    periods = [np.array([0.0, 0.01]), np.array([0.5, 0.0, 7.25]), np.array([1e-300])]
+    return [replace(each, periods=own) for each, own in zip((first, second, third), periods, strict=True)]
+
+
 @pytest.mark.parametrize("resolution", [None, 0.5])
 @pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("make", [rounds, phases])
 def test_the_sums_are_those_of_the_sites_one_by_one(
-    monkeypatch: pytest.MonkeyPatch, resolution: float | None, shared: bool
+    monkeypatch: pytest.MonkeyPatch, resolution: float | None, shared: bool, make: Callable[[], list[AskedRound]]
 ) -> None:
     monkeypatch.setattr(module, "TOGETHER", 300)
     own: Sequence[SeededSource] = [dice(7)] * len(SIZES) if shared else dice(7).split(len(SIZES))
     crowd, sites, _ = opened(own, resolution=resolution)
-    for round in rounds():
+    for round in make():
         told = crowd.reply(round)
         assert list(told) == [
             None if message is None else site.reply(round.round, message)
@@ -158,6 +166,7 @@ def test_a_retry_gets_the_same_and_costs_nothing() -> None:
         replace(second, points=second.points + 1.0),
         replace(second, counts=second.counts + 1),
         replace(second, round=1),
+        replace(second, periods=np.ones(3)),
     ):
         with pytest.raises(BadInput, match=r"was already answered, up to round 2; ask a later round"):
             crowd.reply(other)
@@ -183,6 +192,15 @@ BAD = [
     (1, (50.0,), -1),
     (1, (50.0,), 501),
 ]
+
+
+@pytest.mark.parametrize("periods", [(1.0, 1.0), (), (math.nan, 0.0, 0.0), (math.inf, 0.0, 0.0), (-0.5, 0.0, 0.0)])
+def test_periods_that_are_none_cost_nothing(periods: tuple[float, ...]) -> None:
+    crowd, _, _ = opened(dice(7).split(len(SIZES)))
+    with pytest.raises(BadInput, match=r"round 2 needs no period, or a finite one of at least zero a point; correct"):
+        crowd.reply(replace(rounds()[1], periods=np.array(periods)))
+    assert crowd.spent.sum() == 0
+    assert crowd.reply(rounds()[1]) == opened(dice(7).split(len(SIZES)))[0].reply(rounds()[1])
 
 
 @pytest.mark.parametrize(("round", "points", "count"), BAD)
@@ -240,7 +258,9 @@ def test_silent_letters_say_nothing_of_the_records() -> None:
     for values in (np.linspace(-1.0, 1.0, 64), np.full(64, 1e9)):
         for lowest in (flips, flips // np.uint64(4)):
             ones = np.zeros((2, 2), dtype=np.int64)
-            tally(values, np.array([0, 43]), np.array([0.0, 0.5]), counts, words, lowest, 0.0, ones)
+            tally(
+                values, np.array([0, 43]), np.array([0.0, 0.5]), np.array([0.0, 0.7]), counts, words, lowest, 0.0, ones
+            )
             told.append(ones.tolist())
     assert told[0] == told[2]
     assert told[1] != told[3]

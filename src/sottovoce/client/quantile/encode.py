@@ -2,7 +2,8 @@
 
 The score of a record at a point is whether it lies above the point (Algorithm 1 of the federated-quantile paper). After
 each report the point may move by ``step`` times the decoded report's deviation from its target, so a frozen query is a
-walk of step zero.
+walk of step zero. At a point with a period the score is the record's phase instead: whether (value - point) modulo the
+period is at least half of it. That is one bit like the other, so it costs the same.
 
 Records are taken one by one, wherever the random order finds them, or, where a query takes many of a large site, in the
 order of memory: the set of records is the same, and so is the point at which each answers.
@@ -22,6 +23,19 @@ WORD = 2.0**-53
 
 
 @njit(cache=True, nogil=True)
+def score(value: float, point: float, period: float) -> bool:
+    """Tell whether a record lies above the point or, with a period, in the upper half of it; no where it overflows.
+
+    >>> score(3.0, 2.5, 0.0), score(3.0, 2.5, 1.0), score(3.0, 2.75, 1.0), score(-7.0, 2.5, 1.0)
+    (True, True, False, True)
+    """
+    if period == 0:
+        return value > point
+    turns = (float(value) - float(point)) / float(period)
+    return turns - float(np.floor(turns)) >= 0.5
+
+
+@njit(cache=True, nogil=True)
 def answer(
     values: npt.NDArray[np.float64],
     bits: int,
@@ -31,6 +45,7 @@ def answer(
     flips: int,
     resolution: float,
     point: float,
+    period: float,
     step: float,
     moves: npt.NDArray[np.float64],
     letters: npt.NDArray[np.uint8],
@@ -38,13 +53,13 @@ def answer(
 ) -> float:
     """Fill ``letters`` with the reports of the next records in the random order; return where the point ended.
 
-    ``where`` is room to work in, one place a letter.
+    A point with a ``period`` does not move. ``where`` is room to work in, one place a letter.
     """
     places(len(values), bits, key, start, where[: len(letters)])
     # a word without its two low bits is a throw of the die of 2^62 faces; the complement counts its faces from above
     lowest = uint64(flips) << uint64(2)
     highest = ~lowest
-    if resolution == 0 and step == 0:
+    if resolution == 0 and step == 0 and period == 0:
         for i in range(len(letters)):
             letters[i] = ((values[where[i]] > point) & (words[i] >= lowest)) | (words[i] > highest)
         return point
@@ -54,7 +69,7 @@ def answer(
         if throws == 2:
             value += resolution * (float(words[2 * i + 1] >> uint64(11)) * WORD - 0.5)
         die = words[throws * i]
-        letter = ((value > point) & (die >= lowest)) | (die > highest)
+        letter = (score(value, point, period) & (die >= lowest)) | (die > highest)
         letters[i] = letter
         point += step * moves[1 if letter else 0]
     return point

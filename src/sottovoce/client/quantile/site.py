@@ -139,6 +139,7 @@ class Site:
                 and sum(query.counts) > PART * self.size
                 and len(query.points) <= FEW
                 and not query.step
+                and not any(query.periods)
             ):
                 return Tally(query.round, tuple(self._scan(query, first).tolist()))
             ones = [0] * len(query.points)
@@ -160,7 +161,8 @@ class Site:
         """Yield the letters of a query's records piece by piece, with the index of their point."""
         flips = self._flips
         throws = 2 if self._study.resolution > 0 else 1
-        for place, (start, count) in enumerate(zip(query.points, query.counts, strict=True)):
+        periods = query.periods or (0.0,) * len(query.points)
+        for place, (start, count, period) in enumerate(zip(query.points, query.counts, periods, strict=True)):
             point, done = start, 0
             while done < count:
                 piece = self._letters[: min(count - done, len(self._letters))]
@@ -174,6 +176,7 @@ class Site:
                     flips,
                     self._study.resolution,
                     point,
+                    period,
                     query.step,
                     self._moves,
                     piece,
@@ -204,6 +207,12 @@ class Site:
             raise BadInput(f"round {query.round} needs one count of at least zero for each point; correct the query.")
         if not all(map(math.isfinite, (*query.points, query.step))):
             raise BadInput(f"round {query.round} asks at a point that is not a finite number; correct the query.")
+        if query.periods and (isinstance(query, WalkQuery) or query.step):
+            raise BadInput(f"round {query.round} gives periods to points that move; ask phases in a frozen query.")
+        if len(query.periods) not in (0, len(query.points)) or not all(0 <= each < math.inf for each in query.periods):
+            raise BadInput(
+                f"round {query.round} needs no period, or a finite one of at least zero a point; correct it."
+            )
 
 
 def check_study(study: Study, channel: Channel, limits: SiteLimits) -> None:

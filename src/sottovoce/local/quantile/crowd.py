@@ -16,7 +16,7 @@ from numba import njit, uint64
 from sottovoce.client.door import SiteLimits
 from sottovoce.client.ledger import Turns
 from sottovoce.client.order import ROUNDS, Key, bits_for, places
-from sottovoce.client.quantile.encode import WORD
+from sottovoce.client.quantile.encode import WORD, score
 from sottovoce.client.quantile.site import LARGE, check_study
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats, Ints, Words
@@ -24,6 +24,7 @@ from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.local.runner import Progress
 from sottovoce.server.method import Gather, Queries, Replies
+from sottovoce.server.quantile.asking import all_periods
 from sottovoce.server.quantile.conversation import AskedRound, ToldRound
 from sottovoce.server.quantile.plan import QuantilePlan
 
@@ -107,7 +108,7 @@ class SiteCrowd:
             if self._last is not None and asked.round <= self._last[0].round:
                 return self._again(asked, *self._last)
             counts = self._checked(asked)
-            told = ToldRound(asked.round, self._draw(asked.points, counts), asked.speaks.copy())
+            told = ToldRound(asked.round, self._draw(asked, counts), asked.speaks.copy())
             self._spent = self._spent + counts.sum(axis=1)  # first: whatever breaks off here, no record answers twice
             self._last = (asked, told)
             return told
@@ -116,7 +117,8 @@ class SiteCrowd:
         """Return what was said before to the same question, or to a part of the sites that it went to."""
         here = asked.speaks
         same = asked.round == before.round and asked.points.tobytes() == before.points.tobytes()
-        same = same and len(here) == len(before.speaks) and not np.any(here & ~before.speaks)
+        now, then = (all_periods(each.points, each.periods).tobytes() for each in (asked, before))
+        same = same and now == then and len(here) == len(before.speaks) and not np.any(here & ~before.speaks)
         if not (same and np.array_equal(asked.counts[here], before.counts[here])):
             raise BadInput(f"round {asked.round} was already answered, up to round {before.round}; ask a later round.")
         return ToldRound(told.round, np.where(here[:, None], told.ones, 0), here.copy())
@@ -130,6 +132,9 @@ class SiteCrowd:
             raise BadInput(f"round {round} needs one count of at least zero for each site and point; correct it.")
         if not np.isfinite(asked.points).all():
             raise BadInput(f"round {round} asks at a point that is not a finite number; correct the query.")
+        periods = all_periods(asked.points, asked.periods)
+        if periods.shape != asked.points.shape or not np.all((periods >= 0) & (periods < np.inf)):
+            raise BadInput(f"round {round} needs no period, or a finite one of at least zero a point; correct it.")
         counts = asked.counts if asked.speaks.all() else np.where(asked.speaks[:, None], asked.counts, 0)
         beyond = counts.sum(axis=1) > self._sizes - self._spent
         if beyond.any():
@@ -137,7 +142,7 @@ class SiteCrowd:
             raise BadInput(f"round {round} asks more than the {left} records of a site that are left; ask fewer.")
         return counts
 
-    def _draw(self, points: Floats, counts: Ints) -> Ints:
+    def _draw(self, asked: AskedRound, counts: Ints) -> Ints:
         """Return the sums of the letters, a piece of the sites at a time."""
         ones = np.zeros(counts.shape, dtype=np.int64, order="F")
         records = counts.sum(axis=1)
@@ -145,10 +150,12 @@ class SiteCrowd:
         pieces = np.cumsum(throws * records) // TOGETHER
         cuts = [0, *(np.flatnonzero(np.diff(pieces)) + 1).tolist(), len(records)]
         first = self._starts[:-1] + self._spent
+        points, periods, resolution = asked.points, all_periods(asked.points, asked.periods), self._resolution
         for start, stop in pairwise(cuts):
             own = slice(start, stop)
             words = self._words(throws * records[own], start)
-            tally(self._values, first[own], points, counts[own], words, self._lowest[own], self._resolution, ones[own])
+            lowest = self._lowest[own]
+            tally(self._values, first[own], points, periods, counts[own], words, lowest, resolution, ones[own])
         return ones
 
     def _words(self, numbers: Ints, first: int = 0) -> Words:
@@ -177,6 +184,7 @@ def tally(
     values: Floats,
     first: Ints,
     points: Floats,
+    periods: Floats,
     counts: Ints,
     words: Words,
     flips: Words,
@@ -189,12 +197,12 @@ def tally(
         at, lowest = first[site], flips[site]
         highest = ~lowest
         for place in range(len(points)):
-            total = 0
+            point, period, total = points[place], periods[place], 0
             for _ in range(counts[site, place]):
                 value = values[at]
                 if throws == 2:
                     value += resolution * (float(words[word + 1] >> uint64(11)) * WORD - 0.5)
-                total += ((value > points[place]) & (words[word] >= lowest)) | (words[word] > highest)
+                total += (score(value, point, period) & (words[word] >= lowest)) | (words[word] > highest)
                 word += throws
                 at += 1
             ones[site, place] = total

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.core.arrays import Floats, Ints
+from sottovoce.core.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -29,21 +29,39 @@ class SiteProfile:
 
 
 class Ask(NamedTuple):
-    """A query to all sites: points, and how many records of each site answer at each, (sites, points)."""
+    """A query to all sites: points, and how many records of each site answer at each, (sites, points).
+
+    Where a point has a positive period, records tell their phase (`client.quantile.encode`); None is none anywhere.
+    """
 
     points: Floats
     counts: Ints
+    periods: Floats | None = None
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """The decoded answers to one query: points, estimated probabilities below them, and what the variance needs."""
+    """The decoded answers to one query: points, estimated probabilities below them, and what the variance needs.
+
+    At a point with a period, ``below`` is the probability of the lower half of the period.
+    """
 
     points: Floats
     below: Floats
     variances: Floats
     ones: Ints = field(repr=False)
     counts: Ints = field(repr=False)
+
+    def at(self, some: Bools) -> "Decoded":
+        """Return the answers at some of the points."""
+        return Decoded(
+            self.points[some], self.below[some], self.variances[some], self.ones[:, some], self.counts[:, some]
+        )
+
+
+def all_periods(points: Floats, periods: Floats | None) -> Floats:
+    """Return a period a point; zero is a threshold."""
+    return np.zeros(len(points)) if periods is None else periods
 
 
 def spread_offsets(sites: int) -> Floats:
@@ -92,26 +110,41 @@ def decode(crowd: SiteProfile, points: Floats, counts: Ints, ones: Ints) -> Deco
 
 @dataclass
 class QueryAllocator:
-    """Asks on behalf of a procedure and remembers what was spent and heard."""
+    """Asks on behalf of a procedure and remembers what was spent and heard: of the distribution function, of phases."""
 
     crowd: SiteProfile
     spent: float = 0.0
+    rounds: int = 0
     heard: list[Decoded] = field(default_factory=list)
+    phases: list[Decoded] = field(default_factory=list)
 
-    def ask(self, points: npt.ArrayLike, fractions: npt.ArrayLike) -> Generator[Ask, Ints, Decoded]:
-        """Ask a fraction of every site at each point."""
+    def ask(
+        self, points: npt.ArrayLike, fractions: npt.ArrayLike, periods: npt.ArrayLike | None = None
+    ) -> Generator[Ask, Ints, Decoded]:
+        """Ask a fraction of every site at each point; answers where the period is positive are kept with the phases."""
         at, parts = np.asarray(points, dtype=np.float64), np.asarray(fractions, dtype=np.float64)
         counts = allot(self.crowd, self.spent, parts)
         self.spent = min(1.0, self.spent + float(parts.sum()))
-        ones = np.asfortranarray((yield Ask(at, counts)))  # laid out as the counts, so that sums have the same bits
-        answer = decode(self.crowd, at, counts, ones)
-        self.heard.append(answer)
+        ask = Ask(at, counts, None if periods is None else np.asarray(periods, dtype=np.float64))
+        ones = np.asfortranarray((yield ask))  # laid out as the counts, so that sums have the same bits
+        answer, phase = decode(self.crowd, at, counts, ones), all_periods(at, ask.periods) > 0
+        self.rounds += 1
+        if not phase.all():
+            self.heard.append(answer.at(~phase) if phase.any() else answer)
+        if phase.any():
+            self.phases.append(answer.at(phase))
         return answer
+
+    @property
+    def asked(self) -> Ints:
+        """Return how many records of each site have answered."""
+        every = [each.counts.sum(axis=1) for each in (*self.heard, *self.phases)]
+        return np.asarray(np.sum([np.zeros_like(self.crowd.sizes), *every], axis=0), dtype=np.int64)
 
     @property
     def reports(self) -> int:
         """Return how many records have answered."""
-        return int(sum(int(heard.counts.sum()) for heard in self.heard))
+        return int(self.asked.sum())
 
     @property
     def left(self) -> float:

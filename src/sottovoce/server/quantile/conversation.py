@@ -17,7 +17,7 @@ from sottovoce.core.arrays import Bools, Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.messages import Message, Query, Tally
 from sottovoce.server.method import Queries, Replies
-from sottovoce.server.quantile.asking import Ask
+from sottovoce.server.quantile.asking import Ask, all_periods
 
 Outcome = TypeVar("Outcome")
 Procedure = Generator[Ask, Ints, Outcome]
@@ -75,16 +75,18 @@ class Round(Sequence[Message | None]):
 
 @dataclass(frozen=True, eq=False)
 class AskedRound(Round):
-    """What a round asks: points, how many records of each site answer at each, and which sites are asked."""
+    """What a round asks: points, how many records of each site answer at each, which sites are asked, and periods."""
 
     round: int
     points: Floats
     counts: Ints
     speaks: Bools
+    periods: Floats | None = None
 
     def message(self, site: int) -> Query:
         """Return the query to one site."""
-        return Query(self.round, tuple(self.points.tolist()), tuple(self.counts[site].tolist()))
+        periods = () if self.periods is None else tuple(self.periods.tolist())
+        return Query(self.round, tuple(self.points.tolist()), tuple(self.counts[site].tolist()), periods=periods)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +134,8 @@ class Conversation(Generic[Outcome]):
         if log.open:
             asked &= np.array([not said for said in log.open])
         records = int(ask.counts.sum(axis=1)[asked].sum())
-        return Queries(log.rounds + 1, AskedRound(log.rounds + 1, ask.points, ask.counts, asked), records)
+        round = AskedRound(log.rounds + 1, ask.points, ask.counts, asked, ask.periods)
+        return Queries(round.round, round, records)
 
     def step(self, log: Log, replies: Replies) -> Log:
         """Return the log with these tallies in it; the round closes when all who were asked have answered."""
@@ -202,7 +205,8 @@ def _same(one: Log, two: Log) -> bool:
 
 def _equal(one: Ask, two: Ask) -> bool:
     """Tell whether two questions are one, bit for bit."""
-    return one.points.tobytes() == two.points.tobytes() and np.array_equal(one.counts, two.counts)
+    here, there = (ask.points.tobytes() + all_periods(ask.points, ask.periods).tobytes() for ask in (one, two))
+    return here == there and np.array_equal(one.counts, two.counts)
 
 
 def _checked(reply: Message, round: int, site: int, counts: list[int], before: tuple[int, ...]) -> tuple[int, ...]:

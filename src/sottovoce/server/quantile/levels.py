@@ -12,7 +12,7 @@ from sottovoce.core.arrays import Ints
 from sottovoce.core.checks import number
 from sottovoce.core.errors import BadInput
 from sottovoce.server.description import Description, Interval, finite
-from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile
+from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile, all_periods
 from sottovoce.server.quantile.certified.protocol import Certificate
 from sottovoce.server.quantile.conversation import Conversation, Log
 from sottovoce.server.quantile.feasibility import PAIRS, STAGES, Limits, support
@@ -155,7 +155,7 @@ def _levels_protocol(
     talker, found, left = QueryAllocator(whole), None, whole.sizes
     if not certified and support(whole, 0.5).ratio < STAGES.refuse:  # else each searches by itself
         found = yield from find(talker, plans[0].bounds, plans[0].scale)
-        left = whole.sizes - np.sum([heard.counts.sum(axis=1) for heard in talker.heard], axis=0)
+        left = whole.sizes - talker.asked
     edges = np.floor(np.outer(np.concatenate(([0.0], np.cumsum(parts))).clip(max=1.0), left) + 0.5).astype(np.int64)
     talks = []
     for index, (plan, sizes) in enumerate(zip(plans, np.diff(edges, axis=0), strict=True)):
@@ -172,7 +172,9 @@ def together(talks: Sequence[Generator[Ask, Ints, Outcome]]) -> Generator[Ask, I
     while asks:
         points = np.concatenate([ask.points for ask in asks.values()])
         counts = np.concatenate([ask.counts for ask in asks.values()], axis=1)
-        ones = yield Ask(points, counts)
+        phased = any(ask.periods is not None for ask in asks.values())
+        periods = np.concatenate([all_periods(ask.points, ask.periods) for ask in asks.values()]) if phased else None
+        ones = yield Ask(points, counts, periods)
         start = 0
         for i, ask in list(asks.items()):
             stop = start + len(ask.points)

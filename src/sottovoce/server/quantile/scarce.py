@@ -131,7 +131,7 @@ def _drops(crowd: SiteProfile, heard: Decoded) -> Floats:
 
 def _mark(talker: QueryAllocator, curve: LogitCurve, number: int) -> Mark:
     """Write down what is known so far."""
-    return Mark(len(talker.heard), talker.reports, measure(curve, number))
+    return Mark(talker.rounds, talker.reports, measure(curve, number))
 
 
 def _expit(logit: float) -> float:
