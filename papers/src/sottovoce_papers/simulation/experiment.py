@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from multiprocessing import get_context
 
 import numpy as np
@@ -24,7 +25,9 @@ from sottovoce.server.quantile.solutions import staged_solution
 from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.families import Generator
-from sottovoce_papers.simulation.populations import Mixture
+from sottovoce_papers.simulation.populations import Mixture, Population
+
+QUANTILES = 4001  # of a population, for a phase question
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +102,25 @@ def converse_fresh(cell: StagedCell, generator: Generator) -> tuple[Local | Fitt
     while True:
         rounds += 1
         above = 1 - np.array([site.cdf(ask.points) for site in cell.sites.populations])
+        if ask.periods is not None:
+            above = np.array([_upper_halves(site, ask.points, ask.periods) for site in cell.sites.populations])
         ones = generator.binomial(ask.counts, rates * above + (1 - rates) / 2)
         try:
             ask = conversation.send(ones)
         except StopIteration as stop:
             return stop.value, rounds
+
+
+@lru_cache(maxsize=64)
+def _quantiles(site: Population) -> Floats:
+    """Return evenly spaced quantiles of a population."""
+    return np.asarray(site.quantile((np.arange(QUANTILES) + 0.5) / QUANTILES))
+
+
+def _upper_halves(site: Population, points: Floats, periods: Floats) -> Floats:
+    """Return which part of a population answers a phase question with one, by its quantiles."""
+    phases = (_quantiles(site)[:, None] - points) / periods
+    return np.asarray(np.mean(phases - np.floor(phases) >= 0.5, axis=0))
 
 
 def score(cell: StagedCell, replications: int, seed: int, level: float = 0.95) -> Score:

@@ -33,6 +33,7 @@ from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteP
 from sottovoce.server.quantile.certified.curves import Answers, pooled
 from sottovoce.server.quantile.certified.protocol import Certificate, CertifiedStudy, certified_protocol
 from sottovoce.server.quantile.feasibility import PAIRS, SCARCE, STAGES, support
+from sottovoce.server.quantile.grid import keep_to_a_grid
 from sottovoce.server.quantile.pilot import find_pilot
 from sottovoce.server.quantile.scarce import Fitted, pairs_protocol
 from sottovoce.server.quantile.search import Found, find
@@ -297,10 +298,17 @@ def staged_protocol(
                 return fitted
         else:
             pilot = yield from find_pilot(talker, study.tau, guide)
-            local = None if pilot is None else (yield from _stages(talker, study, pilot))
+            rough = pilot is None or (yield from keep_to_a_grid(talker, _error(study, pilot), found.scale))
+            local = None if pilot is None or rough else (yield from _stages(talker, study, pilot))
             if local is not None:
                 return local
     return (yield from certify(talker, study, found))
+
+
+def _error(study: StagedStudy, pilot: Decoded) -> float:
+    """Return the error of the quantile that all records would leave, by the slope of a pilot."""
+    slope = float(pilot.below[2] - pilot.below[0]) / float(pilot.points[2] - pilot.points[0])
+    return math.sqrt(study.crowd.unit_variance) / slope
 
 
 def certify(talker: QueryAllocator, study: StagedStudy, found: Found | None) -> Generator[Ask, Ints, Certificate]:

@@ -1,0 +1,46 @@
+"""Do records keep to a grid? Prices that end in .99, ages, amounts in round thousands; from the answers alone.
+
+A single atom of a few errors' mass cannot be seen in the distribution function, and yet spoils an interval of that
+length. But atoms of rounded records recur with a period, in all records at once: a few are asked on which half of a
+period they lie, and as many a quarter of it further on. Of records that are smooth at that scale one half lies on each;
+of records on a grid, wherever it begins, all or none. People round to 1, 2 or 5 times a power of ten.
+"""
+
+import math
+from collections.abc import Generator
+
+import numpy as np
+
+from sottovoce.core.arrays import Floats, Ints
+from sottovoce.server.quantile.asking import Ask, QueryAllocator
+
+SHARE = 0.03  # of the records
+FINEST, COARSEST = 1.0, 30.0  # steps that matter, in errors of the quantile: finer do no harm, coarser are seen
+SMOOTH = 0.3  # of the spread of the records: a longer period sees their shape
+UNEVEN = 0.02  # what the shape may still do
+MOST = 5  # periods
+ALARM = 24.0  # chi-square of two halves: by chance once in 100,000 periods
+
+
+def periods_between(low: float, high: float) -> Floats:
+    """Return the steps people round to, from one to another, the coarsest `MOST` of them.
+
+    >>> periods_between(0.3, 12.0).tolist()
+    [0.5, 1.0, 2.0, 5.0, 10.0]
+    """
+    if not 0 < low <= high < math.inf:
+        return np.empty(0)
+    powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
+    steps = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+    return np.array([step for step in steps if low <= step <= high][-MOST:])
+
+
+def keep_to_a_grid(talker: QueryAllocator, error: float, spread: float) -> Generator[Ask, Ints, bool]:
+    """Ask a few records for their phase; ``error`` is that of the quantile, ``spread`` that of the records."""
+    periods = np.repeat(periods_between(FINEST * error, min(COARSEST * error, SMOOTH * spread)), 2)
+    if len(periods) == 0:
+        return False
+    points = np.where(np.arange(len(periods)) % 2, periods / 4, 0.0)
+    heard = yield from talker.ask(points, np.full(len(periods), SHARE / len(periods)), periods)
+    off = np.maximum(np.abs(heard.below - 0.5) - UNEVEN, 0.0)
+    return bool(np.any((off**2 / heard.variances).reshape(-1, 2).sum(axis=1) > ALARM))
