@@ -33,7 +33,7 @@ def quantile(
         "pooled"
     ),
     level: Level = 0.95,
-    method: Annotated[str, option("METHOD", f"staged, {_RECURSION}.")] = "staged",
+    method: Annotated[str, option("METHOD", f"staged, certified, {_RECURSION}.")] = "staged",
     schedule: Annotated[str, option("RULE", f"every:5, log, or 1,1,2,4 ({_RECURSION}).")] = "every:1",
     participation: Annotated[float, option("PART", f"Part of the sites in each round ({_RECURSION}).")] = 1.0,
     graph: Annotated[str | None, option("GRAPH", f"ring: neighbours average, no server ({_RECURSION}).")] = None,
@@ -71,7 +71,7 @@ def quantile(
     if isinstance(asked, list):
         options.refuse_given(
             "{option} belongs to one level, and --tau names several; ask one level, or leave it out.",
-            method=method != "staged",
+            method=method not in ("staged", "certified"),
             schedule=schedule != "every:1",
             test=bool(test),
             plot=bool(plot),
@@ -79,6 +79,7 @@ def quantile(
             graph=bool(graph),
             norm=norm != "l2",
         )
+        study["method"] = method
     else:
         study |= {"method": method, "schedule": options.schedule(schedule), "participation": participation}
         study |= {"graph": graph, "norm": norm}

@@ -140,6 +140,13 @@ class QuantileResult(StoredResult):
         return text[self.plan.shares_name]
 
     @property
+    def guarantee(self) -> str:
+        """Return what the interval promises, in words."""
+        if self.method == "certified":
+            return f"at least {100 * self.level:.6g} % for every distribution"
+        return "sampling and privacy noise"
+
+    @property
     def promise(self) -> str:
         """Return the privacy promise of this run, in words."""
         return promise(self.epsilon, self.private, self.plan.roster.per_person)
@@ -153,7 +160,7 @@ class QuantileResult(StoredResult):
     def describe(self) -> Description:
         """Return estimand, estimate, interval, reports, rounds, budgets and promise."""
         roster, (low, high) = self.plan.roster, self.interval
-        shown = f"[{self.format(low)}, {self.format(high)}]   (sampling and privacy noise)"
+        shown = f"[{self.format(low)}, {self.format(high)}]   ({self.guarantee})"
         rows = [
             ("Estimand", self.estimand),
             ("Estimate", self.format(self.estimate)),
@@ -195,6 +202,7 @@ class QuantileResult(StoredResult):
             "method": self.method,
             "estimate": self.estimate,
             "interval": {"low": finite(low), "high": finite(high), "level": self.level},
+            "guarantee": self.guarantee,
             "unit": roster.unit.kind,
             "text": {name: self.format(value) for name, value in texts.items()},
             "private": self.private,
