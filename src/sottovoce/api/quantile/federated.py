@@ -56,7 +56,8 @@ def federated_quantile(
     level
         The confidence level.
     method
-        "staged" (default); "certified", whose interval holds for every distribution; or the paper's recursion with the "regression" or the "self-normalised" interval.
+        "staged" (default); "certified", whose interval holds for every distribution; or the paper's recursion with the
+        "regression" or the "self-normalised" interval.
     shares
         "pooled" (proportional to size), "equal", or a mapping from site to share: they define the estimand.
     schedule

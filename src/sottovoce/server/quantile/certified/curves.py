@@ -36,7 +36,7 @@ class Answers(NamedTuple):
 def pooled(points: list[float], values: list[float], precisions: list[float]) -> Answers:
     """Sort answers, and pool those at one point."""
     at, where = np.unique(np.array(points), return_inverse=True)
-    total = np.bincount(where, weights=np.array(precisions))
+    total = np.bincount(where, weights=np.array(precisions)).astype(np.float64)
     mean = np.bincount(where, weights=np.array(precisions) * np.array(values)) / total
     return Answers(at, mean, total)
 
@@ -226,10 +226,10 @@ class LocalLine:
         for _ in range(2):
             root = float(np.clip(root, *ends))
             slope, variance, root, used = _line(points, values - tau, precisions, discounted, root)
-            if slope is None:
+            if slope == 0:
                 slope = max(float(fit[-1] - fit[0]), 0.1 * tail) / max(float(points[-1] - points[0]), 1e-300)
                 variance = (0.5 * tail / slope) ** 2
-        self.centre, self._slope = float(np.clip(root, *ends)), float(slope)
+        self.centre, self._slope = float(np.clip(root, *ends)), slope
         spread = min(math.sqrt(variance), (ends[1] - ends[0]) / 2)
         self._roots = self.centre + spread * NODES
         self.doubt = self._slope * spread
@@ -261,10 +261,10 @@ class LocalLine:
 
 def _line(
     points: Floats, values: Floats, precisions: Floats, discounted: Floats, near: float
-) -> tuple[float | None, float, float, Ints]:
+) -> tuple[float, float, float, Ints]:
     """Fit a line in the smallest window around a place in which its slope is clear.
 
-    Returns slope, variance of the root, the root, and the points used.
+    Returns slope (zero if none is seen), variance of the root, the root, and the points used.
     """
     order = np.argsort(np.abs(points - near), kind="stable")
     x = (points - near)[order]
@@ -278,7 +278,7 @@ def _line(
     chosen = int(enough[0]) if len(enough) else len(x) - 1
     weight, centre, mean, squares, products = (part[chosen] for part in _sums(x, y, discounted[order]))
     if not (squares > 0 and products > 0):
-        return None, 0.0, near, order
+        return 0.0, 0.0, near, order
     slope = products / squares
     root = centre - mean / slope
     distance = root - centre
