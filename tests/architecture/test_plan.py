@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "sottovoce"
 MOST_FILES = 230
-MOST_LINES = 30_500  # aimed at: 26,000; docs/decisions/0047-smaller-by-files.md says why it is more
+MOST_LINES = 33_000  # 30,500 before the certified interval and the sequence; docs/decisions/0047-smaller-by-files.md
 MOST_LOADED = 70  # modules of the package that a conformal threshold needs
 
 
