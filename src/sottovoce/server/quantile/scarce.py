@@ -23,7 +23,7 @@ TRIES = 18
 LEAST, MOST, PRECISE = 0.01, 0.03, 4.0  # an opening pair: parts of the records, and noise it aims at, in tails
 AGREES = 9.0  # chi-square of two values below which the newest pair agrees with the curve
 CENTRAL, STEADY = 0.7, 0.8  # how far, in half widths and logarithms, the curve may move after a pair it agrees with
-GIVE_UP = 0.6  # of all records
+GIVE_UP = 0.25  # of all records, for the opening
 WIDE, WIDEST, LEAST_WIDE = 2.0, 1.0, 0.3  # first pair in logits: WIDE times the cube root of the noise
 NARROW = (0.7, 0.5)  # second and third: the square root of these times the noise
 PARTS = (0.15, 0.35)  # of what the opening left, for the first and the second pair
@@ -57,10 +57,11 @@ def pairs_protocol(talker: QueryAllocator, tau: float, guide: WorkingModel) -> G
     outer = np.array([_expit(logit - 1), tau, _expit(logit + 1)])
     share = max(LEAST, min((PRECISE * noise / tail) ** 2, MOST))
     opening: list[Decoded] = []
+    start = talker.spent
     marks: list[Mark] = []
     agreed, belief = False, guide.quantiles(outer)
     while not agreed:
-        if len(opening) == TRIES or talker.spent > GIVE_UP:
+        if len(opening) == TRIES or talker.spent > start + GIVE_UP:
             return None
         low, _, high = belief
         part = min(share, talker.left)

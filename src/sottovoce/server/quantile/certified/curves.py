@@ -17,6 +17,7 @@ TINY, HUGE = 1e-6, 1e12  # the finest unit and the farthest place that are looke
 PLACES, WIDTHS, CURVES = 100, 12, 48  # grid of places and widths, and how many curves speak for all
 WIDEST, NARROWEST = 30.0, 0.006  # widths, in brackets
 MISFIT = 0.15  # of the tail: no curve is exact, and no answer counts as known better
+REACH = 3.0  # tails around the level beyond which values count as equal
 STEEP = 6.0  # standard errors of a slope from which on it is believed
 BENT = 0.6  # error of a straight line at a mass offset d: BENT d^2 / tail
 MIDDLE = 0.8  # of a side: an answer beyond it tells little about the slope
@@ -114,13 +115,16 @@ class CurveBelief:
         alike = window.low * window.high > 0 and small >= big / 3
         self._axes = [Axis(None)] if alike else [Axis(None), Axis(max(window.unit, 1e-6 * big))]
         self._tau, self._logit = tau, math.log(tau / (1 - tau))
+        # how far below the level the function lies far from it, at an atom say, tells nothing of the shape near it
+        near = tau - REACH * min(tau, 1 - tau), tau + REACH * min(tau, 1 - tau)
+        values = np.clip(answers.values, *near)
         precisions = 1 / (1 / answers.precisions + (MISFIT * min(tau, 1 - tau)) ** 2)
         grids, logs = [], []
         for axis in self._axes:
             places, widths = _grid(axis, window)
             at = axis.of(answers.points)
             curves = expit(self._logit + (at[:, None, None] - places[None, None, :]) / widths[None, :, None])
-            squares = (curves - answers.values[:, None, None]) ** 2 * precisions[:, None, None]
+            squares = (np.clip(curves, *near) - values[:, None, None]) ** 2 * precisions[:, None, None]
             grids.append((places, widths))
             logs.append(-0.5 * squares.sum(axis=0))
         top = max(float(log.max()) for log in logs)
