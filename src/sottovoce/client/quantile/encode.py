@@ -71,7 +71,7 @@ def answer(
         die = words[throws * i]
         letter = (score(value, point, period) & (die >= lowest)) | (die > highest)
         letters[i] = letter
-        point += step * moves[1 if letter else 0]
+        point += step * float(moves[1 if letter else 0])
     return point
 
 
