@@ -314,10 +314,9 @@ def _error(study: StagedStudy, pilot: Decoded) -> float:
 def certify(talker: QueryAllocator, study: StagedStudy, found: Found | None) -> Generator[Ask, Ints, Certificate]:
     """Go on as certified with the records that are left; what was heard guides."""
     crowd, known = study.crowd, [*(found.heard if found is not None else ()), *talker.heard]
-    asked = np.sum([heard.counts.sum(axis=1) for heard in talker.heard], axis=0, dtype=np.int64)
-    rest = SiteProfile(crowd.shares, crowd.rates, crowd.sizes - asked)
+    rest = SiteProfile(crowd.shares, crowd.rates, crowd.sizes - talker.asked)
     handed = CertifiedStudy(study.tau, rest, study.alpha, study.coin, study.bounds, study.scale)
-    return (yield from certified_protocol(handed, known, (len(talker.heard), talker.reports)))
+    return (yield from certified_protocol(handed, known, (talker.rounds, talker.reports)))
 
 
 def _stages(talker: QueryAllocator, study: StagedStudy, pilot: Decoded) -> Generator[Ask, Ints, Local | None]:
@@ -334,7 +333,7 @@ def _stages(talker: QueryAllocator, study: StagedStudy, pilot: Decoded) -> Gener
     slope, shrink, bent, dips, odd = mass / half, 1.0, False, False, False
     reach = float(pilot.points[2] - pilot.points[0]) / 2
     centre = root(as_stages(kept, study), middle, reach)
-    milestones = [Milestone(len(talker.heard), talker.reports, centre, reach)]
+    milestones = [Milestone(talker.rounds, talker.reports, centre, reach)]
     while talker.left > 1e-9:
         used = talker.spent - before
         now = min(used, talker.left)
@@ -373,7 +372,7 @@ def _stages(talker: QueryAllocator, study: StagedStudy, pilot: Decoded) -> Gener
             bends.hear(heard, places, bend)
         reach = float(heard.points[-1] - heard.points[0])
         centre = root(as_stages(kept, study), centre, 1.5 * reach)
-        milestones.append(Milestone(len(talker.heard), talker.reports, centre, reach))
+        milestones.append(Milestone(talker.rounds, talker.reports, centre, reach))
     fence = None
     if odd:
         fence = pooled(
