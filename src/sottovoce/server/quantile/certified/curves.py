@@ -36,7 +36,7 @@ class Answers(NamedTuple):
 def pooled(points: list[float], values: list[float], precisions: list[float]) -> Answers:
     """Sort answers, and pool those at one point."""
     at, where = np.unique(np.array(points), return_inverse=True)
-    total = np.bincount(where, weights=np.array(precisions))
+    total: Floats = np.bincount(where, weights=np.array(precisions)).astype(np.float64)
     mean = np.bincount(where, weights=np.array(precisions) * np.array(values)) / total
     return Answers(at, mean, total)
 
@@ -229,7 +229,8 @@ class LocalLine:
             if slope is None:
                 slope = max(float(fit[-1] - fit[0]), 0.1 * tail) / max(float(points[-1] - points[0]), 1e-300)
                 variance = (0.5 * tail / slope) ** 2
-        self.centre, self._slope = float(np.clip(root, *ends)), float(slope)
+        assert slope is not None
+        self.centre, self._slope = float(np.clip(root, *ends)), slope
         spread = min(math.sqrt(variance), (ends[1] - ends[0]) / 2)
         self._roots = self.centre + spread * NODES
         self.doubt = self._slope * spread

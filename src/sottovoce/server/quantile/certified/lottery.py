@@ -58,7 +58,7 @@ class Lottery:
         """Throw the public coin."""
         self._drawn += 1
         data = hashlib.shake_256(self._coin + self._drawn.to_bytes(8, "big")).digest(8 * count)
-        return (np.frombuffer(data, dtype=np.uint64) >> np.uint64(11)) * 2.0**-53
+        return (np.frombuffer(data, dtype=np.uint64) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def planned(probabilities: Floats, sizes: Ints) -> int:
