@@ -5,7 +5,7 @@ import numpy as np
 from benchmarks.cells import BANDS, KINKED, TUNED, UNSEEN, staged_cells, valley_cells
 from sottovoce_papers.simulation.experiment import Score, score_all
 
-COLUMNS = ("coverage", "error", "length", "lost", "rounds", "searched")
+COLUMNS = ("coverage", "error", "length", "certified", "rounds", "searched")
 
 
 def report(title: str, scores: list[Score], worst: int = 4) -> None:
@@ -18,7 +18,7 @@ def report(title: str, scores: list[Score], worst: int = 4) -> None:
             extremes = f"{min(s.coverage for s in band):>9.3f} {max(s.length for s in band):>9.3f}"
             print(f"{f'{low:g}-{high:g}':>12} {len(band):>6} {extremes} " + " ".join(f"{m:>9.4f}" for m in means))
     for score in sorted(scores, key=lambda score: score.coverage)[:worst]:
-        print(f"   lowest: {line(score)}, lost {score.lost:.3f}, worst error {score.worst:.1f} sd")
+        print(f"   lowest: {line(score)}, certified {score.certified:.3f}, worst error {score.worst:.1f} sd")
 
 
 def line(score: Score) -> str:

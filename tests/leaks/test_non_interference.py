@@ -9,7 +9,6 @@ import pytest
 from sottovoce.client.door import Door
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
-from sottovoce.core.errors import SearchFailed
 from sottovoce.local.quantile import compiled_walk as fused
 from sottovoce.local.quantile.compiled_walk import Coin
 from sottovoce.local.quantile.source import Source
@@ -20,18 +19,20 @@ from sottovoce.protocol.randomised_response import binary
 from sottovoce.server.method import converse
 from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.conversation import Conversation
+from sottovoce.server.quantile.method import default_protocol
 from sottovoce.server.quantile.recursion import walk as sgd
 from sottovoce.server.quantile.recursion.method import WalkMethod
 from sottovoce.server.quantile.recursion.schedule import decay, elapsed
 from sottovoce.server.quantile.recursion.walk import WalkStudy
 from sottovoce.server.quantile.solutions import staged_solution
-from sottovoce.server.quantile.staged import StagedStudy, staged_protocol
+from sottovoce.server.quantile.staged import StagedStudy
 from sottovoce.sim.randomness import dice
 
 ENDS = np.array([[0.0], [1.0]])
 # letters that say nothing about the symbol; no table decodes them, so any finite one will do
 SILENT = Channel("silent", ENDS, ((OUTCOMES // 2, OUTCOMES // 2),) * 2, ENDS)
 SIZES = (700, 400)
+TAUS = {"stages": 0.5, "pairs": 0.2, "certified": 0.5}  # at which these records are asked so
 Floats = npt.NDArray[np.float64]
 
 LOW = [np.linspace(-1.0, 1.0, n) for n in SIZES]
@@ -72,19 +73,18 @@ class Noting(Door):
         return reply
 
 
-def conversation(population: Sequence[Floats], channel: Channel, robust: bool = False) -> bytes:
-    """Return all bytes of a whole staged conversation, queries and tallies; in stages if ``robust``, else in pairs."""
+def conversation(population: Sequence[Floats], channel: Channel, kind: str) -> bytes:
+    """Return all bytes of a whole conversation, queries and tallies: in stages, in pairs, or certified."""
     log: list[bytes] = []
 
-    crowd = SiteProfile(np.array([0.6, 0.4]), np.array([0.5, 0.5]), np.array(SIZES))
+    crowd = SiteProfile(np.array([0.6, 0.4]), np.array([0.9, 0.9]), np.array(SIZES))
     doors = [Noting(site, log) for site in sites_of(population, channel)]
-    study = StagedStudy(0.5, crowd, bounds=(-9.0, 9.0), robust=robust)
-    method = Conversation(lambda: staged_protocol(study))
-    try:
-        outcome = method.outcome(converse(method, through_bytes(method, doors, b"study")))
-        log.append(repr(staged_solution(outcome, 0.5).interval(0.95)).encode())
-    except SearchFailed as lost:  # noise alone may lead nowhere: the way there is compared all the same
-        log.append(str(lost).encode())
+    tau, robust = TAUS[kind], kind == "stages"
+    study = StagedStudy(tau, crowd, bounds=(-9.0, 9.0), robust=robust, coin=b"coin")
+    assert kind == "certified" or (study.too_few, study.scarce) == (False, kind == "pairs")
+    method = Conversation(lambda: default_protocol(study, kind == "certified"))
+    outcome = method.outcome(converse(method, through_bytes(method, doors, b"study")))
+    log.append(repr(staged_solution(outcome, tau).interval(0.95)).encode())
     return b"".join(log)
 
 
@@ -117,9 +117,9 @@ def test_reports_say_nothing_at_epsilon_zero(other: list[Floats]) -> None:
     assert reports(LOW, SILENT, 0.25) == reports(other, SILENT, 0.25)
 
 
-@pytest.mark.parametrize("robust", [False, True], ids=["pairs", "stages"])
-def test_a_conversation_says_nothing_at_epsilon_zero(robust: bool) -> None:
-    assert conversation(LOW, SILENT, robust) == conversation(HIGH, SILENT, robust)
+@pytest.mark.parametrize("kind", TAUS)
+def test_a_conversation_says_nothing_at_epsilon_zero(kind: str) -> None:
+    assert conversation(LOW, SILENT, kind) == conversation(HIGH, SILENT, kind)
 
 
 @pytest.mark.parametrize("fuse", [False, True], ids=["messages", "fused"])
@@ -131,8 +131,8 @@ def test_the_same_comparison_sees_epsilon_one() -> None:
     channel = binary(1.0)
     assert reports(LOW, channel) == reports(LOW, channel)
     assert reports(LOW, channel) != reports(HIGH, channel)
-    for robust in (False, True):
-        assert conversation(LOW, channel, robust) == conversation(LOW, channel, robust)
-        assert conversation(LOW, channel, robust) != conversation(HIGH, channel, robust)
+    for kind in TAUS:
+        assert conversation(LOW, channel, kind) == conversation(LOW, channel, kind)
+        assert conversation(LOW, channel, kind) != conversation(HIGH, channel, kind)
     for fuse in (False, True):
         assert walk(LOW, channel, fuse) != walk(HIGH, channel, fuse)

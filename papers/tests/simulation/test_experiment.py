@@ -18,7 +18,7 @@ def test_a_score_is_reproducible_and_sane() -> None:
     assert one == two
     assert 0.5 < one.coverage <= 1
     assert 0.9 < one.length < 1.5
-    assert one.lost == 0
+    assert one.certified == 0
     assert score(CELL, 20, 6) != one
 
 

@@ -81,7 +81,8 @@ def test_redrawn_locations_have_truths_of_their_own() -> None:
 
 def test_the_default_is_counted_run_by_run() -> None:
     found = staged(Scene("normal", "Homo", 0.5, 0.9), 1000, 3, seed=2)
-    assert len(found.points) + found.lost == 3
+    assert len(found.points) == len(found.certified) == 3
+    assert not found.certified.any()
     assert (found.lows < found.points).all()
 
 

@@ -12,6 +12,7 @@ from sottovoce.core.errors import BadInput
 from sottovoce.protocol.messages import Query, Reports, Tally
 from sottovoce.server.method import Queries, Replies, restore
 from sottovoce.server.quantile.asking import Ask, SiteProfile
+from sottovoce.server.quantile.certified.protocol import Certificate
 from sottovoce.server.quantile.conversation import Conversation, Log
 from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol
@@ -19,10 +20,10 @@ from sottovoce.sim.randomness import SeededSource, dice
 from sottovoce_papers.simulation.populations import population
 
 CROWD = SiteProfile(np.array([0.25, 0.75]), np.array([0.5, 0.9]), np.array([5_000, 15_000]))
-Talk = Conversation[Local | Fitted]
+Talk = Conversation[Local | Fitted | Certificate]
 
 
-def start() -> Generator[Ask, Ints, Local | Fitted]:
+def start() -> Generator[Ask, Ints, Local | Fitted | Certificate]:
     return staged_protocol(StagedStudy(0.5, CROWD))
 
 

@@ -9,9 +9,16 @@ import pytest
 import sottovoce as sv
 from sottovoce.api.quantile.planning import METHODS
 from sottovoce.inference.common.measured import SiteEstimate
+from sottovoce.server.quantile.certified.protocol import Certificate
 from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.server.quantile.scarce import Fitted, Mark
-from sottovoce.server.quantile.solutions import FittedSolution, Solution, StagedSolution, staged_solution
+from sottovoce.server.quantile.solutions import (
+    CertifiedSolution,
+    FittedSolution,
+    Solution,
+    StagedSolution,
+    staged_solution,
+)
 from sottovoce.server.quantile.staged import Local
 from sottovoce.sim.randomness import dice
 
@@ -69,15 +76,30 @@ def test_a_fit_has_students_interval_and_the_p_values_that_agree_with_it(df: flo
 
 def test_what_the_default_left_is_wrapped_by_its_kind() -> None:
     left = fitted(9.0).fitted
-    assert staged_solution(left) == FittedSolution(left)
+    assert staged_solution(left, 0.3) == FittedSolution(left)
     local = Local((), 0.0, 1.0, (), False)
-    assert staged_solution(local) == StagedSolution(local)
+    assert staged_solution(local, 0.3) == StagedSolution(local, 0.3)
+    certificate = Certificate((), 0.5, 0.0, (), (-math.inf, math.inf), 0.05)
+    assert staged_solution(certificate, 0.3) == CertifiedSolution(certificate)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
 def test_the_edges_have_the_p_value_of_their_level(solution: Solution, level: float) -> None:
     low, high = solution.interval(level)
     assert low < solution.point < high
+    if isinstance(solution, CertifiedSolution):  # (low, high] is discrete: p-values jump at its ends
+        inside, beyond = math.nextafter(low, math.inf), math.nextafter(high, math.inf)
+        for value, alternative, rejected in (
+            (low, "greater", True),
+            (inside, "greater", False),
+            (high, "less", False),
+            (beyond, "less", True),
+        ):
+            for way in ("two-sided", alternative):
+                # p-values are told to .1 %, rounded up
+                p_value = solution.p_value(value, way)
+                assert p_value <= (1 - level) * 1.001 if rejected else p_value > 1 - level
+        return
     for edge, alternative in ((low, "greater"), (high, "less")):
         assert solution.p_value(edge, "two-sided") == pytest.approx(1 - level, rel=1e-3)
         assert solution.p_value(edge, alternative) == pytest.approx((1 - level) / 2, rel=1e-3)

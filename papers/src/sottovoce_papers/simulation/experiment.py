@@ -15,10 +15,10 @@ from multiprocessing import get_context
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.core.errors import SearchFailed
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.inference.quantile.asymptotic import standard_error
 from sottovoce.server.quantile.asking import SiteProfile
+from sottovoce.server.quantile.certified.protocol import Certificate
 from sottovoce.server.quantile.feasibility import support
 from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.solutions import staged_solution
@@ -86,17 +86,18 @@ class Score:
     coverage: float
     error: float
     length: float
-    lost: float
+    certified: float
     rounds: float
     searched: float
     worst: float
     replications: int
 
 
-def converse_fresh(cell: StagedCell, generator: Generator) -> tuple[Local | Fitted, int]:
+def converse_fresh(cell: StagedCell, generator: Generator) -> tuple[Local | Fitted | Certificate, int]:
     """Run one conversation with fresh records; return its outcome and the number of rounds."""
     profile = cell.profile
-    conversation = staged_protocol(StagedStudy(cell.tau, profile, cell.bounds, None, cell.robust))
+    coin = repr(generator.bit_generator.state).encode()  # another one each time, and no number is drawn for it
+    conversation = staged_protocol(StagedStudy(cell.tau, profile, cell.bounds, None, cell.robust, coin=coin))
     ask, rounds = next(conversation), 0
     rates = profile.rates[:, None]
     while True:
@@ -124,31 +125,27 @@ def _upper_halves(site: Population, points: Floats, periods: Floats) -> Floats:
 
 
 def score(cell: StagedCell, replications: int, seed: int, level: float = 0.95) -> Score:
-    """Replicate a cell and summarise; a lost run counts as one that does not cover."""
+    """Replicate a cell and summarise; ``certified`` is the part of the runs that ended so."""
     generator, z = dice(seed).generator(), two_sided(level)
-    rows: list[tuple[float, float, float, int, float]] = []
+    rows: list[tuple[float, float, float, int, float, bool]] = []
     for _ in range(replications):
-        try:
-            local, rounds = converse_fresh(cell, generator)
-        except SearchFailed:
-            continue
+        local, rounds = converse_fresh(cell, generator)
         found = staged_solution(local, cell.tau)
         low, high = found.interval(level)
         searched = local.milestones[0].reports / local.milestones[-1].reports
-        rows.append((found.point, low, high, rounds, searched))
-    if not rows:
-        raise SearchFailed(f"no run of {cell.name!r} found its quantile; give the cell more records.")
-    points, lows, highs, rounds_, searched_ = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
+        rows.append((found.point, low, high, rounds, searched, isinstance(local, Certificate)))
+    columns = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
+    points, lows, highs, rounds_, searched_, certified = columns
     truth, oracle = cell.truth, cell.oracle
     errors: Floats = np.abs(points - truth) / oracle
     return Score(
         cell.name,
         cell.tau,
         cell.support,
-        float(np.sum((lows <= truth) & (truth <= highs))) / replications,
+        float(np.mean((lows <= truth) & (truth <= highs))),
         float(errors.mean()) / math.sqrt(2 / math.pi),
         float(np.median(highs - lows)) / (2 * z * oracle),
-        1 - len(rows) / replications,
+        float(certified.mean()),
         float(rounds_.mean()),
         float(searched_.mean()),
         float(errors.max()),

@@ -185,7 +185,9 @@ class IntegrationMethod:
     def tell(self, state: State, k: int, reply: Message | None) -> State:
         """Return the state after one site's reply."""
         try:
-            return self.put(state, k, self.parts[k].method.step(state[0][k], [reply]))
+            own = self.parts[k].method.step(state[0][k], [reply])
+            _check_found(self.parts[k], own)
+            return self.put(state, k, own)
         except SearchFailed as error:
             if k == 0:
                 raise
@@ -223,6 +225,18 @@ class IntegrationMethod:
             seeded=plan.seeded or plan.simulated,
             per_person=plan.per_person,
             measured_warnings=(*_warnings(known), *_some(warnings)),
+        )
+
+
+def _check_found(part: SitePart, own: Any) -> None:
+    """Refuse a site that could only be certified: such an interval has no normal error to be combined by."""
+    method, study = part.method, part.site.study
+    if study is None or not isinstance(method, StagedQuantile) or method.query(own) is not None:
+        return
+    if method.outcome(own).method == "certified":
+        raise SearchFailed(
+            f"the search for the {study.tau:g} quantile asked {own.reports / study.roster.sizes[0]:.0%} of the records "
+            "without finding it; give public bounds= around it, or a resolution= if the records are rounded."
         )
 
 

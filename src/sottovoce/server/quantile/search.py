@@ -21,6 +21,7 @@ from sottovoce.core.arrays import Floats, Ints
 from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator
 
 TINY, HUGE = 1e-6, 1e12  # the finest unit and the farthest location that are looked for without public knowledge
+LEAST = 5e-324  # the smallest number
 WIDEST = 690.0  # a search led by noise alone, or outside wrong bounds, still asks at finite points
 ALONE, MANY = (0.24, 0.52), (0.18, 0.45)  # error of a batch and decisive sum: cuts one by one, or many at once
 PATIENCE = 4  # batches until a cut counts as undecided; at the wrong place that happens once in a thousand
@@ -172,6 +173,7 @@ def find(
 
     cutter = Cutter(around, arity, decisive, PATIENCE)
     smallest = FINE * (high - low) if bounds is not None else max(abs(centre) * 1e-13, coordinate.tiny * 1e-6)
+    smallest = max(smallest, LEAST)
     if sides:
         width = yield from cutter.gallop(math.log(max(min(sides), smallest)), math.log(4.0), math.log(3.0))
     else:

@@ -6,9 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.core.errors import SearchFailed
 from sottovoce.server.integration.combine import measured_of
-from sottovoce.server.quantile.solutions import staged_solution
+from sottovoce.server.quantile.solutions import CertifiedSolution, staged_solution
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.experiment import StagedCell, converse_fresh
 from sottovoce_papers.simulation.populations import Population, evenly
@@ -57,9 +56,8 @@ def fill(site: SiteCell, replications: int, seed: int, level: float = 0.95) -> P
     cell, generator = site.staged, dice(seed).generator()
     rows = np.full((replications, 5), np.nan)
     for i in range(replications):
-        try:
-            solution = staged_solution(converse_fresh(cell, generator)[0], cell.tau)
-        except SearchFailed:
+        solution = staged_solution(converse_fresh(cell, generator)[0], cell.tau)
+        if isinstance(solution, CertifiedSolution):  # such a site is left out
             continue
         measured, (low, high) = measured_of(solution), solution.interval(level)
         rows[i] = measured.estimate, measured.std_error, measured.df, low, high

@@ -272,7 +272,7 @@ def _line(
     """
     order = np.argsort(np.abs(points - near), kind="stable")
     x = (points - near)[order]
-    unit = max(float(np.median(np.abs(x))), 1e-300)  # squares of raw distances may not exist
+    unit = max(float(np.median(np.abs(x))), 1e-60)  # squares of raw distances may not exist
     x, y = x / unit, values[order]
     weight, centre, mean, squares, products = _sums(x, y, precisions[order])
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -8,13 +8,13 @@ is bet on them alone, so that far classes are rejected early and no end stays op
 
 import math
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from sottovoce.core.arrays import Ints
-from sottovoce.inference.quantile.error_budgets import Classes, Evidence, heard, hull, opened
+from sottovoce.inference.quantile.error_budgets import Classes, Evidence, heard, hull, interval, opened
 from sottovoce.server.quantile.asking import Ask, Decoded, SiteProfile
 from sottovoce.server.quantile.certified.curves import (
     HUGE,
@@ -44,6 +44,8 @@ ROUNDS, MOST_ROUNDS, SWELL = (
     1.15,
 )  # main rounds, rounds in all, and how much larger each main one is than the last
 LATE = 2  # last rounds, in which an open end is rescued
+FINEST = TINY / HUGE  # of the largest magnitude: no unit is finer
+VAST = 1e30  # units: nothing is asked beyond
 LOCAL = 0.12  # of the tail: noise from which on a straight line is the guide
 
 
@@ -132,12 +134,38 @@ class Asker:
 def certified_protocol(
     study: CertifiedStudy, known: Sequence[Decoded] = (), before: tuple[int, int] = (0, 0)
 ) -> Generator[Ask, Ints, Certificate]:
-    """Run the whole conversation; ``known`` are answers that another one has heard, in so many rounds and reports."""
+    """Run the whole conversation; ``known`` are answers that another one has heard, in so many rounds and reports.
+
+    It is held in a public unit, a power of two, in which the numbers are moderate whatever the unit of the records.
+    """
+    size = max(map(abs, study.bounds)) if study.bounds else study.scale or 1.0
+    unit = math.ldexp(1.0, math.frexp(size)[1] - 1)
+    bounds, scale = None, study.scale and study.scale / unit
+    if study.bounds:
+        bounds = study.bounds[0] / unit, study.bounds[1] / unit
+        scale = min(max((study.scale or TINY) / unit, FINEST), 1.0)
+    inner = _conversation(replace(study, bounds=bounds, scale=scale), known, unit)
+    try:
+        ask = next(inner)
+        while True:
+            ask = inner.send((yield ask._replace(points=ask.points * unit)))
+    except StopIteration as end:
+        found: Certificate = end.value
+    limits = study.bounds or (-math.inf, math.inf)
+    evidence = tuple(piece._replace(point=piece.point * unit) for piece in found.evidence)
+    marks = tuple(mark._replace(estimate=mark.estimate * unit) for mark in found.milestones)
+    low, high = interval(evidence, found.success, study.alpha)
+    estimate = min(max(marks[-1].estimate, low, limits[0]), high, limits[1])
+    return Certificate(evidence, found.success, estimate, marks, limits, study.alpha, *before)
+
+
+def _conversation(study: CertifiedStudy, known: Sequence[Decoded], unit: float) -> Generator[Ask, Ints, Certificate]:
+    """Run the conversation in a public unit."""
     asker = Asker(study, Lottery(study.crowd, study.coin))
     for answer in known:
         for point, value, variance in zip(answer.points, answer.below, answer.variances, strict=True):
-            if variance > 0:
-                asker.hear(float(point), float(value), 1 / float(variance))
+            if variance > 0 and abs(float(point)) / VAST <= unit:
+                asker.hear(float(point) / unit, float(value), 1 / float(variance))
     window, first = yield from search(asker)
     limits = study.bounds or (-math.inf, math.inf)
     whole = asker.precision * math.sqrt(asker.lottery.planned / 2)
@@ -167,14 +195,7 @@ def certified_protocol(
         marks.append(CertifiedMark(asker.rounds, asker.reports, len(evidence), guide.centre))
     _, guide = _guide(asker, window)
     marks = [*marks[:-1], CertifiedMark(asker.rounds, asker.reports, len(evidence), guide.centre)]
-    estimate = float(np.clip(guide.centre, *hull_within(classes, limits)))
-    return Certificate(tuple(evidence), asker.success, estimate, tuple(marks), limits, study.alpha, *before)
-
-
-def hull_within(classes: Classes, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Return the certified interval within public bounds."""
-    low, high = hull(classes)
-    return max(low, bounds[0]), min(high, bounds[1])
+    return Certificate(tuple(evidence), asker.success, guide.centre, tuple(marks), limits, study.alpha)
 
 
 def search(asker: Asker) -> Generator[Ask, Ints, tuple[Window, int]]:
@@ -193,14 +214,14 @@ def search(asker: Asker) -> Generator[Ask, Ints, tuple[Window, int]]:
     axis = Axis(unit)
     parts = np.linspace(0, 1, number + 2)[1:-1]
     spent, rounds = 0, 0
-    points = axis.back(axis.of(low) + (axis.of(high) - axis.of(low)) * parts)
+    points = np.clip(axis.back(axis.of(low) + (axis.of(high) - axis.of(low)) * parts), low, high)
     while True:
         if asker.points:
             window, belief = narrowed(asker.answers, study.tau, window)
             over = rounds >= LONGEST or spent + number * count > 1.3 * budget
             if belief.doubt < FOUND * tail or over:
                 break
-            points = np.unique(belief.quantile(parts))
+            points = np.unique(np.clip(belief.quantile(parts), low, high))
         count = min(count, max(asker.left // (4 * len(points)), 1))
         yield from asker.ask(points.tolist(), [count] * len(points))
         spent, rounds = spent + count * len(points), rounds + 1
@@ -248,5 +269,5 @@ def _point(
         if len(to_come) <= LATE and not math.isfinite(hull(classes)[0 if side < 0 else 1]):
             safe = rescue_point(asker.answers, asker.study.tau, power, side)
             point = point if safe is None else (min(point, safe) if side < 0 else max(point, safe))
-    inside = np.nextafter(limits[0], math.inf), np.nextafter(limits[1], -math.inf)
+    inside = max(np.nextafter(limits[0], math.inf), -VAST), min(np.nextafter(limits[1], -math.inf), VAST)
     return float(np.clip(point, *inside)) + 0.0
