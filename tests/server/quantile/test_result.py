@@ -86,7 +86,7 @@ def test_plain_values_are_complete_and_survive_json(result: QuantileResult) -> N
     assert plain["shares"] == {"a": 0.5, "b": 0.5}
     assert plain["records"] == {"a": 20_000, "b": 20_000}
     assert plain["reports"] == result.reports
-    # the lottery between two sites of 20,000 keeps 1.4 standard deviations of a site's lots back, 100 of 10,000
+    # the lottery between two sites of 20,000 keeps two standard deviations of each one's lots back, of 100 each
     assert result.reports == 40_000 if result.method != "certified" else 39_500 < result.reports < 40_000
     assert plain["private"] is False
     assert plain["promise"] == result.promise

@@ -156,9 +156,8 @@ def find(
 
     low, high = coordinate.ends
     first, last = coordinate.of(low), coordinate.of(high)
-    place = yield from Cutter(at, arity, decisive, PATIENCE).section(
-        first, last, (FINEST if bounds is None else FINE) * (last - first)
-    )
+    finest = max((FINEST if bounds is None else FINE) * (last - first), 4 * math.ulp(max(abs(first), abs(last))))
+    place = yield from Cutter(at, arity, decisive, PATIENCE).section(first, last, finest)
     centre, left, right = (float(value) for value in coordinate.back(np.array(place)))
     sides = [distance for distance, seen in ((centre - left, left > low), (right - centre, right < high)) if seen]
     near = len(sides) == 2 and (bounds is not None or place.high - place.low < NEAR)
