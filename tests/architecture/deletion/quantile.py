@@ -1,4 +1,4 @@
-"""A quantile, several, and the paper's recursion: ``write FOLDER`` asks sites, ``read FOLDER`` has their log alone."""
+"""Quantiles of every method: ``write FOLDER`` asks sites, ``read FOLDER`` has their log alone."""
 
 import sys
 from pathlib import Path
@@ -29,6 +29,7 @@ def methods() -> dict[str, tuple[QuantilePlan, Method[Any, Any]]]:
     recursion = plan_recursion(plan, "regression", "every:50", 1.0, None, "l2")
     return {
         "staged": (plan, StagedQuantile(plan)),
+        "certified": (plan, StagedQuantile(plan, coin=b"coin", certified=True)),
         "levels": (plan, StagedQuantiles(plans, [0.5, 0.5])),
         "recursion": (plan, RecursionMethod(plan, recursion, "regression")),
     }

@@ -73,6 +73,14 @@ def scarce(order: Sequence[int]) -> Subject:
     return Subject(lambda: StagedQuantile(plan), replying(order), lambda result: result.estimate, 0.01)
 
 
+def certified(order: Sequence[int]) -> Subject:
+    plan = plan_of(order, 0.7, 20_000)
+    # another order draws other lots: the estimate moves within its error, .01 here
+    return Subject(
+        lambda: StagedQuantile(plan, coin=b"coin", certified=True), replying(order), lambda result: result.estimate, 0.1
+    )
+
+
 def levels(order: Sequence[int]) -> Subject:
     plans = [plan_of(order, tau, 40_000) for tau in (0.3, 0.6)]
     return Subject(
@@ -111,6 +119,7 @@ def recursion(method: str, norm: str = "l2") -> Case:
 CASES: dict[str, Case] = {
     "StagedQuantile": staged,
     "StagedQuantile-pairs": scarce,
+    "StagedQuantile-certified": certified,
     "StagedQuantiles": levels,
     "Conversation": search,
     "WalkMethod": walking,
