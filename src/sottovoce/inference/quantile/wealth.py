@@ -1,0 +1,112 @@
+"""A confidence sequence for a quantile: it holds for every distribution, in finite samples, at every time at once.
+
+As in `error_budgets`, the points asked so far cut the line into classes of the quantile ``theta``, and a report at
+``x >= theta`` is one with probability at least ``s``, at ``x < theta`` with probability less. Here a class holds
+wealth, at first one. Before a query is answered, every class that it concerns bets on it: a low query (few ones are
+evidence for ``theta > x``) multiplies the wealth of a class up to ``x`` by ``1 + bet (s - bit)`` for each report, a
+high query that of a class beyond ``x`` by ``1 + bet (bit - s)``. A new point divides its class; both parts inherit.
+
+Why it holds: let ``theta`` be the quantile. Given the past, the mean of each factor is at most one for any bet of at
+least zero that the past determines. So the wealth of the true class is a nonnegative supermartingale from one, and
+ever reaches ``1 / alpha`` with probability at most ``alpha`` (Ville 1939): whatever was asked where, in what portions,
+with what budgets, and whenever one looks, stops or goes on. Only one class is the true one, so both sides have the
+whole ``alpha``; and the same wealth serves every ``alpha``, so that ``1 / (largest wealth so far)`` is a p-value.
+
+The bet: a class that lacks ``d`` in the logarithm of its wealth reaches its aim over the next ``m`` reports with the
+largest chance if it bets ``sqrt(2 d / (m s (1 - s)))``, whatever the drift is (in the normal limit).
+"""
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from sottovoce.core.arrays import Floats
+
+LEAST, MOST = 0.5, 6.0  # what a class is taken to lack, at least and at most
+BOLDEST = 0.8  # of the largest bet that cannot ruin
+
+
+class Wager(NamedTuple):
+    """An answered query: its point and label (-1 low, 1 high), reports, ones below, and what the bets depend on.
+
+    ``success`` is the probability of a one below a point at the level, ``horizon`` the number of reports over which
+    the classes are to reach ``aim``, a logarithm of wealth.
+    """
+
+    point: float
+    side: int
+    count: int
+    below: int
+    success: float
+    horizon: float
+    aim: float
+
+
+class Fortunes(NamedTuple):
+    """The asked points, ascending, and of the classes between them the logarithms of the wealth, now and at most."""
+
+    edges: Floats
+    wealth: Floats
+    peaks: Floats
+
+
+OPENING = Fortunes(np.empty(0), np.zeros(1), np.zeros(1))
+
+
+def bets(wealth: Floats, horizon: float, aim: float, s: float) -> Floats:
+    """Return what classes bet on few successes, each of which has the probability ``s``, or more."""
+    lack = np.clip(aim - wealth, LEAST, MOST)
+    return np.asarray(np.minimum(np.sqrt(2 * lack / (horizon * s * (1 - s))), BOLDEST / (1 - s)))
+
+
+def wagered(fortunes: Fortunes, wager: Wager) -> Fortunes:
+    """Return the classes after one more query."""
+    edges, wealth, peaks = fortunes
+    place = int(np.searchsorted(edges, wager.point))
+    if place == len(edges) or edges[place] != wager.point:
+        edges = np.insert(edges, place, wager.point)
+        wealth, peaks = np.insert(wealth, place, wealth[place]), np.insert(peaks, place, peaks[place])
+    part = slice(None, place + 1) if wager.side < 0 else slice(place + 1, None)
+    successes, s = wager.below, wager.success
+    if wager.side > 0:
+        successes, s = wager.count - successes, 1 - s
+    wealth, peaks = wealth.copy(), peaks.copy()
+    bet = bets(wealth[part], wager.horizon, wager.aim, s)
+    wealth[part] += (wager.count - successes) * np.log1p(bet * s) + successes * np.log1p(-bet * (1 - s))
+    peaks[part] = np.maximum(peaks[part], wealth[part])
+    return Fortunes(edges, wealth, peaks)
+
+
+def told(wagers: Iterable[Wager], fortunes: Fortunes = OPENING) -> Fortunes:
+    """Return the classes after some queries."""
+    for wager in wagers:
+        fortunes = wagered(fortunes, wager)
+    return fortunes
+
+
+def evidence(fortunes: Fortunes) -> Floats:
+    """Return the evidence against each class, as a logarithm; the class with the least is never rejected."""
+    peaks = fortunes.peaks
+    return np.where(peaks <= peaks.min(), 0.0, peaks)
+
+
+def reached(fortunes: Fortunes, alpha: float) -> tuple[float, float]:
+    """Return the interval (low, high] of the classes whose wealth never reached ``1 / alpha``.
+
+    >>> reached(told([Wager(1.0, -1, 40, 2, 0.5, 40, 3.0), Wager(3.0, 1, 40, 38, 0.5, 40, 3.0)]), 0.05)
+    (1.0, 3.0)
+    """
+    edges, alive = fortunes.edges, np.flatnonzero(evidence(fortunes) < -math.log(alpha))
+    first, last = int(alive[0]), int(alive[-1])
+    return (float(edges[first - 1]) if first > 0 else -math.inf, float(edges[last]) if last < len(edges) else math.inf)
+
+
+def p_values(fortunes: Fortunes, value: float) -> tuple[float, float]:
+    """Return p-values, valid at every time, of "the quantile is at most the value" and of "it is at least the value".
+
+    They agree with the intervals at every level.
+    """
+    against, place = evidence(fortunes), int(np.searchsorted(fortunes.edges, value))
+    return math.exp(-float(against[: place + 1].min())), math.exp(-float(against[place:].min()))
