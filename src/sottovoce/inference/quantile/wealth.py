@@ -13,7 +13,8 @@ with what budgets, and whenever one looks, stops or goes on. Only one class is t
 whole ``alpha``; and the same wealth serves every ``alpha``, so that ``1 / (largest wealth so far)`` is a p-value.
 
 The bet: a class that lacks ``d`` in the logarithm of its wealth reaches its aim over the next ``m`` reports with the
-largest chance if it bets ``sqrt(2 d / (m s (1 - s)))``, whatever the drift is (in the normal limit).
+largest chance if it bets ``sqrt(2 d / (m s (1 - s)))``, whatever the drift is (in the normal limit); it never bets more
+than a cap that comes with the query. A part of the wealth is kept out of every query, so that no query can ruin.
 """
 
 import math
@@ -24,7 +25,9 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 
-LEAST, MOST = 0.5, 6.0  # what a class is taken to lack, at least and at most
+LEAST = 0.5  # what a class is taken to lack, at least
+KEPT, BET = 0.2, 0.5  # wealth that is kept out of a query, but of small wealth at least this part is bet
+LARGEST = 700.0  # logarithm of evidence that is told
 BOLDEST = 0.8  # of the largest bet that cannot ruin
 
 
@@ -32,7 +35,7 @@ class Wager(NamedTuple):
     """An answered query: its point and label (-1 low, 1 high), reports, ones below, and what the bets depend on.
 
     ``success`` is the probability of a one below a point at the level, ``horizon`` the number of reports over which
-    the classes are to reach ``aim``, a logarithm of wealth.
+    the classes are to reach ``aim``, a logarithm of wealth, and ``cap`` the largest bet. ``rate`` is the response rate.
     """
 
     point: float
@@ -42,6 +45,8 @@ class Wager(NamedTuple):
     success: float
     horizon: float
     aim: float
+    cap: float
+    rate: float
 
 
 class Fortunes(NamedTuple):
@@ -55,10 +60,11 @@ class Fortunes(NamedTuple):
 OPENING = Fortunes(np.empty(0), np.zeros(1), np.zeros(1))
 
 
-def bets(wealth: Floats, horizon: float, aim: float, s: float) -> Floats:
-    """Return what classes bet on few successes, each of which has the probability ``s``, or more."""
-    lack = np.clip(aim - wealth, LEAST, MOST)
-    return np.asarray(np.minimum(np.sqrt(2 * lack / (horizon * s * (1 - s))), BOLDEST / (1 - s)))
+def stakes(wealth: Floats, aim: float) -> tuple[Floats, Floats]:
+    """Return which part of its wealth each class bets, and by what factor, a logarithm, that part must grow."""
+    part = np.maximum(1 - KEPT * np.exp(-wealth), BET)
+    lack = aim - wealth - np.log(part) + np.log1p(-np.exp(np.minimum(np.log1p(-part) + wealth - aim, -LEAST)))
+    return part, np.maximum(lack, LEAST)
 
 
 def wagered(fortunes: Fortunes, wager: Wager) -> Fortunes:
@@ -73,8 +79,10 @@ def wagered(fortunes: Fortunes, wager: Wager) -> Fortunes:
     if wager.side > 0:
         successes, s = wager.count - successes, 1 - s
     wealth, peaks = wealth.copy(), peaks.copy()
-    bet = bets(wealth[part], wager.horizon, wager.aim, s)
-    wealth[part] += (wager.count - successes) * np.log1p(bet * s) + successes * np.log1p(-bet * (1 - s))
+    staked, lack = stakes(wealth[part], wager.aim)
+    bets = np.minimum(np.sqrt(2 * lack / (wager.horizon * s * (1 - s))), min(wager.cap, BOLDEST / (1 - s)))
+    gain = (wager.count - successes) * np.log1p(bets * s) + successes * np.log1p(-bets * (1 - s))
+    wealth[part] += np.logaddexp(np.log(staked) + gain, np.log1p(-staked))
     peaks[part] = np.maximum(peaks[part], wealth[part])
     return Fortunes(edges, wealth, peaks)
 
@@ -95,7 +103,8 @@ def evidence(fortunes: Fortunes) -> Floats:
 def reached(fortunes: Fortunes, alpha: float) -> tuple[float, float]:
     """Return the interval (low, high] of the classes whose wealth never reached ``1 / alpha``.
 
-    >>> reached(told([Wager(1.0, -1, 40, 2, 0.5, 40, 3.0), Wager(3.0, 1, 40, 38, 0.5, 40, 3.0)]), 0.05)
+    >>> low, high = Wager(1.0, -1, 40, 2, 0.5, 40, 3.0, 1.0, 1.0), Wager(3.0, 1, 40, 38, 0.5, 40, 3.0, 1.0, 1.0)
+    >>> reached(told([low, high]), 0.05)
     (1.0, 3.0)
     """
     edges, alive = fortunes.edges, np.flatnonzero(evidence(fortunes) < -math.log(alpha))
@@ -109,4 +118,5 @@ def p_values(fortunes: Fortunes, value: float) -> tuple[float, float]:
     They agree with the intervals at every level.
     """
     against, place = evidence(fortunes), int(np.searchsorted(fortunes.edges, value))
-    return math.exp(-float(against[: place + 1].min())), math.exp(-float(against[place:].min()))
+    up_to, beyond = float(against[: place + 1].min()), float(against[place:].min())
+    return math.exp(-min(up_to, LARGEST)), math.exp(-min(beyond, LARGEST))

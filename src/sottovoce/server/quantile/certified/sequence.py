@@ -5,22 +5,26 @@ So one may look at any of them, stop where it is short enough, and go on when mo
 """
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.inference.quantile.wealth import LEAST, MOST, Fortunes, Wager, reached, told, wagered
+from sottovoce.inference.quantile.wealth import Fortunes, Wager, reached, stakes, told, wagered
 from sottovoce.server.quantile.asking import Ask
+from sottovoce.server.quantile.certified.curves import Guide
 from sottovoce.server.quantile.certified.lottery import Lottery
 from sottovoce.server.quantile.certified.policy import promising
 from sottovoce.server.quantile.certified.protocol import Asker, CertifiedStudy, guided, search
 
 FIRST = 0.12  # noise, over the tail, of the number of records for which the search is made
-ROUNDS, GROWTH = 40, 0.15  # rounds in all, about, and the part of the reports so far that a round asks, at least
-AHEAD = 0.6  # part of the reports so far within which classes are to be rejected
+ROUNDS, SLOWER = 40, 4.0  # rounds in all, about, and by what the first ones grow faster than the last
+GROWTH = 0.1  # part of the reports so far that a round asks, at least
+AHEAD = 1.0  # part of the reports so far within which classes are to be rejected
+KELLY = 1.3  # bets at most, over those under which wealth would grow fastest if the guide were right
+LEAST = 0.2  # standard errors, over the horizon, that a point is taken to be off at least
 LAST = 0.4  # of a round: what would be left over with less joins it
 
 
@@ -42,10 +46,13 @@ class Sequel:
     milestones: tuple[SequenceMark, ...]
     bounds: tuple[float, float]
 
-    @property
-    def estimate(self) -> float:
-        """Return the estimate after the last round."""
-        return self.milestones[-1].estimate
+    def within(self, ends: tuple[float, float]) -> tuple[float, float]:
+        """Keep an interval within the public bounds."""
+        return max(ends[0], self.bounds[0]), min(ends[1], self.bounds[1])
+
+    def interval(self, alpha: float) -> tuple[float, float]:
+        """Return the interval after the last round."""
+        return self.within(reached(told(self.wagers), alpha))
 
 
 def sequence_protocol(
@@ -53,54 +60,70 @@ def sequence_protocol(
 ) -> Generator[Ask, Ints, Sequel]:
     """Run the whole conversation, until the interval is no longer than a width; go on after an earlier one."""
     asker = Asker(study, Lottery(study.crowd, study.coin))
-    wagers, marks = ([], []) if after is None else (list(after.wagers), list(after.milestones))
-    rounds_before, reports_before = (marks[-1].rounds, marks[-1].reports) if marks else (0, 0)
     limits = study.bounds or (-math.inf, math.inf)
-    for wager in wagers:
-        _remember(asker, wager)
-    aim, fortunes = -math.log(study.alpha), told(wagers)
-    tail = min(study.tau, 1 - study.tau)
-    window, _ = yield from search(asker, math.ceil((asker.precision * tail * FIRST) ** -2))
-    so_far = reports_before + asker.reports
-    growth = (1 + asker.left / so_far) ** (1 / max(ROUNDS - asker.rounds, 4)) - 1
-    growth = max(growth, min(GROWTH, asker.left / (4 * so_far)))
+    before = after or Sequel(study.tau, (), (), limits)
+    rounds_before, so_far = before.milestones[-1][:2] if before.milestones else (0, 0)
+    for wager in before.wagers:  # what was heard guides
+        below = (wager.below / wager.count - (1 - wager.rate) / 2) / wager.rate
+        asker.hear(wager.point, below, wager.count * wager.rate**2 / (wager.success * (1 - wager.success)))
+    sequel = Sequel(study.tau, before.wagers, before.milestones, study.bounds or before.bounds)
+    records = (asker.precision * min(study.tau, 1 - study.tau) * FIRST) ** -2
+    window, _ = yield from search(asker, math.ceil(records))
+    fortunes, aim, so_far = told(sequel.wagers), -math.log(study.alpha), so_far + asker.reports
+    growing = Growing(so_far, so_far + asker.left, ROUNDS - asker.rounds)
+    window, guide = guided(asker, window)
     while asker.left >= 2:
-        now = max(min(round(growth * so_far), asker.left), 2)
-        if asker.left - now < LAST * now:
-            now = asker.left
+        now = growing.portion(so_far, asker.left)
         horizon = max(min(AHEAD * so_far, asker.left), now) / 2
-        window, guide = guided(asker, window)
-        counts = (now // 2, now - now // 2)
-        needs, power = _needs(fortunes, aim), asker.precision * math.sqrt(horizon)
-        whole = asker.precision * math.sqrt(so_far / 2)
-        inside = np.nextafter(limits[0], math.inf), np.nextafter(limits[1], -math.inf)
-        points = [
-            float(np.clip(promising(fortunes.edges, needs, guide, power, whole, side, limits), *inside)) + 0.0
-            for side in (-1, 1)
-        ]
-        told_now = yield from asker.ask(points, counts)
-        for point, side, count, (below, missing) in zip(points, (-1, 1), counts, told_now, strict=True):
+        power, whole = asker.precision * math.sqrt(horizon), asker.precision * math.sqrt(so_far / 2)
+        needs, counts = _needs(fortunes, aim), (now // 2, now - now // 2)
+        inside = np.nextafter(sequel.bounds[0], math.inf), np.nextafter(sequel.bounds[1], -math.inf)
+        best = [promising(fortunes.edges, needs, guide, power, whole, side, sequel.bounds) for side in (-1, 1)]
+        points = [float(np.clip(point, *inside)) + 0.0 for point in best]
+        caps = [KELLY * _kelly(asker, guide, point, side, power) for point, side in zip(points, (-1, 1), strict=True)]
+        spoken = asker.reports
+        heard = yield from asker.ask(points, counts)
+        wagers = []
+        for side, point, count, cap, (below, missing) in zip((-1, 1), points, counts, caps, heard, strict=True):
             against = below + missing if side < 0 else below  # lots that found nobody count against the query
-            wager = Wager(point, side, count, against, asker.success, horizon, aim)
-            wagers.append(wager)
-            fortunes = wagered(fortunes, wager)
-        so_far = reports_before + asker.reports
+            rate, success = asker.lottery.rate, asker.success
+            wagers.append(Wager(point, side, count, against, success, horizon, aim, cap, rate))
+            fortunes = wagered(fortunes, wagers[-1])
+        so_far += asker.reports - spoken
         window, guide = guided(asker, window)
-        low, high = reached(fortunes, study.alpha)
-        low, high = max(low, limits[0]), min(high, limits[1])
+        low, high = sequel.within(reached(fortunes, study.alpha))
         estimate = float(np.clip(guide.centre, low, high))
-        marks.append(SequenceMark(rounds_before + asker.rounds, so_far, len(wagers), estimate))
+        told_so_far = (*sequel.wagers, *wagers)
+        mark = SequenceMark(rounds_before + asker.rounds, so_far, len(told_so_far), estimate)
+        sequel = Sequel(study.tau, told_so_far, (*sequel.milestones, mark), sequel.bounds)
         if high - low <= until:
             break
-    return Sequel(study.tau, tuple(wagers), tuple(marks), limits)
+    return sequel
 
 
-def _remember(asker: Asker, wager: Wager) -> None:
-    """Let an earlier answer guide."""
+class Growing(NamedTuple):
+    """How rounds grow from some reports to others: as so many, the first ones faster than the last."""
+
+    start: int
+    end: int
+    rounds: int
+
+    def portion(self, so_far: int, left: int) -> int:
+        """Return how many reports the next round asks."""
+        whole = math.log(self.end / self.start)
+        pace = whole * math.log(SLOWER) / (SLOWER - 1) / max(self.rounds, 4)
+        growth = math.expm1(pace * (SLOWER - (SLOWER - 1) * math.log(so_far / self.start) / whole))
+        now = max(min(round(max(growth, GROWTH) * so_far), left), 2)
+        return left if left - now < LAST * now else now
 
 
 def _needs(fortunes: Fortunes, aim: float) -> Floats:
     """Return how many standard errors, over the horizon, would take each class to its aim."""
-    lack = np.maximum(aim - fortunes.wealth, 0.0)
-    stake = np.sqrt(2 * np.clip(lack, LEAST, MOST))
-    return np.where(fortunes.peaks >= aim, -np.inf, stake / 2 + lack / stake)
+    _, lack = stakes(fortunes.wealth, aim)
+    return np.where(fortunes.peaks >= aim, -np.inf, np.sqrt(2 * lack))
+
+
+def _kelly(asker: Asker, guide: Guide, point: float, side: int, power: float) -> float:
+    """Return the bet under which wealth would grow fastest at a point, as far as the guide knows."""
+    drift = -side * float(guide.masses(np.array([point]))[0] @ guide.weights)
+    return max(drift, LEAST / power) * asker.lottery.rate / (asker.success * (1 - asker.success))
