@@ -62,9 +62,8 @@ OPENING = Fortunes(np.empty(0), np.zeros(1), np.zeros(1))
 
 def stakes(wealth: Floats, aim: float) -> tuple[Floats, Floats]:
     """Return which part of its wealth each class bets, and by what factor, a logarithm, that part must grow."""
-    part = np.maximum(1 - KEPT * np.exp(-wealth), BET)
-    lack = aim - wealth - np.log(part) + np.log1p(-np.exp(np.minimum(np.log1p(-part) + wealth - aim, -LEAST)))
-    return part, np.maximum(lack, LEAST)
+    part = np.maximum(1 - KEPT * np.exp(-np.minimum(wealth, 20.0)), BET)
+    return part, np.maximum(aim - wealth - np.log(part), LEAST)
 
 
 def wagered(fortunes: Fortunes, wager: Wager) -> Fortunes:

@@ -22,6 +22,7 @@ from sottovoce.server.stored import StoredResult
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+HOLDS = {"sequence": "at every time, for every distribution"}  # what is guaranteed, and not only measured
 BARS = 20  # more sites than a page has room for are drawn as one bar
 
 
@@ -158,6 +159,7 @@ class QuantileResult(StoredResult):
             ("Estimand", self.estimand),
             ("Estimate", self.format(self.estimate)),
             (f"{self.level:.4g} interval", shown),
+            *([("Holds", f"at least {100 * self.level:.4g} % {HOLDS[self.method]}")] if self.method in HOLDS else []),
             ("Method", f"{self.method}, {self.rounds:,} rounds, {self.reports:,} reports"),
             ("Private", "yes" if self.private else "no (simulation, or no budget at some site)"),
         ]
