@@ -40,7 +40,7 @@ class Wager(NamedTuple):
 
     point: float
     side: int
-    count: int
+    reports: int
     below: int
     success: float
     horizon: float
@@ -76,11 +76,11 @@ def wagered(fortunes: Fortunes, wager: Wager) -> Fortunes:
     part = slice(None, place + 1) if wager.side < 0 else slice(place + 1, None)
     successes, s = wager.below, wager.success
     if wager.side > 0:
-        successes, s = wager.count - successes, 1 - s
+        successes, s = wager.reports - successes, 1 - s
     wealth, peaks = wealth.copy(), peaks.copy()
     staked, lack = stakes(wealth[part], wager.aim)
     bets = np.minimum(np.sqrt(2 * lack / (wager.horizon * s * (1 - s))), min(wager.cap, BOLDEST / (1 - s)))
-    gain = (wager.count - successes) * np.log1p(bets * s) + successes * np.log1p(-bets * (1 - s))
+    gain = (wager.reports - successes) * np.log1p(bets * s) + successes * np.log1p(-bets * (1 - s))
     wealth[part] += np.logaddexp(np.log(staked) + gain, np.log1p(-staked))
     peaks[part] = np.maximum(peaks[part], wealth[part])
     return Fortunes(edges, wealth, peaks)

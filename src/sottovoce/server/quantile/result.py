@@ -299,7 +299,8 @@ def _trajectory(axes: "Axes", result: QuantileResult, reference: tuple[str, floa
     shown = f"{result.level:.4g} interval"
     axes.axhspan(max(low, bottom), min(high, top), color=BAND, alpha=0.6, lw=0, label=f"{shown}, all reports")
     if len(reports) > 30:
-        axes.fill_between(reports, lows, highs, color=SOFT, alpha=0.35, lw=0, label=f"{shown}, so far")
+        between = "post" if result.method in HOLDS else None  # it holds until the next look
+        axes.fill_between(reports, lows, highs, step=between, color=SOFT, alpha=0.35, lw=0, label=f"{shown}, so far")
         axes.plot(reports, average, color=INK, lw=1.4, label="estimate so far")
     else:
         axes.vlines(reports, lows, highs, color=SOFT, lw=2.2, label=f"{shown}, so far")

@@ -64,8 +64,8 @@ def sequence_protocol(
     before = after or Sequel(study.tau, (), (), limits)
     rounds_before, so_far = before.milestones[-1][:2] if before.milestones else (0, 0)
     for wager in before.wagers:  # what was heard guides
-        below = (wager.below / wager.count - (1 - wager.rate) / 2) / wager.rate
-        asker.hear(wager.point, below, wager.count * wager.rate**2 / (wager.success * (1 - wager.success)))
+        below = (wager.below / wager.reports - (1 - wager.rate) / 2) / wager.rate
+        asker.hear(wager.point, below, wager.reports * wager.rate**2 / (wager.success * (1 - wager.success)))
     sequel = Sequel(study.tau, before.wagers, before.milestones, study.bounds or before.bounds)
     records = (asker.precision * min(study.tau, 1 - study.tau) * FIRST) ** -2
     window, _ = yield from search(asker, math.ceil(records))
