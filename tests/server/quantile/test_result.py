@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(
 
 
 VALUES = dice(51).generator().normal(10.0, 2.0, (2, 20_000))
+STEPS = ("certified", "sequence")  # sets (low, high], whose p-values go in steps
 KEPT: dict[str, QuantileResult] = {}
 
 
@@ -35,12 +36,18 @@ def result(request: pytest.FixtureRequest) -> QuantileResult:
 
 def test_intervals_at_higher_levels_contain_those_at_lower_ones(result: QuantileResult) -> None:
     ends = [result.interval_at(level) for level in (0.5, 0.8, 0.9, 0.95, 0.99)]
-    assert all(two.low < one.low < one.high < two.high for one, two in itertools.pairwise(ends))
+    assert all(two.low <= one.low < one.high <= two.high for one, two in itertools.pairwise(ends))
+    if result.method not in STEPS:
+        assert all(two.low < one.low and one.high < two.high for one, two in itertools.pairwise(ends))
     assert result.interval == ends[2]
 
 
 def test_tests_agree_with_intervals(result: QuantileResult) -> None:
     low, high = result.interval_at(0.95)
+    if result.method in STEPS:
+        assert result.test(low, "greater").pvalue <= 0.05 < result.test(math.nextafter(low, math.inf)).pvalue
+        assert result.test(math.nextafter(high, math.inf), "less").pvalue <= 0.05 < result.test(high).pvalue
+        return
     assert result.test(low).pvalue == pytest.approx(0.05, rel=1e-3)
     assert result.test(high).pvalue == pytest.approx(0.05, rel=1e-3)
     assert result.test(low, "greater").pvalue == pytest.approx(0.025, rel=1e-3)
@@ -73,7 +80,8 @@ def test_plain_values_are_complete_and_survive_json(result: QuantileResult) -> N
     assert plain["epsilon"] == dict(result.epsilon)
     assert plain["shares"] == {"a": 0.5, "b": 0.5}
     assert plain["records"] == {"a": 20_000, "b": 20_000}
-    assert plain["reports"] == result.reports == 40_000
+    assert plain["reports"] == result.reports
+    assert 39_000 < result.reports <= 40_000 if result.method in STEPS else result.reports == 40_000  # by lot, or all
     assert plain["private"] is False
     assert plain["promise"] == result.promise
     assert plain["estimand"] == result.estimand

@@ -11,7 +11,14 @@ from sottovoce.api.quantile.planning import METHODS
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.server.quantile.scarce import Fitted, Mark
-from sottovoce.server.quantile.solutions import FittedSolution, Solution, StagedSolution, staged_solution
+from sottovoce.server.quantile.solutions import (
+    CertifiedSolution,
+    FittedSolution,
+    SequenceSolution,
+    Solution,
+    StagedSolution,
+    staged_solution,
+)
 from sottovoce.server.quantile.staged import Local
 from sottovoce.sim.randomness import dice
 
@@ -77,6 +84,11 @@ def test_what_the_default_left_is_wrapped_by_its_kind() -> None:
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
 def test_the_edges_have_the_p_value_of_their_level(solution: Solution, level: float) -> None:
     low, high = solution.interval(level)
+    if isinstance(solution, CertifiedSolution | SequenceSolution):  # sets (low, high], whose p-values go in steps
+        inside, outside = math.nextafter(low, math.inf), math.nextafter(high, math.inf)
+        assert solution.p_value(low, "greater") <= 1 - level < solution.p_value(inside, "two-sided")
+        assert solution.p_value(outside, "less") <= 1 - level < solution.p_value(high, "two-sided")
+        return
     assert low < solution.point < high
     for edge, alternative in ((low, "greater"), (high, "less")):
         assert solution.p_value(edge, "two-sided") == pytest.approx(1 - level, rel=1e-3)
