@@ -34,6 +34,16 @@ def test_json_is_one_object_with_a_budget_for_each_site(ask: Ask, files: Path) -
     assert found["private"] is True
 
 
+def test_a_sequence_stops_at_a_width(ask: Ask, files: Path) -> None:
+    found = as_json(ask(files, "--method", "sequence", "--until", "5", "--json"))
+    assert found["method"] == "sequence"
+    assert found["interval"]["high"] - found["interval"]["low"] <= 5
+    assert found["reports"] < 2 * N
+    refused = ask(files, "--until", "5")
+    assert refused.exit_code == 2
+    assert "belong to method 'sequence'" in refused.stderr
+
+
 def test_what_json_cannot_say_is_null(ask: Ask, files: Path) -> None:
     found = as_json(ask(files, "--epsilon", "inf", "--json"))
     assert found["epsilon"] == {"north": None, "south": None}

@@ -119,16 +119,18 @@ def test_talk_is_counted() -> None:
     assert alone.measures["messages"].value == 20
 
 
-def test_the_default_counts_its_lost_runs() -> None:
+def test_the_default_counts_its_certified_runs() -> None:
     (row,) = staged.run({**SMALL, "records": 1000, "rate": 0.9}, 2, 1, None)
-    assert {"coverage", "mae", "length", "rounds", "lost", "open"} == set(row.measures)
-    assert row.measures["lost"].value == 0
+    assert {"coverage", "mae", "length", "rounds", "certified", "open"} == set(row.measures)
+    assert row.measures["certified"].value == 0
+    (few,) = staged.run({**SMALL, "records": 60, "rate": 0.9}, 2, 1, None)
+    assert few.measures["certified"].value == 1
 
 
 def test_an_interval_without_an_end_has_no_length() -> None:
     scene = walk.scene_of({**SMALL, "tau": 0.5})
     ends = np.array([-1.0, -2.0]), np.array([1.0, np.inf])
-    measures = staged.measured(scene, Found(np.zeros(2), *ends, np.full(2, 20.0), 2))
+    measures = staged.measured(scene, Found(np.zeros(2), *ends, np.full(2, 20.0), np.array([False, True])))
     assert measures["length"].value == 2.0
-    assert measures["coverage"].value == 0.5
-    assert (measures["open"].value, measures["lost"].value) == (0.25, 0.5)
+    assert measures["coverage"].value == 1.0
+    assert (measures["open"].value, measures["certified"].value) == (0.5, 0.5)

@@ -33,7 +33,7 @@ def quantile(
         "pooled"
     ),
     level: Level = 0.95,
-    method: Annotated[str, option("METHOD", f"staged, certified, {_RECURSION}.")] = "staged",
+    method: Annotated[str, option("METHOD", f"staged, certified, sequence, {_RECURSION}.")] = "staged",
     schedule: Annotated[str, option("RULE", f"every:5, log, or 1,1,2,4 ({_RECURSION}).")] = "every:1",
     participation: Annotated[float, option("PART", f"Part of the sites in each round ({_RECURSION}).")] = 1.0,
     graph: Annotated[str | None, option("GRAPH", f"ring: neighbours average, no server ({_RECURSION}).")] = None,
@@ -45,6 +45,7 @@ def quantile(
         str | None, option("KIND", "What the records are: counts, scores (whole numbers), amounts.")
     ] = None,
     robust: Annotated[bool, flag("--robust", "For a quantile that may lie between two modes.")] = False,
+    until: Annotated[str | None, option("WIDTH", "Stop when the interval is no longer (sequence).")] = None,
     person: Person = None,
     drop_missing: DropMissing = False,
     test: Annotated[str | None, option("VALUE", "Test whether the quantile is VALUE; print the p-value.")] = None,
@@ -78,11 +79,12 @@ def quantile(
             participation=participation != 1,
             graph=bool(graph),
             norm=norm != "l2",
+            until=until is not None,
         )
         study["method"] = method
     else:
         study |= {"method": method, "schedule": options.schedule(schedule), "participation": participation}
-        study |= {"graph": graph, "norm": norm}
+        study |= {"graph": graph, "norm": norm, "until": options.number_or_text(until)}
 
     from sottovoce.api import tables
     from sottovoce.api.quantile import levels

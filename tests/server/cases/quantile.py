@@ -21,6 +21,7 @@ from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
 from sottovoce.server.quantile.recursion.method import RecursionMethod, WalkMethod, plan_recursion
 from sottovoce.server.quantile.recursion.schedule import decay, elapsed
 from sottovoce.server.quantile.recursion.walk import WalkStudy
+from sottovoce.server.quantile.sequence import SequenceQuantile
 from sottovoce.sim.randomness import dice
 
 from .subject import Case, Subject
@@ -88,6 +89,12 @@ def levels(order: Sequence[int]) -> Subject:
     )
 
 
+def sequence(order: Sequence[int]) -> Subject:
+    plan = plan_of(order, 0.7, 4_000)
+    # the lottery draws by the order of the sites, so that a turn moves many records between them
+    return Subject(lambda: SequenceQuantile(plan), replying(order), lambda result: result.estimate, 0.1)
+
+
 def search(order: Sequence[int]) -> Subject:
     plan = plan_of(order, 0.7, 20_000)
     return Subject(
@@ -121,6 +128,7 @@ CASES: dict[str, Case] = {
     "StagedQuantile-pairs": scarce,
     "StagedQuantile-certified": certified,
     "StagedQuantiles": levels,
+    "SequenceQuantile": sequence,
     "Conversation": search,
     "WalkMethod": walking,
     "RecursionMethod-regression": recursion("regression"),

@@ -15,6 +15,7 @@ from sottovoce.server.quantile.scarce import Fitted, Mark
 from sottovoce.server.quantile.solutions import (
     CertifiedSolution,
     FittedSolution,
+    SequenceSolution,
     Solution,
     StagedSolution,
     staged_solution,
@@ -86,20 +87,12 @@ def test_what_the_default_left_is_wrapped_by_its_kind() -> None:
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
 def test_the_edges_have_the_p_value_of_their_level(solution: Solution, level: float) -> None:
     low, high = solution.interval(level)
-    assert low < solution.point < high
-    if isinstance(solution, CertifiedSolution):  # (low, high] is discrete: p-values jump at its ends
-        inside, beyond = math.nextafter(low, math.inf), math.nextafter(high, math.inf)
-        for value, alternative, rejected in (
-            (low, "greater", True),
-            (inside, "greater", False),
-            (high, "less", False),
-            (beyond, "less", True),
-        ):
-            for way in ("two-sided", alternative):
-                # p-values are told to .1 %, rounded up
-                p_value = solution.p_value(value, way)
-                assert p_value <= (1 - level) * 1.001 if rejected else p_value > 1 - level
+    if isinstance(solution, CertifiedSolution | SequenceSolution):  # sets (low, high], whose p-values go in steps
+        inside, outside = math.nextafter(low, math.inf), math.nextafter(high, math.inf)
+        assert solution.p_value(low, "greater") <= 1 - level < solution.p_value(inside, "two-sided")
+        assert solution.p_value(outside, "less") <= 1 - level < solution.p_value(high, "two-sided")
         return
+    assert low < solution.point < high
     for edge, alternative in ((low, "greater"), (high, "less")):
         assert solution.p_value(edge, "two-sided") == pytest.approx(1 - level, rel=1e-3)
         assert solution.p_value(edge, alternative) == pytest.approx((1 - level) / 2, rel=1e-3)

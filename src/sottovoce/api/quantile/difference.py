@@ -62,6 +62,8 @@ def quantile_difference(first: Any, second: Any, tau: Any, epsilon: Any, **optio
     """
     randomness, progress = options.pop("randomness", None), options.pop("progress", None)
     missing = options.get("missing", "refuse")
+    if options.get("after") is not None:
+        raise BadInput("after belongs to federated_quantile; go on with each group by itself, and compare the results.")
     check_callers(randomness, progress)
     tables = [
         group if isinstance(group, SiteTable) else read_sites(group, missing=missing) for group in (first, second)

@@ -19,6 +19,7 @@ from sottovoce.inference.common import normal
 from sottovoce.local.quantile.compiled_walk import run_recursion
 from sottovoce.server.quantile.method import StagedQuantile
 from sottovoce.server.quantile.result import QuantileResult
+from sottovoce.server.quantile.sequence import SequenceQuantile
 
 
 def federated_quantile(
@@ -38,6 +39,8 @@ def federated_quantile(
     resolution: Any = None,
     kind: str | None = None,
     robust: bool = False,
+    until: Any = None,
+    after: QuantileResult | None = None,
     randomness: RandomSource | None = None,
     missing: str = "refuse",
     progress: Progress | None = None,
@@ -56,8 +59,9 @@ def federated_quantile(
     level
         The confidence level.
     method
-        "staged" (default); "certified", whose interval holds for every distribution; or the paper's recursion with the
-        "regression" or the "self-normalised" interval.
+        "staged" (default); "certified", whose interval holds for every distribution; "sequence", whose interval does so
+        at every time, so that one may look after each round, stop early and go on later; or the paper's recursion with
+        the "regression" or the "self-normalised" interval.
     shares
         "pooled" (proportional to size), "equal", or a mapping from site to share: they define the estimand.
     schedule
@@ -81,6 +85,12 @@ def federated_quantile(
         (whole numbers), "amounts" (continuous, but heaped at round values, like money).
     robust
         Ask five points a stage: for a quantile that may lie between two modes, at 10 to 20 % more length.
+    until
+        For a sequence: the public length of the interval, in the unit of the records (a duration as text for times), at
+        which it stops; the other records stay unasked.
+    after
+        For a sequence: an earlier result of one, which goes on with new records. They must be of the same population,
+        that is have the same quantile, and must not have answered before; sites and budgets may be others.
     randomness
         None for the operating system's entropy; `sim.dice` for simulation, which makes the result not private.
     missing
@@ -117,6 +127,8 @@ def federated_quantile(
         resolution=resolution,
         kind=kind,
         robust=robust,
+        until=until,
+        after=after,
         missing=missing,
     )
     return run_study(study, randomness, progress)
@@ -133,6 +145,9 @@ def run_study(
         doors = doors_of(plan, sites, study.method)
         result = run_recursion(plan, study.recursion, study.method, study.level, sites, doors, randomness, progress)
         private = all(site.private for site in sites) and not plan.roster.seeded
+    elif study.method == "sequence":
+        talk = SequenceQuantile(plan, study.level, coin_of(plan, randomness), study.until, study.after)
+        result, private = run_sites(study.prepared, talk, study.method, randomness, progress)
     else:
         certified = study.method == "certified" or plan.kind == "amounts"
         method = StagedQuantile(plan, study.level, study.robust, coin_of(plan, randomness), certified)

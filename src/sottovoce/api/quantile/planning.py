@@ -1,5 +1,6 @@
 """From what a caller gave to a checked plan and open doors: the only place where records and the plan meet."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -9,19 +10,22 @@ from weakref import WeakKeyDictionary
 from sottovoce.client.door import Door
 from sottovoce.client.quantile.site import Site, look_rounded
 from sottovoce.client.reading.table import SiteTable, read_sites
-from sottovoce.core.checks import confidence
+from sottovoce.core.checks import confidence, number
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.core.unit import Unit
 from sottovoce.local.quantile.crowd import SiteCrowd, are_many
 from sottovoce.local.runner import run
 from sottovoce.protocol.card import identity
 from sottovoce.server.method import Method, converse
+from sottovoce.server.quantile.certified.sequence import Sequel
 from sottovoce.server.quantile.feasibility import CERTIFIED, STAGES, Limits
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
 from sottovoce.server.quantile.recursion.method import Recursion, plan_recursion
 from sottovoce.server.quantile.result import QuantileResult
+from sottovoce.server.quantile.solutions import SequenceSolution
 
-METHODS = ("staged", "certified", "regression", "self-normalised")
+METHODS = ("staged", "certified", "sequence", "regression", "self-normalised")
 Outcome = TypeVar("Outcome")
 Progress = Callable[[int], None]
 LOOKED_AT = 256  # sites, the largest: ties in others spoil nothing
@@ -98,6 +102,8 @@ class PlannedStudy:
     level: float
     method: str
     robust: bool
+    until: float = 0.0
+    after: Sequel | None = None
 
     @property
     def plan(self) -> QuantilePlan:
@@ -122,6 +128,8 @@ def plan_study(
     resolution: Any = None,
     kind: str | None = None,
     robust: bool = False,
+    until: Any = None,
+    after: QuantileResult | None = None,
     missing: str = "refuse",
 ) -> PlannedStudy:
     """Check all input of `federated_quantile` without asking any record."""
@@ -138,11 +146,44 @@ def plan_study(
         )
     if method != "staged" and robust:
         raise BadInput("robust=True belongs to method 'staged'; leave it out.")
+    if method != "sequence" and (until is not None or after is not None):
+        raise BadInput("until and after belong to method 'sequence'; choose it, or leave them out.")
     limits: Limits = STAGES if walks else CERTIFIED
     known = {"shares": shares, "bounds": bounds, "scale": scale, "resolution": resolution, "kind": kind}
     prepared = prepare(sites, tau, epsilon, missing=missing, limits=limits, **known)
     recursion = plan_recursion(prepared.plan, method, schedule, participation, graph, norm) if walks else None
-    return PlannedStudy(prepared, recursion, level, method, robust)
+    width = 0.0 if until is None else _until(until, prepared.plan.roster.unit)
+    earlier = None if after is None else _earlier(after, prepared, level, width)
+    return PlannedStudy(prepared, recursion, level, method, robust, width, earlier)
+
+
+def _until(until: Any, unit: Unit) -> float:
+    """Return the length at which a sequence ends, in the unit of the records."""
+    timed = isinstance(until, str) and unit.timed
+    width = unit.parse_width(until, where="until") if timed else number(until, "until")
+    if not (width > 0 and math.isfinite(width)):
+        raise BadInput(f"until must be positive, not {until!r}; give the length of the interval at which to stop.")
+    return width
+
+
+def _earlier(after: Any, prepared: "Prepared", level: float, until: float) -> Sequel:
+    """Return what the sequence goes on from, or refuse what is about something else."""
+    plan = prepared.plan
+    if not (isinstance(after, QuantileResult) and isinstance(after.solution, SequenceSolution)):
+        raise BadInput("after must be an earlier result of method 'sequence'; give one, or leave it out.")
+    if abs(after.tau - plan.tau) > 1e-12:
+        raise BadInput(
+            f"the earlier result is about the {after.tau:g} quantile, this study about {plan.tau:g}; ask one level."
+        )
+    if after.plan.roster.unit.kind != plan.roster.unit.kind or after.plan.resolution != plan.resolution:
+        raise BadInput("the earlier result has another unit or resolution; go on with records of the same kind.")
+    known = origin(after)
+    if known is not None and any(one.overlaps(two) for one in known.records for two in prepared.table.records):
+        raise BadInput("some of these records answered for the earlier result; go on with records that have not.")
+    low, high = after.solution.interval(level)
+    if high - low <= until:
+        raise BadInput("the earlier interval is no longer than until; nothing needs to be asked.")
+    return after.solution.sequel
 
 
 _ORIGINS: WeakKeyDictionary[QuantilePlan, SiteTable] = WeakKeyDictionary()

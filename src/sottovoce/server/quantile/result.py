@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from sottovoce.server.stored import StoredResult
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+HOLDS = {"sequence": "at every time, for every distribution"}  # what is guaranteed, and not only measured
 BARS = 20  # more sites than a page has room for are drawn as one bar
 
 
@@ -165,6 +166,7 @@ class QuantileResult(StoredResult):
             ("Estimand", self.estimand),
             ("Estimate", self.format(self.estimate)),
             (f"{self.level:.4g} interval", shown),
+            *([("Holds", f"at least {100 * self.level:.4g} % {HOLDS[self.method]}")] if self.method in HOLDS else []),
             ("Method", f"{self.method}, {self.rounds:,} rounds, {self.reports:,} reports"),
             ("Private", "yes" if self.private else "no (simulation, or no budget at some site)"),
         ]
@@ -305,7 +307,8 @@ def _trajectory(axes: "Axes", result: QuantileResult, reference: tuple[str, floa
     shown = f"{result.level:.4g} interval"
     axes.axhspan(max(low, bottom), min(high, top), color=BAND, alpha=0.6, lw=0, label=f"{shown}, all reports")
     if len(reports) > 30:
-        axes.fill_between(reports, lows, highs, color=SOFT, alpha=0.35, lw=0, label=f"{shown}, so far")
+        between: Literal["post"] | None = "post" if result.method in HOLDS else None  # it holds until the next look
+        axes.fill_between(reports, lows, highs, step=between, color=SOFT, alpha=0.35, lw=0, label=f"{shown}, so far")
         axes.plot(reports, average, color=INK, lw=1.4, label="estimate so far")
     else:
         axes.vlines(reports, lows, highs, color=SOFT, lw=2.2, label=f"{shown}, so far")

@@ -10,7 +10,7 @@ from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common import normal
 from sottovoce.inference.common.measured import p_value as student_p_value
-from sottovoce.inference.quantile import error_budgets, inversion
+from sottovoce.inference.quantile import error_budgets, inversion, wealth
 from sottovoce.inference.self_normalised import memory as self_normalised
 from sottovoce.inference.self_normalised.critical_values import critical_value
 from sottovoce.inference.self_normalised.critical_values import p_value as self_normalised_p_value
@@ -19,6 +19,7 @@ from sottovoce.protocol.randomised_response import flips_of, with_flips
 from sottovoce.server.description import Interval
 from sottovoce.server.quantile.certified.curves import bracket
 from sottovoce.server.quantile.certified.protocol import Certificate
+from sottovoce.server.quantile.certified.sequence import Sequel
 from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd
 from sottovoce.server.quantile.recursion.schedule import StepSize
@@ -165,6 +166,39 @@ class CertifiedSolution:
         return Interval(max(ends[0], low), min(ends[1], high))
 
 
+@dataclass(frozen=True)
+class SequenceSolution:
+    """The confidence sequence: the wealth of classes after all wagers, which serves every level."""
+
+    sequel: Sequel
+
+    @property
+    def point(self) -> float:
+        """Return the estimate of the guide, from all answers."""
+        return self.sequel.milestones[-1].estimate
+
+    def interval(self, level: float) -> Interval:
+        """Return the interval after the last round; an end without a certificate is the bound, or infinite."""
+        return Interval(*self.sequel.interval(1 - level))
+
+    def p_value(self, value: float, alternative: str) -> float:
+        """Return the p-value that agrees with the interval at every level; it holds at every time."""
+        if not self.sequel.bounds[0] < value <= self.sequel.bounds[1]:
+            low, high = (0.0, 1.0) if value <= self.sequel.bounds[0] else (1.0, 0.0)
+        else:
+            low, high = wealth.p_values(wealth.told(self.sequel.wagers), value)
+        return {"greater": low, "less": high}.get(alternative, min(low, high))
+
+    def trajectory(self, level: float) -> list[Row]:
+        """Return estimate and interval after each round, those of the sequence that it goes on from included."""
+        rows, fortunes, seen = [], wealth.OPENING, 0
+        for mark in self.sequel.milestones:
+            fortunes, seen = wealth.told(self.sequel.wagers[seen : mark.wagers], fortunes), mark.wagers
+            ends = self.sequel.within(wealth.reached(fortunes, 1 - level))
+            rows.append(Row(mark.rounds, mark.reports, mark.estimate, *ends))
+        return rows
+
+
 DefaultSolution = StagedSolution | FittedSolution | CertifiedSolution
 
 
@@ -308,6 +342,7 @@ class KeptSolution(NamedTuple):
     walk: KeptWalk | None = None
     certificate: Certificate | None = None
     tau: float = 0.5
+    sequel: Sequel | None = None
 
 
 def kept(solution: Solution) -> KeptSolution:
@@ -318,6 +353,8 @@ def kept(solution: Solution) -> KeptSolution:
         return KeptSolution(fitted=solution.fitted)
     if isinstance(solution, CertifiedSolution):
         return KeptSolution(certificate=solution.certificate)
+    if isinstance(solution, SequenceSolution):
+        return KeptSolution(sequel=solution.sequel)
     if not isinstance(solution, Walked):
         raise TypeError(f"a {type(solution).__name__} cannot be stored")
     study, norm, path, relaxation = solution.study, None, None, 0.0
@@ -347,6 +384,8 @@ def restored(kept: KeptSolution) -> Solution:
         return FittedSolution(kept.fitted)
     if kept.certificate is not None:
         return CertifiedSolution(kept.certificate)
+    if kept.sequel is not None:
+        return SequenceSolution(kept.sequel)
     if kept.walk is None:
         raise BadInput("the stored result holds no solution; store it again.")
     walk = kept.walk

@@ -1,4 +1,4 @@
-"""Where the next query goes: on the right side of the quantile, within the bounds, and to an open end before the end."""
+"""Where the next query goes: on its side of the quantile, within the bounds, and to an open end before the end."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The certified conversation, without sites: rounds, reports, bounds, replay, and what it leaves of any distribution."""
+"""The certified conversation, without sites: rounds, reports, bounds, replay, and what it leaves of any law."""
 
 import math
 from collections.abc import Callable, Generator

@@ -25,18 +25,25 @@ def best_point(
 
     ``power`` turns mass into standard errors for the reports left on the side, ``whole`` for one half of all.
     """
+    budgets = classes.budgets[0]
+    scores = np.where(budgets >= DONE, -np.inf, -ndtri(np.clip(budgets, LEAST, 1.0)))
+    return promising(classes.edges, scores, guide, power, whole, side, limits)
+
+
+def promising(
+    edges: Floats, scores: Floats, guide: Guide, power: float, whole: float, side: int, limits: tuple[float, float]
+) -> float:
+    """Return the most promising point where each class needs so many standard errors to be rejected."""
     unit = guide.unit(1 / whole)
-    edges, budgets = classes.edges, classes.budgets[0]
     centre, outermost, candidates = guide.centre, limits[0], guide.candidates(side, 1 / power)
     if side > 0:  # mirrored, so that the bound is always a lower one
-        edges, budgets, candidates = -edges[::-1], budgets[::-1], -candidates
+        edges, scores, candidates = -edges[::-1], scores[::-1], -candidates
         centre, outermost = -centre, -limits[1]
     candidates = np.concatenate((candidates, edges[edges > centre - 200 * unit]))
     candidates = np.unique(candidates[(candidates < centre + 20 * unit) & (candidates > outermost)])
     if len(candidates) == 0:
         candidates = np.array([max(centre - unit, np.nextafter(outermost, math.inf))])
     masses = guide.masses(candidates) if side < 0 else -guide.masses(-candidates)
-    scores = np.where(budgets >= DONE, -np.inf, -ndtri(np.clip(budgets, LEAST, 1.0)))
     levels, which = np.unique(scores, return_inverse=True)
     chance = np.einsum("ijk,j->ik", ndtr(power * masses[:, :, None] - levels), guide.weights)
     chances = np.where(np.isneginf(levels), 1.0, chance)[:, which]  # of every class, were it to hear the point

@@ -176,7 +176,7 @@ def _conversation(study: CertifiedStudy, known: Sequence[Decoded], unit: float) 
     for index, part in enumerate(plan):
         remaining = asker.left
         horizons = (remaining // 2, remaining - remaining // 2)
-        window, guide = _guide(asker, window)
+        window, guide = guided(asker, window)
         closing = index < closings
         counts = [min(max(int(part * horizon), 1), horizon) if part < 1 else horizon for horizon in horizons]
         sides = [(side, n, h) for side, n, h in zip((-1, 1), counts, horizons, strict=True) if n > 0]
@@ -193,14 +193,14 @@ def _conversation(study: CertifiedStudy, known: Sequence[Decoded], unit: float) 
             evidence.append(piece)
             classes = heard(classes, piece, asker.success)
         marks.append(CertifiedMark(asker.rounds, asker.reports, len(evidence), guide.centre))
-    _, guide = _guide(asker, window)
+    _, guide = guided(asker, window)
     marks = [*marks[:-1], CertifiedMark(asker.rounds, asker.reports, len(evidence), guide.centre)]
     return Certificate(tuple(evidence), asker.success, guide.centre, tuple(marks), limits, study.alpha)
 
 
-def search(asker: Asker) -> Generator[Ask, Ints, tuple[Window, int]]:
+def search(asker: Asker, records: int = 1 << 62) -> Generator[Ask, Ints, tuple[Window, int]]:
     """Find where the quantile is, roughly; return the window and how many reports a closing round starts with."""
-    study, records = asker.study, asker.left
+    study, records = asker.study, min(asker.left, records)
     tail = min(study.tau, 1 - study.tau)
     noise = 1 / (asker.precision * math.sqrt(records) * tail)
     budget = min(max(LEAST + NOISE * noise, LEAST), MOST) * records
@@ -239,7 +239,7 @@ def _portions(left: int, first: int, rounds: int) -> tuple[list[float], int]:
     return [*parts, *(weights / np.cumsum(weights[::-1])[::-1]).tolist()], len(parts)
 
 
-def _guide(asker: Asker, window: Window) -> tuple[Window, Guide]:
+def guided(asker: Asker, window: Window) -> tuple[Window, Guide]:
     """Return the guide for what is known: curves while it is little, then a line."""
     tau, answers = asker.study.tau, asker.answers
     if 1 / math.sqrt(float(answers.precisions.sum())) < LOCAL * min(tau, 1 - tau):

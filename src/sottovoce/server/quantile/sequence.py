@@ -1,0 +1,50 @@
+"""The confidence sequence as ``init, query, step, outcome``: from a plan and the sites' tallies to a result."""
+
+import math
+
+from sottovoce.server.quantile.certified.protocol import CertifiedStudy
+from sottovoce.server.quantile.certified.sequence import Sequel, sequence_protocol
+from sottovoce.server.quantile.conversation import Conversation, Log
+from sottovoce.server.quantile.plan import QuantilePlan
+from sottovoce.server.quantile.result import QuantileResult
+from sottovoce.server.quantile.solutions import SequenceSolution
+
+OPEN = "an end has no certificate yet: more records, or public bounds=, would give it one"
+
+
+class SequenceQuantile:
+    """One quantile whose interval holds at every time; its state is the log of questions and answers.
+
+    ``coin`` is the public key of the lottery that says which site answers, ``until`` the length at which the questions
+    end, and ``after`` what an earlier sequence left behind.
+    """
+
+    replies, state = Conversation.replies, Log
+
+    def __init__(
+        self,
+        plan: QuantilePlan,
+        level: float = 0.95,
+        coin: bytes = b"",
+        until: float = 0.0,
+        after: Sequel | None = None,
+    ) -> None:
+        self._plan, self._level = plan, level
+        study = CertifiedStudy(plan.tau, plan.crowd, 1 - level, coin, plan.bounds, plan.scale)
+        self._talk: Conversation[Sequel] = Conversation(lambda: sequence_protocol(study, until, after))
+        self.init, self.query, self.step = self._talk.init, self._talk.query, self._talk.step
+
+    def outcome(self, log: Log) -> QuantileResult:
+        """Return the result; reports and rounds are those of this conversation, the trajectory is the whole."""
+        sequel = self._talk.outcome(log)
+        known = all(map(math.isfinite, sequel.interval(1 - self._level)))
+        return QuantileResult(
+            plan=self._plan,
+            solution=SequenceSolution(sequel),
+            level=self._level,
+            method="sequence",
+            rounds=log.rounds,
+            reports=log.reports,
+            private=all(map(math.isfinite, self._plan.budgets)),
+            warnings=self._plan.warnings if known else (*self._plan.warnings, OPEN),
+        )
