@@ -95,7 +95,7 @@ def test_small_studies_are_answered(records: int, method: str) -> None:
 
 def test_too_few_records_for_any_end_are_refused_before_anything_is_spent() -> None:
     told: list[int] = []
-    with pytest.raises(sv.Infeasible, match="0.1 quantile needs about"):
+    with pytest.raises(sv.Infeasible, match=r"0\.1 quantile needs about"):
         sv.federated_quantile([LOW[:300]], 0.1, 1.0, method="certified", progress=told.append)
     assert told == []
 
