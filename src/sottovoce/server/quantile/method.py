@@ -65,7 +65,7 @@ class StagedQuantile:
 
 def staged_study(plan: QuantilePlan, level: float, robust: bool, coin: bytes) -> StagedStudy:
     """Return what the design needs to know of a plan."""
-    return StagedStudy(plan.tau, plan.crowd, plan.bounds, plan.scale, robust, 1 - level, coin)
+    return StagedStudy(plan.tau, plan.crowd, plan.bounds, plan.scale, robust, 1 - level, coin, phases=True)
 
 
 def default_protocol(study: StagedStudy, certified: bool, found: Found | None = None) -> Generator[Ask, Ints, Left]:

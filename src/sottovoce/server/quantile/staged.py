@@ -232,6 +232,8 @@ class StagedStudy:
     robust: bool = False
     alpha: float = 0.05
     coin: bytes = b""
+    phases: bool = False  # whether records are asked if they keep to a grid
+    watch: bool = True  # whether stages look at the shape, and hand over where it is not smooth
 
     @property
     def scarce(self) -> bool:
@@ -298,7 +300,9 @@ def staged_protocol(
                 return fitted
         else:
             pilot = yield from find_pilot(talker, study.tau, guide)
-            rough = pilot is None or (yield from keep_to_a_grid(talker, _error(study, pilot), found.scale))
+            rough = pilot is None or (
+                study.phases and (yield from keep_to_a_grid(talker, _error(study, pilot), found.scale))
+            )
             local = None if pilot is None or rough else (yield from _stages(talker, study, pilot))
             if local is not None:
                 return local
@@ -343,11 +347,12 @@ def _stages(talker: QueryAllocator, study: StagedStudy, pilot: Decoded) -> Gener
         widest = 0.75 * float(np.diff(_seen(pilot.points[[0, 2]], centre, bend))[0]) / 2
         plan = five(error, tail, slope, widest, shrink) if crooked else three(error, tail, slope, widest)
         after = noise / math.sqrt(used + now)
-        if not study.robust and used + now > LATER and NEAR * after < CLOSER * _offset(error, tail):
+        if study.watch and not study.robust and used + now > LATER and NEAR * after < CLOSER * _offset(error, tail):
             plan, crooked = pair(after, tail, slope, widest), False
         places = plan.spacing * plan.offsets
         heard = yield from talker.ask([back(place, centre, bend) for place in places], now * plan.parts)
-        if _is_lost(heard, tau) or _is_odd(heard, as_stages(kept, study), tau, centre, slope, plan):
+        odd_here = study.watch and _is_odd(heard, as_stages(kept, study), tau, centre, slope, plan)
+        if odd_here or _is_lost(heard, tau):
             if talker.left > ENOUGH:
                 return None
             odd = True
