@@ -193,7 +193,8 @@ CASES: dict[str, Callable[[float, float], Subject]] = {
 }
 every = pytest.mark.parametrize("make", CASES.values(), ids=CASES)
 LEVELS = (0.5, 0.8, 0.95, 0.99)
-THROUGH_OTHERS = {"region"}  # what groups, higrad and vector_normalised give
+# region: what groups, higrad and vector_normalised give; error budgets have an exact test of their own
+THROUGH_OTHERS = {"region", "error_budgets"}
 
 
 def test_every_interval_has_a_case() -> None:

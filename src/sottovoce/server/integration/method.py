@@ -284,7 +284,7 @@ def _part(plan: IntegrationPlan, site: PlannedSite) -> SitePart:
             warnings=result.warnings,
         )
 
-    return SitePart(site, StagedQuantile(study, level), staged)
+    return SitePart(site, StagedQuantile(study, level, watch=False), staged)
 
 
 def _published(name: str, summary: SiteSummary, level: float) -> KnownSite:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Generator
+from dataclasses import replace
 
 from sottovoce.core.arrays import Ints
 from sottovoce.inference.quantile.error_budgets import interval
@@ -27,7 +28,8 @@ TURNED = {
 class StagedQuantile:
     """One quantile by stages, or certified; its state is the log of questions and answers.
 
-    ``coin`` is the public key of the lottery that says which site answers, where the study is certified.
+    ``coin`` is the public key of the lottery that says which site answers, where the study is certified; without
+    ``watch`` stages do not look at the shape of the distribution.
     """
 
     replies, state = Conversation.replies, Log
@@ -39,10 +41,11 @@ class StagedQuantile:
         robust: bool = False,
         coin: bytes = b"",
         certified: bool = False,
+        watch: bool = True,
     ) -> None:
         self._plan, self._level, self._robust = plan, level, robust
         self._method = "certified" if certified else "staged"
-        study = staged_study(plan, level, robust, coin)
+        study = replace(staged_study(plan, level, robust, coin), watch=watch, phases=watch)
         self._talk: Conversation[Local | Fitted | Certificate] = Conversation(
             lambda: default_protocol(study, certified)
         )
