@@ -198,7 +198,7 @@ def narrowed(answers: Answers, tau: float, window: Window) -> tuple[Window, Curv
             high = min(window.highest, high + width / 2)
         else:
             ends = belief.quantile(np.array([0.001, 0.999]))
-            room = 0.3 * float(ends[1] - ends[0])
+            room = 0.45 * float(ends[1] - ends[0])
             low, high = max(low, float(ends[0]) - room), min(high, float(ends[1]) + room)
             if not high - low < 0.6 * width:
                 break
