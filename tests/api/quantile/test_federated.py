@@ -191,7 +191,7 @@ def test_without_noise_the_answer_is_close_to_the_sample_quantile(method: str) -
     result = sv.federated_quantile(SITES, 0.5, math.inf, method=method, randomness=dice(1))
     sample = float(np.median(np.concatenate([NORTH, SOUTH])))
     assert result.interval_at(0.999).low < sample < result.interval_at(0.999).high
-    assert result.interval.high - result.interval.low < (1.2 if method == "certified" else 0.8)
+    assert result.interval.high - result.interval.low < (1.2 if method in ("certified", "sequence") else 0.8)
 
 
 def test_the_systems_dice_cover_too() -> None:

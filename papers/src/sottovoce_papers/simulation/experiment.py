@@ -97,7 +97,9 @@ def converse_fresh(cell: StagedCell, generator: Generator) -> tuple[Local | Fitt
     """Run one conversation with fresh records; return its outcome and the number of rounds."""
     profile = cell.profile
     coin = repr(generator.bit_generator.state).encode()  # another one each time, and no number is drawn for it
-    conversation = staged_protocol(StagedStudy(cell.tau, profile, cell.bounds, None, cell.robust, coin=coin, phases=True))
+    conversation = staged_protocol(
+        StagedStudy(cell.tau, profile, cell.bounds, None, cell.robust, coin=coin, phases=True)
+    )
     ask, rounds = next(conversation), 0
     rates = profile.rates[:, None]
     while True:

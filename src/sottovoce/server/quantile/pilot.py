@@ -21,8 +21,8 @@ MASS = 0.6  # of the tail, aimed at on each side: wide enough for a slope, narro
 ROUGH = 0.35  # of the tail: the error of one rough answer
 ERROR = 0.06  # of the tail: the error the pilot proper is paid for, within 5 to 15 % of what is left
 LOPSIDED = 6.0  # the most by which one side may be wider than the other
-TRIES = 8
-LIMIT = 0.2  # of all records, beyond which the search for a pilot gives up
+TRIES = 10
+LIMIT = 0.5  # of all records, beyond which the search for a pilot gives up
 PEAK = 0.399  # density of the standard normal law at its median: the papers' steps presume it
 
 
