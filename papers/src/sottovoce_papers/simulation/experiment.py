@@ -93,12 +93,14 @@ class Score:
     replications: int
 
 
-def converse_fresh(cell: StagedCell, generator: Generator) -> tuple[Local | Fitted | Certificate, int]:
+def converse_fresh(
+    cell: StagedCell, generator: Generator, watch: bool = True
+) -> tuple[Local | Fitted | Certificate, int]:
     """Run one conversation with fresh records; return its outcome and the number of rounds."""
     profile = cell.profile
     coin = repr(generator.bit_generator.state).encode()  # another one each time, and no number is drawn for it
     conversation = staged_protocol(
-        StagedStudy(cell.tau, profile, cell.bounds, None, cell.robust, coin=coin, phases=True)
+        StagedStudy(cell.tau, profile, cell.bounds, None, cell.robust, coin=coin, phases=watch, watch=watch)
     )
     ask, rounds = next(conversation), 0
     rates = profile.rates[:, None]
