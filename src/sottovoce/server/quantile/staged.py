@@ -243,7 +243,8 @@ class StagedStudy:
     @property
     def too_few(self) -> bool:
         """Tell whether there are too few records for anything but the certified interval."""
-        return support(self.crowd, self.tau).ratio > (STAGES if self.robust else PAIRS).at(self.tau).refuse
+        most = (STAGES if self.robust else PAIRS).at(self.tau).refuse
+        return self.watch and support(self.crowd, self.tau).ratio > most
 
 
 class Milestone(NamedTuple):
