@@ -56,6 +56,14 @@ def test_it_stops_early_and_the_rest_stays_unasked() -> None:
     json.dumps(result.to_dict())
 
 
+def test_what_is_rounded_stops_where_the_rounded_interval_is_short_enough() -> None:
+    counts = SOURCE.poisson(40, 30_000)
+    result = sv.federated_quantile([counts], 0.5, 2.0, method="sequence", until=2, randomness=dice(6))
+    assert result.interval.high - result.interval.low <= 2
+    assert result.interval.low <= 40 <= result.interval.high
+    assert result.reports < 30_000
+
+
 def test_it_goes_on_with_new_records(first: Any) -> None:
     second = sequence(MORE, 3, after=first)
     one, two = first.interval, second.interval

@@ -102,7 +102,7 @@ class PlannedStudy:
     level: float
     method: str
     robust: bool
-    until: float = 0.0
+    until: float | None = None
     after: Sequel | None = None
 
     @property
@@ -152,7 +152,7 @@ def plan_study(
     known = {"shares": shares, "bounds": bounds, "scale": scale, "resolution": resolution, "kind": kind}
     prepared = prepare(sites, tau, epsilon, missing=missing, limits=limits, **known)
     recursion = plan_recursion(prepared.plan, method, schedule, participation, graph, norm) if walks else None
-    width = 0.0 if until is None else _until(until, prepared.plan.roster.unit)
+    width = None if until is None else _until(until, prepared.plan.roster.unit)
     earlier = None if after is None else _earlier(after, prepared, level, width)
     return PlannedStudy(prepared, recursion, level, method, robust, width, earlier)
 
@@ -166,7 +166,7 @@ def _until(until: Any, unit: Unit) -> float:
     return width
 
 
-def _earlier(after: Any, prepared: "Prepared", level: float, until: float) -> Sequel:
+def _earlier(after: Any, prepared: "Prepared", level: float, until: float | None) -> Sequel:
     """Return what the sequence goes on from, or refuse what is about something else."""
     plan = prepared.plan
     if not (isinstance(after, QuantileResult) and isinstance(after.solution, SequenceSolution)):
@@ -180,8 +180,8 @@ def _earlier(after: Any, prepared: "Prepared", level: float, until: float) -> Se
     known = origin(after)
     if known is not None and any(one.overlaps(two) for one in known.records for two in prepared.table.records):
         raise BadInput("some of these records answered for the earlier result; go on with records that have not.")
-    low, high = after.solution.interval(level)
-    if high - low <= until:
+    low, high = after.interval_at(level)
+    if until is not None and high - low <= until:
         raise BadInput("the earlier interval is no longer than until; nothing needs to be asked.")
     return after.solution.sequel
 

@@ -26,12 +26,16 @@ class SequenceQuantile:
         plan: QuantilePlan,
         level: float = 0.95,
         coin: bytes = b"",
-        until: float = 0.0,
+        until: float | None = None,
         after: Sequel | None = None,
     ) -> None:
         self._plan, self._level = plan, level
         study = CertifiedStudy(plan.tau, plan.crowd, 1 - level, coin, plan.bounds, plan.scale)
-        self._talk: Conversation[Sequel] = Conversation(lambda: sequence_protocol(study, until, after))
+
+        def enough(low: float, high: float) -> bool:
+            return until is not None and plan.rounded(high, 1) - plan.rounded(low, -1) <= until
+
+        self._talk: Conversation[Sequel] = Conversation(lambda: sequence_protocol(study, enough, after))
         self.init, self.query, self.step = self._talk.init, self._talk.query, self._talk.step
 
     def outcome(self, log: Log) -> QuantileResult:

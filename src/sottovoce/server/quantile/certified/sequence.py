@@ -5,7 +5,7 @@ So one may look at any of them, stop where it is short enough, and go on when mo
 """
 
 import math
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -56,9 +56,9 @@ class Sequel:
 
 
 def sequence_protocol(
-    study: CertifiedStudy, until: float = 0.0, after: Sequel | None = None
+    study: CertifiedStudy, enough: Callable[[float, float], bool] | None = None, after: Sequel | None = None
 ) -> Generator[Ask, Ints, Sequel]:
-    """Run the whole conversation, until the interval is no longer than a width; go on after an earlier one."""
+    """Run the whole conversation, until the ends of the interval are told to be enough; go on after an earlier one."""
     asker = Asker(study, Lottery(study.crowd, study.coin))
     limits = study.bounds or (-math.inf, math.inf)
     before = after or Sequel(study.tau, (), (), limits)
@@ -96,7 +96,7 @@ def sequence_protocol(
         told_so_far = (*sequel.wagers, *wagers)
         mark = SequenceMark(rounds_before + asker.rounds, so_far, len(told_so_far), estimate)
         sequel = Sequel(study.tau, told_so_far, (*sequel.milestones, mark), sequel.bounds)
-        if high - low <= until:
+        if enough is not None and enough(low, high):
             break
     return sequel
 
