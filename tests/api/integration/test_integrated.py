@@ -14,10 +14,12 @@ import pyarrow as pa
 import pytest
 
 import sottovoce as sv
+from sottovoce.api.quantile.planning import plan_study, run_sites
 from sottovoce.core.arrays import Words
 from sottovoce.inference.integration.weighted import METHODS as PAPER
 from sottovoce.server.integration.plan import METHODS
 from sottovoce.server.integration.result import IntegratedResult
+from sottovoce.server.quantile.method import StagedQuantile
 from sottovoce.sim.randomness import SeededSource, dice
 
 compiled = pytest.mark.skipif(
@@ -89,9 +91,10 @@ def test_without_sources_it_is_the_targets_own_interval_bit_for_bit(method: str,
 
 
 @compiled
-def test_a_target_alone_is_the_federated_quantile_of_one_site() -> None:
+def test_a_target_alone_is_the_quantile_of_one_site_by_stages_that_do_not_watch() -> None:
     [own] = dice(7).split(1)
-    alone = sv.federated_quantile({"target": OURS}, 0.5, 2.0, randomness=own)
+    prepared = plan_study({"target": OURS}, 0.5, 2.0).prepared
+    alone, _ = run_sites(prepared, StagedQuantile(prepared.plan, watch=False), "staged", own, None)
     result = sv.integrated_quantile(OURS, {}, 0.5, 2.0, randomness=dice(7))
     assert (result.estimate, result.interval, result.reports) == (alone.estimate, alone.interval, alone.reports)
 
