@@ -157,6 +157,14 @@ def test_a_difference_is_one_of_certified_quantiles() -> None:
     assert made.test(-1.0).pvalue > 0.05
     again = type(made).from_state(made.to_state())
     assert again.interval == made.interval
+    (low1, high1), (low2, high2) = (group.interval_at(math.sqrt(0.95)) for group in (made.first, made.second))
+    assert made.interval == (low1 - high2, high1 - low2)
+    assert made.guarantee == "at least 95 % for every distribution"
+    assert made.guarantee in made.summary()
+    for alternative, end in (("greater", made.interval.low), ("less", made.interval.high)):
+        assert made.test(end - 1e-9 if alternative == "greater" else end + 1e-9, alternative).pvalue < 0.05 + 1e-6
+        assert made.test(end + 1e-9 if alternative == "greater" else end - 1e-9, alternative).pvalue > 0.05 - 1e-6
+    assert made.test(made.estimate - 0.1, "less").pvalue == 1.0
 
 
 def test_heaped_amounts_are_certified_by_their_kind() -> None:

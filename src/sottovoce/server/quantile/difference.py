@@ -3,6 +3,10 @@
 Zou and Donner (2008): with estimates ``q`` and interval ends ``l, u`` of two independent groups, the lower end for
 ``q1 - q2`` is ``d - sqrt((q1 - l1)^2 + (u2 - q2)^2)``, and likewise above. The p-value is where the interval first
 touches the supposed difference, so test and interval always agree.
+
+Where both quantiles are certified (or sequences), so is the difference: two independent intervals at the level
+``sqrt(level)`` hold both quantiles with probability ``level``, and the interval holds the differences of all pairs. A
+one-sided test of it has the whole error of its side, as those of the quantiles do.
 """
 
 import math
@@ -15,7 +19,8 @@ from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
 from sottovoce.inference.common import normal
 from sottovoce.server.description import ALTERNATIVES, Description, Interval, Test, finite
-from sottovoce.server.quantile.result import KeptQuantile, QuantileResult
+from sottovoce.server.quantile.result import KeptQuantile, QuantileResult, holds
+from sottovoce.server.quantile.solutions import CertifiedSolution, SequenceSolution
 from sottovoce.server.stored import StoredResult
 
 FARTHEST = 8.0  # standard normal quantile beyond which a p-value is reported as its bound, about 1e-15
@@ -51,7 +56,7 @@ class Difference(StoredResult):
 
     def interval_at(self, level: float) -> Interval:
         """Return the interval at any confidence level."""
-        return self._recovered(confidence(level))
+        return self._at(confidence(level))
 
     def test(self, value: float = 0.0, alternative: str = "two-sided") -> Test:
         """Test whether the difference equals a value."""
@@ -60,12 +65,20 @@ class Difference(StoredResult):
                 f"alternative {alternative!r} is unknown; choose one of {', '.join(map(repr, ALTERNATIVES))}."
             )
         z = self._touching(value)
+        if self._certified:
+            beyond = alternative == ("less" if z > 0 else "greater")
+            return Test(value, alternative, 1.0 if beyond else normal.p_value(z, "two-sided"))
         return Test(value, alternative, normal.p_value(z, alternative))
 
     @property
     def pvalue(self) -> float:
         """Return the two-sided p-value of no difference."""
         return self.test().pvalue
+
+    @property
+    def guarantee(self) -> str:
+        """Return what the interval promises, in words."""
+        return holds("certified" if self._certified else "staged", self.level)
 
     @property
     def private(self) -> bool:
@@ -97,12 +110,14 @@ class Difference(StoredResult):
                 f"[{result.format(ends.low)}, {result.format(ends.high)}]   {', '.join(result.plan.names)}"
             )
         lines.append(
-            f"  {'difference':<10} {self.format(self.estimate):>16}   [{self.format(low)}, {self.format(high)}]"
+            f"  {'difference':<10} {self.format(self.estimate):>16}   [{self.format(low)}, {self.format(high)}]   "
+            f"({self.guarantee})"
         )
         lines.append(f"  no difference: p = {self.pvalue:.3g} (two-sided)")
         values = {
             "estimate": self.estimate,
             "interval": {"low": finite(low), "high": finite(high), "level": self.level},
+            "guarantee": self.guarantee,
             "pvalue": self.pvalue,
             "private": self.private,
             "first": dict(self.first.describe().values),
@@ -120,12 +135,21 @@ class Difference(StoredResult):
         first, second, level = codec.from_plain(plain, KeptDifference)
         return cls(QuantileResult.from_kept(first), QuantileResult.from_kept(second), level)
 
-    def _recovered(self, level: float) -> Interval:
-        """Recover the variances from the two intervals; a rounded quantile may be off by half a step."""
+    @property
+    def _certified(self) -> bool:
+        """Tell whether the intervals of both groups hold for every distribution."""
+        exact = (CertifiedSolution, SequenceSolution)
+        return isinstance(self.first.solution, exact) and isinstance(self.second.solution, exact)
+
+    def _at(self, level: float) -> Interval:
+        """Take all pairs of certified ends, or recover variances; a rounded quantile may be off by half a step."""
         one, two = self.first.solution, self.second.solution
-        (low1, high1), (low2, high2) = one.interval(level), two.interval(level)
+        each = math.sqrt(level) if self._certified else level
+        (low1, high1), (low2, high2) = one.interval(each), two.interval(each)
         q1, q2 = one.point, two.point
         slack = (self.first.plan.resolution + self.second.plan.resolution) / 2
+        if self._certified:
+            return Interval(low1 - high2 - slack, high1 - low2 + slack)
         return Interval(
             q1 - q2 - math.hypot(q1 - low1, high2 - q2) - slack,
             q1 - q2 + math.hypot(high1 - q1, q2 - low2) + slack,
@@ -137,7 +161,7 @@ class Difference(StoredResult):
         above = centre >= value
 
         def reaches(z: float) -> bool:
-            low, high = self._recovered(1 - 2 * normal.below(-z))
+            low, high = self._at(1 - 2 * normal.below(-z))
             return low <= value if above else high >= value
 
         low, high = 0.0, FARTHEST
@@ -145,7 +169,7 @@ class Difference(StoredResult):
             return 0.0
         if not reaches(high):
             return high if above else -high
-        for _ in range(60):
+        for _ in range(24 if self._certified else 60):  # certified ends move in steps
             middle = (low + high) / 2
             low, high = (low, middle) if reaches(middle) else (middle, high)
         return high if above else -high

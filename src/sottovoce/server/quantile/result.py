@@ -22,8 +22,14 @@ from sottovoce.server.stored import StoredResult
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-HOLDS = {"sequence": "at every time, for every distribution"}  # what is guaranteed, and not only measured
+# what is guaranteed, and not only measured
+HOLDS = {"certified": "for every distribution", "sequence": "at every time, for every distribution"}
 BARS = 20  # more sites than a page has room for are drawn as one bar
+
+
+def holds(method: str, level: float) -> str:
+    """Return what the interval of a method promises, in words."""
+    return f"at least {100 * level:.6g} % {HOLDS[method]}" if method in HOLDS else "sampling and privacy noise"
 
 
 class KeptQuantile(NamedTuple):
@@ -143,9 +149,7 @@ class QuantileResult(StoredResult):
     @property
     def guarantee(self) -> str:
         """Return what the interval promises, in words."""
-        if self.method == "certified":
-            return f"at least {100 * self.level:.6g} % for every distribution"
-        return "sampling and privacy noise"
+        return holds(self.method, self.level)
 
     @property
     def promise(self) -> str:
@@ -166,7 +170,6 @@ class QuantileResult(StoredResult):
             ("Estimand", self.estimand),
             ("Estimate", self.format(self.estimate)),
             (f"{self.level:.4g} interval", shown),
-            *([("Holds", f"at least {100 * self.level:.4g} % {HOLDS[self.method]}")] if self.method in HOLDS else []),
             ("Method", f"{self.method}, {self.rounds:,} rounds, {self.reports:,} reports"),
             ("Private", "yes" if self.private else "no (simulation, or no budget at some site)"),
         ]
