@@ -59,6 +59,9 @@ NEAR = 6.5  # errors of all records so far: offset of a pair that looks at the s
 LATER, CLOSER = 0.3, 0.4  # part of the records from which on stages are such pairs, if so much closer than three points
 CURVED = 0.6  # what a straight line may leave out of a bend that the lens has not straightened, of offset^2 / tail
 SURPRISE, RATIO, DOUBT = 4.0, 3.0, 0.15  # alarms: errors of a middle, errors of a slope, and what a slope may change
+LEANING = 0.45  # least ratio of the slopes on both sides of a pilot, after the lens
+DIP, LATER_DIP = 0.6, 0.45  # of the pilot's slope: a first pair, a later one that is surely less steep is in a valley
+FAR_SIDE = 3.0  # times the mass that was meant to lie between two points, surely: an atom is between them
 LOST = 0.4  # of the tail: a middle point further off than this (and four errors) means the pilot was mistaken
 
 
@@ -335,6 +338,8 @@ def _stages(talker: QueryAllocator, study: StagedStudy, pilot: Decoded) -> Gener
     places = _seen(pilot.points, middle, bends.best)
     half = float(places[2] - places[0]) / 2
     kept = [KeptStage(pilot, places, half, FIRST_MASS * tail * max(0.6, mass / tail) ** 3, middle, bends.best)]
+    if study.watch and _leans(pilot, places):
+        return None
     slope, shrink, bent, dips, odd = mass / half, 1.0, False, False, False
     reach = float(pilot.points[2] - pilot.points[0]) / 2
     centre = root(as_stages(kept, study), middle, reach)
@@ -379,6 +384,9 @@ def _stages(talker: QueryAllocator, study: StagedStudy, pilot: Decoded) -> Gener
         reach = float(heard.points[-1] - heard.points[0])
         centre = root(as_stages(kept, study), centre, 1.5 * reach)
         milestones.append(Milestone(talker.rounds, talker.reports, centre, reach))
+    if study.watch:
+        kept = _reconsidered(kept, centre)
+        centre = root(as_stages(kept, study), centre, 1.5 * reach)
     fence = None
     if odd:
         fence = pooled(
@@ -414,11 +422,47 @@ def _is_odd(heard: Decoded, stages: list[Stage], tau: float, centre: float, slop
     _, known = information(stages, centre)
     if abs(value - tau) > SURPRISE * math.sqrt(variance + 1 / known):
         return True
+    half = len(heard.points) // 2
+    sides = heard.below[[half - 1, -half]]  # the neighbours of the middle, on both sides
+    seen = float(sides[1] - sides[0]) / (2 * plan.spacing)
+    error = math.sqrt(float(heard.variances[[half - 1, -half]].sum())) / (2 * plan.spacing)
     if len(heard.points) > 2:
-        return False
-    seen = float(heard.below[1] - heard.below[0]) / (2 * plan.spacing)
-    error = math.sqrt(float(heard.variances.sum())) / (2 * plan.spacing)
-    return abs(seen - slope) > RATIO * math.hypot(error, DOUBT * slope)
+        return seen - 4 * error > FAR_SIDE * slope
+    wide = float(np.ptp(stages[0].values[[0, 2]])) / float(np.ptp(stages[0].places[[0, 2]]))
+    dip = DIP if all(len(stage.places) > 2 for stage in stages) else LATER_DIP
+    return seen + error < dip * wide or abs(seen - slope) > RATIO * math.hypot(error, DOUBT * slope)
+
+
+def _leans(pilot: Decoded, places: Floats) -> bool:
+    """Tell whether a pilot is much steeper on one side than on the other, even through the lens."""
+    left, right = (float(slope) for slope in np.diff(pilot.below) / np.diff(places))
+    return min(left, right) < LEANING * max(left, right)
+
+
+def _reconsidered(kept: list[KeptStage], centre: float) -> list[KeptStage]:
+    """Raise the allowance of stages whose slope at the quantile contradicts that of the last stage."""
+    own = [_slope_at(stage, centre) for stage in kept]
+    seen, error = own[-1]
+    result = []
+    for stage, (there, doubt) in zip(kept, own, strict=True):
+        wrong = max(0.0, abs(there - seen) - math.hypot(error, doubt))
+        part = stage.spacing / (4 if len(stage.places) == 5 else 1)
+        result.append(stage._replace(allowance=max(stage.allowance, wrong * part)))
+    return result
+
+
+def _slope_at(stage: KeptStage, at: float) -> tuple[float, float]:
+    """Return the slope of a stage's polynomial, seen through its lens, at a point, and the error of it."""
+    gap = 1e-3 * stage.spacing
+    ahead, behind = (_weights(stage.places, through(at + step, stage.origin, stage.bend)) for step in (gap, -gap))
+    weights = (ahead - behind) / (2 * gap)
+    return float(weights @ stage.heard.below), math.sqrt(float(weights**2 @ stage.heard.variances))
+
+
+def _weights(places: Floats, at: float) -> Floats:
+    """Return the weights of Lagrange's polynomial at a point."""
+    others = [np.delete(places, j) for j in range(len(places))]
+    return np.array([np.prod((at - other) / (place - other)) for place, other in zip(places, others, strict=True)])
 
 
 def _slope(kept: list[KeptStage], before: float) -> float:
