@@ -14,12 +14,13 @@ import numpy as np
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.server.quantile.asking import Ask, QueryAllocator
 
-SHARE = 0.03  # of the records
-FINEST, COARSEST = 1.0, 30.0  # steps that matter, in errors of the quantile: finer do no harm, coarser are seen
-SMOOTH = 0.3  # of the spread of the records: a longer period sees their shape
-UNEVEN = 0.02  # what the shape may still do
+SHARE, MOST_SHARE = 0.03, 0.06  # of the records: where they suffice, and where they are few
+ENOUGH = 100.0  # reports without noise that show a grid which all records keep to, among three periods
+FINEST, COARSEST = 0.6, 30.0  # steps that matter, in errors of the quantile: finer do no harm, coarser are seen
+SMOOTH, WIDEST = 0.3, 1.0  # of the spread of the records: longer periods see their shape, more and more
+UNEVEN, SHAPED = 0.02, 0.2  # what the shape may do to a half, at `SMOOTH` and at `WIDEST`
 MOST = 5  # periods
-ALARM = 24.0  # chi-square of two halves: by chance once in 100,000 periods
+ALARM = 14.0  # chi-square of two halves: by chance once in 1,000 periods
 
 
 def periods_between(low: float, high: float) -> Floats:
@@ -37,10 +38,12 @@ def periods_between(low: float, high: float) -> Floats:
 
 def keep_to_a_grid(talker: QueryAllocator, error: float, spread: float) -> Generator[Ask, Ints, bool]:
     """Ask a few records for their phase; ``error`` is that of the quantile, ``spread`` that of the records."""
-    periods = np.repeat(periods_between(FINEST * error, min(COARSEST * error, SMOOTH * spread)), 2)
+    periods = np.repeat(periods_between(FINEST * error, min(COARSEST * error, WIDEST * spread)), 2)
     if len(periods) == 0:
         return False
+    share = min(max(4 * ENOUGH * talker.crowd.unit_variance, SHARE), MOST_SHARE)
     points = np.where(np.arange(len(periods)) % 2, periods / 4, 0.0)
-    heard = yield from talker.ask(points, np.full(len(periods), SHARE / len(periods)), periods)
-    off = np.maximum(np.abs(heard.below - 0.5) - UNEVEN, 0.0)
+    heard = yield from talker.ask(points, np.full(len(periods), share / len(periods)), periods)
+    uneven = np.interp(periods / spread, [SMOOTH, WIDEST], [UNEVEN, SHAPED])
+    off = np.maximum(np.abs(heard.below - 0.5) - uneven, 0.0)
     return bool(np.any((off**2 / heard.variances).reshape(-1, 2).sum(axis=1) > ALARM))

@@ -17,6 +17,7 @@ from sottovoce.core.arrays import Floats, Ints
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.quantile.logit_curve import LogitCurve, Prior, expected, fit, measure
 from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile, present_shares
+from sottovoce.server.quantile.grid import keep_to_a_grid
 from sottovoce.server.quantile.working_model import WorkingModel
 
 TRIES = 18
@@ -49,8 +50,13 @@ class Fitted:
     pairs: int
 
 
-def pairs_protocol(talker: QueryAllocator, tau: float, guide: WorkingModel) -> Generator[Ask, Ints, Fitted | None]:
-    """Ask all records in pairs; None where no pair agrees with what the others said."""
+def pairs_protocol(
+    talker: QueryAllocator, tau: float, guide: WorkingModel, scale: float = 0.0
+) -> Generator[Ask, Ints, Fitted | None]:
+    """Ask all records in pairs; None where no pair agrees with what the others said, or records keep to a grid.
+
+    They are asked for a grid where the ``scale`` of the records is given.
+    """
     crowd, logit = talker.crowd, math.log(tau / (1 - tau))
     noise = math.sqrt(crowd.unit_variance - (tau - 0.5) ** 2 * float(np.sum(crowd.shares**2 / crowd.sizes)))
     tail, spread = min(tau, 1 - tau), tau * (1 - tau)
@@ -72,6 +78,8 @@ def pairs_protocol(talker: QueryAllocator, tau: float, guide: WorkingModel) -> G
         curve = _curve(crowd, opening, tau, belief, bends=False)
         agreed = len(opening) > 1 and _agrees(crowd, curve, heard, tau)
         marks.append(_mark(talker, curve, 2 * len(opening)))
+    if scale > 0 and (yield from keep_to_a_grid(talker, noise / (spread * curve.slope), scale)):
+        return None
     left = talker.left
     sharp = noise / (math.sqrt(left) * spread)
     first = min(max(WIDE * (noise / spread) ** (1 / 3), LEAST_WIDE), WIDEST)

@@ -62,6 +62,7 @@ SURPRISE, RATIO, DOUBT = 4.0, 3.0, 0.15  # alarms: errors of a middle, errors of
 LEANING = 0.45  # least ratio of the slopes on both sides of a pilot, after the lens
 DIP, LATER_DIP = 0.6, 0.45  # of the pilot's slope: a first pair, a later one that is surely less steep is in a valley
 FAR_SIDE = 3.0  # times the mass that was meant to lie between two points, surely: an atom is between them
+SHRUNK = 10.0  # errors of the quantile over the scale that the search found: it found that of an atom
 LOST = 0.4  # of the tail: a middle point further off than this (and four errors) means the pilot was mistaken
 
 
@@ -299,24 +300,25 @@ def staged_protocol(
         for heard in found.heard:
             guide.hear(heard)
         if study.scarce:
-            fitted = yield from pairs_protocol(talker, study.tau, guide)
+            fitted = yield from pairs_protocol(talker, study.tau, guide, found.scale if study.phases else 0.0)
             if fitted is not None:
                 return fitted
         else:
             pilot = yield from find_pilot(talker, study.tau, guide)
-            rough = pilot is None or (
-                study.phases and (yield from keep_to_a_grid(talker, _error(study, pilot), found.scale))
-            )
-            local = None if pilot is None or rough else (yield from _stages(talker, study, pilot))
-            if local is not None:
-                return local
+            if pilot is not None and not (yield from _is_rough(talker, study, pilot, found.scale)):
+                local = yield from _stages(talker, study, pilot)
+                if local is not None:
+                    return local
     return (yield from certify(talker, study, found))
 
 
-def _error(study: StagedStudy, pilot: Decoded) -> float:
-    """Return the error of the quantile that all records would leave, by the slope of a pilot."""
+def _is_rough(talker: QueryAllocator, study: StagedStudy, pilot: Decoded, scale: float) -> Generator[Ask, Ints, bool]:
+    """Tell whether records keep to a grid, or the search had shrunk onto an atom."""
     slope = float(pilot.below[2] - pilot.below[0]) / float(pilot.points[2] - pilot.points[0])
-    return math.sqrt(study.crowd.unit_variance) / slope
+    error = math.sqrt(study.crowd.unit_variance) / slope  # that of the quantile, from all records
+    if study.watch and error > SHRUNK * scale:
+        return True
+    return study.phases and (yield from keep_to_a_grid(talker, error, scale))
 
 
 def certify(talker: QueryAllocator, study: StagedStudy, found: Found | None) -> Generator[Ask, Ints, Certificate]:
@@ -426,9 +428,9 @@ def _is_odd(heard: Decoded, stages: list[Stage], tau: float, centre: float, slop
     sides = heard.below[[half - 1, -half]]  # the neighbours of the middle, on both sides
     seen = float(sides[1] - sides[0]) / (2 * plan.spacing)
     error = math.sqrt(float(heard.variances[[half - 1, -half]].sum())) / (2 * plan.spacing)
-    if len(heard.points) > 2:
-        return seen - 4 * error > FAR_SIDE * slope
     wide = float(np.ptp(stages[0].values[[0, 2]])) / float(np.ptp(stages[0].places[[0, 2]]))
+    if len(heard.points) > 2:
+        return seen + error < LATER_DIP * wide or seen - 4 * error > FAR_SIDE * slope
     dip = DIP if all(len(stage.places) > 2 for stage in stages) else LATER_DIP
     return seen + error < dip * wide or abs(seen - slope) > RATIO * math.hypot(error, DOUBT * slope)
 
