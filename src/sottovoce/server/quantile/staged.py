@@ -343,7 +343,7 @@ def _stages(talker: QueryAllocator, study: StagedStudy, pilot: Decoded) -> Gener
     if study.watch and _leans(pilot, places):
         return None
     slope, shrink, bent, dips, odd = mass / half, 1.0, False, False, False
-    reach = float(pilot.points[2] - pilot.points[0]) / 2
+    reach, before_pairs = float(pilot.points[2] - pilot.points[0]) / 2, slope
     centre = root(as_stages(kept, study), middle, reach)
     milestones = [Milestone(talker.rounds, talker.reports, centre, reach)]
     while talker.left > 1e-9:
@@ -359,7 +359,7 @@ def _stages(talker: QueryAllocator, study: StagedStudy, pilot: Decoded) -> Gener
             plan, crooked = pair(after, tail, slope, widest), False
         places = plan.spacing * plan.offsets
         heard = yield from talker.ask([back(place, centre, bend) for place in places], now * plan.parts)
-        odd_here = study.watch and _is_odd(heard, as_stages(kept, study), tau, centre, slope, plan)
+        odd_here = study.watch and _is_odd(heard, as_stages(kept, study), tau, centre, before_pairs, plan)
         if odd_here or _is_lost(heard, tau):
             if talker.left > ENOUGH:
                 return None
@@ -382,6 +382,7 @@ def _stages(talker: QueryAllocator, study: StagedStudy, pilot: Decoded) -> Gener
         kept.append(KeptStage(heard, places, plan.spacing, allowance, centre, bend))
         slope = _slope(kept[1:], slope)
         if len(places) > 2:
+            before_pairs = slope
             bends.hear(heard, places, bend)
         reach = float(heard.points[-1] - heard.points[0])
         centre = root(as_stages(kept, study), centre, 1.5 * reach)
