@@ -48,6 +48,6 @@ def test_staged_reaches_its_figures(families: dict) -> None:  # type: ignore[typ
 
 @pytest.mark.slow
 def test_five_points_cover_between_two_modes() -> None:
-    scores = score_all(list(valley_cells(robust=True)), REPLICATIONS, seed=12)
+    scores = score_all(list(valley_cells()), REPLICATIONS, seed=12)
     assert [score.name for score in scores if not plausible(score, 0.90, len(scores))] == []
     assert np.mean([score.coverage for score in scores]) >= 0.92

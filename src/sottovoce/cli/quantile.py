@@ -14,7 +14,6 @@ from sottovoce.cli.options import (
     Scale,
     Site,
     Value,
-    flag,
     option,
 )
 from sottovoce.cli.output import in_options, progress_bar, show
@@ -44,7 +43,6 @@ def quantile(
     kind: Annotated[
         str | None, option("KIND", "What the records are: counts, scores (whole numbers), amounts.")
     ] = None,
-    robust: Annotated[bool, flag("--robust", "For a quantile that may lie between two modes.")] = False,
     until: Annotated[str | None, option("WIDTH", "Stop when the interval is no longer (sequence).")] = None,
     person: Person = None,
     drop_missing: DropMissing = False,
@@ -67,7 +65,6 @@ def quantile(
         "scale": options.number_or_text(scale),
         "resolution": options.number_or_text(resolution),
         "kind": kind,
-        "robust": robust,
     }
     if isinstance(asked, list):
         options.refuse_given(

@@ -8,7 +8,7 @@ from sottovoce.api.quantile.planning import Progress, coin_of, prepare, remember
 from sottovoce.core.checks import check_callers, confidence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
-from sottovoce.server.quantile.feasibility import CERTIFIED, PAIRS, STAGES
+from sottovoce.server.quantile.feasibility import CERTIFIED
 from sottovoce.server.quantile.levels import QuantilesResult, StagedQuantiles, check_levels, check_sizes, split_of
 
 
@@ -25,7 +25,6 @@ def federated_quantiles(
     scale: Any = None,
     resolution: Any = None,
     kind: str | None = None,
-    robust: bool = False,
     randomness: RandomSource | None = None,
     missing: str = "refuse",
     progress: Progress | None = None,
@@ -34,7 +33,7 @@ def federated_quantiles(
 
     Parameters
     ----------
-    sites, epsilon, shares, bounds, scale, resolution, kind, robust, randomness, missing, progress
+    sites, epsilon, shares, bounds, scale, resolution, kind, randomness, missing, progress
         As for `federated_quantile`.
     taus
         The levels.
@@ -67,13 +66,13 @@ def federated_quantiles(
         "limits": CERTIFIED,
     }
     whole = prepare(sites, 0.5, epsilon, missing=missing, **public)
-    parts = split_of(split, levels, whole.plan.crowd, STAGES if robust else PAIRS)
+    parts = split_of(split, levels, whole.plan.crowd)
     each = [prepare(whole.table, tau, epsilon, thinned=part, **public) for tau, part in zip(levels, parts, strict=True)]
     check_sizes(whole.plan, parts)
     check_callers(randomness, progress)
     plans, coin = [prepared.plan for prepared in each], coin_of(whole.plan, randomness)
     certified = method == "certified" or whole.plan.kind == "amounts"
-    talk = StagedQuantiles(plans, parts, level, robust, coin, certified)
+    talk = StagedQuantiles(plans, parts, level, coin, certified)
     found, private = run_sites(whole, talk, "levels", randomness, progress)
     results = tuple(remember(replace(result, private=private), whole.table) for result in found.results)
     return replace(found, results=results)
