@@ -109,6 +109,11 @@ class PlannedStudy:
         """Return the public plan."""
         return self.prepared.plan
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what is worth knowing before any record answers."""
+        return self.plan.warnings
+
 
 def plan_study(
     sites: Any,
@@ -144,7 +149,8 @@ def plan_study(
         raise BadInput("until and after belong to method 'sequence'; choose it, or leave them out.")
     limits: Limits = STAGES if walks else CERTIFIED
     known = {"shares": shares, "bounds": bounds, "scale": scale, "resolution": resolution, "kind": kind}
-    prepared = prepare(sites, tau, epsilon, missing=missing, limits=limits, **known)
+    said = {"limits": limits, "confidence": level, "certified": method in ("certified", "sequence")}
+    prepared = prepare(sites, tau, epsilon, missing=missing, **said, **known)
     recursion = plan_recursion(prepared.plan, method, schedule, participation, graph, norm) if walks else None
     width = None if until is None else _until(until, prepared.plan.roster.unit)
     earlier = None if after is None else _earlier(after, prepared, level, width)
