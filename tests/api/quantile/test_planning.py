@@ -190,8 +190,11 @@ FEW: list[tuple[dict[str, Any], str]] = [  # 300 records of rate .76: s / t0 = .
     ({}, "from about the 13 % quantile to the 87 % quantile"),
     ({"bounds": (0, 100)}, "from about the 29 % quantile to the 71 % quantile"),
     ({"method": "certified", "level": 0.8, "bounds": (0, 100)}, "from about the 36 % quantile to the 64 % quantile"),
-    ({"method": "sequence", "tau": 0.75}, "from about the 38 % quantile on, without an upper end or with one far out"),
-    ({"tau": 0.2, "kind": "amounts", "bounds": (0, 100)}, "up to about the 41 % quantile, without a lower end"),
+    ({"method": "sequence", "tau": 0.75}, "from about the 38 % quantile on, its upper end open or far out"),
+    (
+        {"tau": 0.2, "kind": "amounts", "bounds": (0, 100)},
+        "up to about the 41 % quantile, its lower end open or far out",
+    ),
 ]
 
 

@@ -81,7 +81,7 @@ def check(crowd: SiteProfile, tau: float, names: tuple[str, ...], limits: Limits
 
 
 def reach(crowd: SiteProfile, tau: float, level: float = 0.95, bounded: bool = False) -> tuple[float, float]:
-    """Return from which quantile to which a certified interval will run, about; 0 and 1 where it may have no end.
+    """Return from which quantile to which a certified interval will run, about; 0 and 1 where an end may stay open.
 
     >>> low, high = reach(SiteProfile(np.ones(1), np.array([0.76]), np.array([300])), 0.5, bounded=True)
     >>> round(low, 2), round(high, 2)
@@ -98,16 +98,16 @@ def expected(low: float, high: float) -> str:
     """Say in words how far an interval will reach.
 
     >>> expected(0.383, 1.0)
-    'from about the 38 % quantile on, without an upper end or with one far out'
+    'from about the 38 % quantile on, its upper end open or far out'
     """
     first, last = (f"the {round(100 * end, 0 if high - low > 0.05 else 1):g} % quantile" for end in (low, high))
     if low > 0 and high < 1:
         return f"from about {first} to {last}"
     if low > 0:
-        return f"from about {first} on, without an upper end or with one far out"
+        return f"from about {first} on, its upper end open or far out"
     if high < 1:
-        return f"up to about {last}, without a lower end or with one far out"
-    return "without ends, or with ends far out"
+        return f"up to about {last}, its lower end open or far out"
+    return "with both ends open or far out"
 
 
 def _round_up(number: float) -> int:
