@@ -50,7 +50,7 @@ VALLEYS: dict[str, tuple[Population, float]] = {
     ),
 }
 
-# the density has a kink just where the second mode begins: the default misses its .90 here
+# the density has a kink just where the second mode begins: the default covers .54 to .90 here
 KINKED: dict[str, tuple[Population, float]] = {
     "gamma | gamma": (blend([population("gamma", 3.0), population("gamma", 3.0).moved(8, 1.0)], [0.4, 0.6]), 0.4),
 }

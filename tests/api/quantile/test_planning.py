@@ -186,15 +186,12 @@ def test_a_barely_supported_level_is_warned_of_with_the_records_that_would_do(
     assert planned([ample], tau, 1.0, limits=limits).warnings == ()
 
 
-FEW: list[tuple[dict[str, Any], str]] = [  # 300 records of rate .76: s / t0 = .076 at the median, .25 at .152
+FEW: list[tuple[dict[str, Any], str]] = [  # 300 records of rate .76
     ({}, "from about the 13 % quantile to the 87 % quantile"),
     ({"bounds": (0, 100)}, "from about the 29 % quantile to the 71 % quantile"),
-    ({"method": "certified", "level": 0.8, "bounds": (0, 100)}, "from about the 36 % quantile to the 64 % quantile"),
-    ({"method": "sequence", "tau": 0.75}, "from about the 38 % quantile on, its upper end open or far out"),
-    (
-        {"tau": 0.2, "kind": "amounts", "bounds": (0, 100)},
-        "up to about the 41 % quantile, its lower end open or far out",
-    ),
+    ({"method": "certified", "level": 0.8, "bounds": (0, 100)}, "from about the 33 % quantile to the 67 % quantile"),
+    ({"method": "sequence", "tau": 0.75}, "from about the 42 % quantile on, its upper end open or far out"),
+    ({"tau": 0.16, "kind": "amounts", "bounds": (0, 100)}, "up to about the 34 % quantile, its lower end open"),
 ]
 
 
@@ -224,7 +221,7 @@ def test_three_hundred_records_end_about_where_was_said() -> None:
     said = reach(made[0].plan.crowd, 0.5, bounded=True)
     ends = np.mean([[normal.cdf(end) for end in result.interval] for result in made], axis=0)
     assert ends == pytest.approx(said, abs=0.05)
-    assert all(low < 50 < high for low, high in (result.interval for result in made))
+    assert sum(low < 50 < high for low, high in (result.interval for result in made)) >= 15  # 3e-4 at .95
 
 
 def test_limits_and_bounds_do_not_get_in_each_others_way() -> None:

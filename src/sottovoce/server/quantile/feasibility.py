@@ -21,9 +21,9 @@ from sottovoce.server.quantile.asking import SiteProfile
 SCARCE = 0.04
 TOO_DEAR = 0.02  # noise at which the search asks two fifths of the records
 MOST = 1e15
-REACH = 2.8  # how much longer a certified interval is, in levels, than one of all records at the quantile
-SEARCHED = 20.0  # and how much of that again, for each unit of noise, where no bounds shorten the search
-FOUND = 0.18  # ratio up to which a search without bounds finds the quantile
+REACH, POWER = 1.65, 1.4  # a certified interval reaches REACH * (z + POWER) errors of the distribution function
+SEARCHED = 20.0  # and how much of that again, for each unit of error, where no bounds shorten the search
+FOUND = 0.17  # error over tail up to which a search without bounds finds the quantile
 
 
 class Limits(NamedTuple):
@@ -87,10 +87,11 @@ def reach(crowd: SiteProfile, tau: float, level: float = 0.95, bounded: bool = F
     >>> round(low, 2), round(high, 2)
     (0.29, 0.71)
     """
-    noise = math.sqrt(crowd.unit_variance)
-    if not bounded and noise > FOUND * min(tau, 1 - tau):
+    success = (1 - crowd.rates) / 2 + crowd.rates * tau  # of a record asked at the quantile
+    error = math.sqrt(np.sum(crowd.shares**2 * success * (1 - success) / (crowd.rates**2 * crowd.sizes)))
+    if not bounded and error > FOUND * min(tau, 1 - tau):
         return 0.0, 1.0
-    half = two_sided(level) * noise * REACH * (1 if bounded else 1 + SEARCHED * noise)
+    half = REACH * (two_sided(level) + POWER) * error * (1 if bounded else 1 + SEARCHED * error)
     return max(tau - half, 0.0), min(tau + half, 1.0)
 
 
