@@ -149,8 +149,17 @@ def test_a_lost_search_says_that_records_are_spent(ask: Ask, files: Path, monkey
     def lose(*_: object, **__: object) -> None:
         raise sv.SearchFailed("the search did not find the quantile")
 
-    monkeypatch.setattr("sottovoce.api.quantile.federated.federated_quantile", lose)
+    monkeypatch.setattr("sottovoce.api.quantile.federated.run_study", lose)
     assert "spent" in sentence(ask(files))
+
+
+@pytest.mark.parametrize("taus", ["0.5", "0.4,0.6"])
+def test_what_few_records_tell_is_said_before_they_are_asked(
+    ask: Ask, files: Path, no_answers: None, taus: str
+) -> None:
+    done = ask(files, "--tau", taus, "--epsilon", "0.2")
+    assert isinstance(done.exception, AssertionError)  # of the guard: the plan was complete
+    assert done.stderr.count("of these records expect an interval") == taus.count(",") + 1
 
 
 def test_a_wrong_word_is_a_usage_error() -> None:

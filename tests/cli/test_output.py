@@ -48,7 +48,7 @@ def test_a_reader_that_leaves_hears_no_complaint() -> None:
 
 WORDS = {
     "ties spoil the interval: give resolution=, the step": "ties spoil the interval: give --resolution, the step",
-    "compare with robust=True": "compare with --robust",
+    'compare with method="certified"': "compare with --method certified",
     "give bounds=(low, high), or more records": "give --bounds LOW,HIGH, or more records",
     "level=0.9 is too much": "--level 0.9 is too much",
     'leave them out with missing="drop"': "leave them out with --drop-missing",

@@ -34,16 +34,16 @@ class Subject(NamedTuple):
     p_value: Callable[[float], float]
 
 
-def answered(robust: bool) -> Local:
-    """Return what a staged conversation leaves when a lognormal distribution answers with a little noise."""
+def answered(cdf: Callable[[float], float]) -> Local:
+    """Return what a staged conversation leaves when a distribution answers with a little noise."""
     rates = np.array([0.5, 0.8])
     talking = staged_protocol(
-        StagedStudy(0.7, SiteProfile(np.array([0.4, 0.6]), rates, np.array([30_000, 20_000])), (0.0, 9.0), None, robust)
+        StagedStudy(0.7, SiteProfile(np.array([0.4, 0.6]), rates, np.array([30_000, 20_000])), (0.0, 9.0))
     )
     ask, turn = next(talking), 0
     while True:
         turn += 1
-        above = np.array([1 - NORMAL.cdf(math.log(max(float(x), 1e-9)) / 0.8) for x in ask.points])
+        above = np.array([1 - cdf(float(x)) for x in ask.points])
         noise = 0.4 * np.sqrt(ask.counts) * math.sin(turn)
         ones = ask.counts * ((1 - rates[:, None]) / 2 + rates[:, None] * above) + noise
         try:
@@ -53,7 +53,11 @@ def answered(robust: bool) -> Local:
             return local
 
 
-LOCALS = {robust: answered(robust) for robust in (False, True)}
+LAWS: dict[str, Callable[[float], float]] = {
+    "lognormal": lambda x: NORMAL.cdf(math.log(max(x, 1e-9)) / 0.8),
+    "two modes": lambda x: 0.7 * NORMAL.cdf(2 * (x - 3)) + 0.3 * NORMAL.cdf(2 * (x - 6)),
+}
+LOCALS = {name: answered(cdf) for name, cdf in LAWS.items()}
 MOVES: dict[str, Callable[[float, float], tuple[float, float]]] = {
     # how each number of a stage changes with the location and the unit: (added, multiplied)
     "places": lambda location, scale: (0.0, scale),
@@ -74,9 +78,9 @@ def moved(stage: Stage, location: float, scale: float) -> Stage:
     return stage._replace(**changed)
 
 
-def inverted(robust: bool) -> Callable[[float, float], Subject]:
+def inverted(name: str) -> Callable[[float, float], Subject]:
     def make(location: float, scale: float) -> Subject:
-        local = LOCALS[robust]
+        local = LOCALS[name]
         stages = [moved(stage, location, scale) for stage in local.stages]
         near, reach = location + scale * local.centre, scale * local.reach
 
@@ -180,8 +184,8 @@ def curved(location: float, scale: float) -> Subject:
 
 
 CASES: dict[str, Callable[[float, float], Subject]] = {
-    "inversion": inverted(False),
-    "inversion-robust": inverted(True),
+    "inversion": inverted("lognormal"),
+    "inversion-five": inverted("two modes"),
     "fieller": crossed,
     "memory": normalised,
     "memory-sup": along("sup"),

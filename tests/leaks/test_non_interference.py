@@ -79,8 +79,8 @@ def conversation(population: Sequence[Floats], channel: Channel, kind: str) -> b
 
     crowd = SiteProfile(np.array([0.6, 0.4]), np.array([0.9, 0.9]), np.array(SIZES))
     doors = [Noting(site, log) for site in sites_of(population, channel)]
-    tau, robust = TAUS[kind], kind == "stages"
-    study = StagedStudy(tau, crowd, bounds=(-9.0, 9.0), robust=robust, coin=b"coin")
+    tau = TAUS[kind]
+    study = StagedStudy(tau, crowd, bounds=(-9.0, 9.0), coin=b"coin")
     assert kind == "certified" or (study.too_few, study.scarce) == (False, kind == "pairs")
     method = Conversation(lambda: default_protocol(study, kind == "certified"))
     outcome = method.outcome(converse(method, through_bytes(method, doors, b"study")))

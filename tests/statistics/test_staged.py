@@ -47,7 +47,7 @@ def test_staged_reaches_its_figures(families: dict) -> None:  # type: ignore[typ
 
 
 @pytest.mark.slow
-def test_five_points_cover_between_two_modes() -> None:
-    scores = score_all(list(valley_cells(robust=True)), REPLICATIONS, seed=12)
+def test_the_default_covers_between_two_modes() -> None:
+    scores = score_all(list(valley_cells()), REPLICATIONS, seed=12)
     assert [score.name for score in scores if not plausible(score, 0.90, len(scores))] == []
-    assert np.mean([score.coverage for score in scores]) >= 0.92
+    assert np.mean([score.coverage for score in scores]) >= 0.91  # .928 in 200 runs of each cell

@@ -26,6 +26,7 @@ _options: ContextVar[Mapping[str, _Option]] = ContextVar("options of the command
 # What is no option of the same name: a flag, the word of an option, the fields of a file of summaries, a method.
 _WRITTEN = {
     'missing="drop"': "--drop-missing",
+    'method="certified"': "--method certified",
     "math.inf": "inf",
     "give n= in its summary": 'give "n" in its summary',
     "trusted=False": '"trusted": false',

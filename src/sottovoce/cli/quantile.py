@@ -2,6 +2,8 @@
 
 from typing import Annotated, Any
 
+import typer
+
 from sottovoce.cli import options
 from sottovoce.cli.options import (
     DropMissing,
@@ -14,7 +16,6 @@ from sottovoce.cli.options import (
     Scale,
     Site,
     Value,
-    flag,
     option,
 )
 from sottovoce.cli.output import in_options, progress_bar, show
@@ -44,7 +45,6 @@ def quantile(
     kind: Annotated[
         str | None, option("KIND", "What the records are: counts, scores (whole numbers), amounts.")
     ] = None,
-    robust: Annotated[bool, flag("--robust", "For a quantile that may lie between two modes.")] = False,
     until: Annotated[str | None, option("WIDTH", "Stop when the interval is no longer (sequence).")] = None,
     person: Person = None,
     drop_missing: DropMissing = False,
@@ -67,7 +67,6 @@ def quantile(
         "scale": options.number_or_text(scale),
         "resolution": options.number_or_text(resolution),
         "kind": kind,
-        "robust": robust,
     }
     if isinstance(asked, list):
         options.refuse_given(
@@ -87,8 +86,9 @@ def quantile(
         study |= {"graph": graph, "norm": norm, "until": options.number_or_text(until)}
 
     from sottovoce.api import tables
-    from sottovoce.api.quantile import levels
-    from sottovoce.api.quantile.federated import federated_quantile
+    from sottovoce.api.quantile.federated import run_study
+    from sottovoce.api.quantile.levels import plan_levels, run_levels
+    from sottovoce.api.quantile.planning import plan_study
     from sottovoce.server import picture as drawing
     from sottovoce.server.description import ALTERNATIVES
 
@@ -101,11 +101,13 @@ def quantile(
     if test is not None:
         table.unit.parse(test, where="--test")
     records = sum(held.size for held in table.records)
+    steps: tuple[Any, Any] = (plan_levels, run_levels) if isinstance(asked, list) else (plan_study, run_study)
+    plan, run = steps
+    planned = plan(table, asked, **study)
+    for text in planned.warnings:
+        typer.echo(f"sottovoce: {in_options(text)}", err=True)
     with progress_bar(records, wanted=not no_progress) as progress:
-        if isinstance(asked, list):
-            found: Any = levels.federated_quantiles(table, asked, **study, progress=progress)
-        else:
-            found = federated_quantile(table, asked, **study, progress=progress)
+        found: Any = run(planned, progress=progress)
     payload, lines = found.to_dict(), [in_options(found.summary())]
     if test is not None:
         tested = found.test(test, alternative)

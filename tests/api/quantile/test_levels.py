@@ -13,7 +13,7 @@ from sottovoce.api.quantile.planning import prepare
 from sottovoce.client.quantile.site import Site
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.server.quantile.asking import SiteProfile
-from sottovoce.server.quantile.feasibility import STAGES, support
+from sottovoce.server.quantile.feasibility import support
 from sottovoce.server.quantile.levels import QuantilesResult, split_of
 from sottovoce.sim.randomness import dice
 
@@ -95,8 +95,7 @@ def test_an_extreme_level_gets_more_records_where_equal_parts_would_not_do() -> 
     starved = split_of(None, [0.02, 0.5], few)
     assert sum(starved) == pytest.approx(1)
     assert min(starved) > 1 / 4
-    # robust stages refuse earlier, so they need more
-    assert split_of(None, [0.1, 0.5], crowd, STAGES)[0] > split_of(None, [0.1, 0.5], crowd)[0] > 0.5
+    assert split_of(None, [0.1, 0.5], crowd)[0] > 0.5
 
 
 def test_an_equal_split_answers_where_the_median_would_have_starved() -> None:
@@ -141,7 +140,7 @@ def test_the_table_and_the_plain_values_are_complete(made: QuantilesResult) -> N
         ({"split": [0.5, 0.3, 0.3]}, "sum to 1"),
         ({"split": 0.5}, "split must be a sequence"),
         ({"split": [0.9998, 0.0001, 0.0001]}, "0.5 quantile needs about"),
-        ({"split": [0.9, 0.0999, 0.0001], "robust": True}, "0.75 quantile needs about"),
+        ({"split": [0.9, 0.0999, 0.0001]}, "0.75 quantile needs about"),
         ({"epsilon": 0.05}, "quantile needs about"),
         ({"epsilon": -1.0}, "epsilon must be positive"),
         ({"bounds": (1, 0)}, "low < high"),

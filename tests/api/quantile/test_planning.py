@@ -1,15 +1,17 @@
 """Every bad input has its sentence, and not a single record answers before all of it is checked."""
 
 import math
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.api.quantile.planning import prepare
+from sottovoce.api.quantile.levels import plan_levels
+from sottovoce.api.quantile.planning import plan_study, prepare
 from sottovoce.client.quantile.site import Site
-from sottovoce.server.quantile.feasibility import PAIRS, STAGES, Limits
+from sottovoce.server.quantile.feasibility import PAIRS, STAGES, Limits, reach
 from sottovoce.server.quantile.plan import QuantilePlan
 from sottovoce.sim.randomness import dice
 
@@ -182,6 +184,44 @@ def test_a_barely_supported_level_is_warned_of_with_the_records_that_would_do(
     assert needed in warning
     ample = np.linspace(0.0, 1.0, int(needed.split()[0].replace(",", "")))
     assert planned([ample], tau, 1.0, limits=limits).warnings == ()
+
+
+FEW: list[tuple[dict[str, Any], str]] = [  # 300 records of rate .76
+    ({}, "from about the 13 % quantile to the 87 % quantile"),
+    ({"bounds": (0, 100)}, "from about the 29 % quantile to the 71 % quantile"),
+    ({"method": "certified", "level": 0.8, "bounds": (0, 100)}, "from about the 33 % quantile to the 67 % quantile"),
+    ({"method": "sequence", "tau": 0.75}, "from about the 42 % quantile on, its upper end open or far out"),
+    ({"tau": 0.16, "kind": "amounts", "bounds": (0, 100)}, "up to about the 34 % quantile, its lower end open"),
+]
+
+
+@pytest.mark.parametrize(("asked", "words"), FEW, ids=str)
+def test_how_far_few_records_reach_is_said_before_any_answers(closed: None, asked: dict[str, Any], words: str) -> None:
+    (warning,) = plan_study([np.linspace(0.0, 1.0, 300)], **{"tau": 0.5, "epsilon": 2.0, **asked}).warnings
+    assert f"of these records expect an interval {words}" in warning
+
+
+def test_how_far_few_records_reach_is_said_for_each_level_and_not_where_stages_or_pairs_are_asked(closed: None) -> None:
+    several = plan_levels([np.linspace(0.0, 1.0, 900)], [0.4, 0.6], 2.0, bounds=(0, 1)).warnings
+    assert ["expect an interval from about" in text for text in several] == [True, True]
+    pairs = plan_study([np.linspace(0.0, 1.0, 2_000)], 0.8, 2.0)
+    assert ["as with ample data" in text for text in pairs.warnings] == [True]
+    certified = plan_study([np.linspace(0.0, 1.0, 2_000)], 0.8, 2.0, method="certified")
+    assert ["expect an interval from about" in text for text in certified.warnings] == [True]
+    assert plan_study([NORTH], 0.5, 2.0, method="certified").warnings == ()
+
+
+def test_three_hundred_records_end_about_where_was_said() -> None:
+    # mean of 20 ends, each with a standard deviation of .05: .05 is four standard errors, and a bias of .005
+    normal, values = NormalDist(50, 10), dice(85).generator().normal(50, 10, (20, 300))
+    made = [
+        sv.federated_quantile([row], 0.5, 2.0, bounds=(0, 100), randomness=dice(seed))
+        for seed, row in enumerate(values)
+    ]
+    said = reach(made[0].plan.crowd, 0.5, bounded=True)
+    ends = np.mean([[normal.cdf(end) for end in result.interval] for result in made], axis=0)
+    assert ends == pytest.approx(said, abs=0.05)
+    assert sum(low < 50 < high for low, high in (result.interval for result in made)) >= 15  # 3e-4 at .95
 
 
 def test_limits_and_bounds_do_not_get_in_each_others_way() -> None:

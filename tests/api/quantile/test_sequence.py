@@ -88,7 +88,6 @@ def test_times_stop_at_a_duration() -> None:
         ({"until": 0}, "until must be positive"),
         ({"until": "soon"}, "until"),
         ({"after": 3}, "after must be an earlier result of method 'sequence'"),
-        ({"robust": True}, "robust=True belongs to method 'staged'"),
     ],
 )
 def test_what_does_not_fit_is_refused(options: dict[str, Any], words: str) -> None:

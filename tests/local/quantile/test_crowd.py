@@ -106,7 +106,7 @@ CALLS: list[dict[str, Any]] = [
     {"epsilon": PRIVATE},
     {"epsilon": EPSILON, "shares": "equal"},
     {"epsilon": 3.0, "resolution": 0.001, "bounds": (0.0, 100.0)},
-    {"epsilon": 3.0, "robust": True, "scale": 20.0},
+    {"epsilon": 3.0, "scale": 20.0},
 ]
 
 

@@ -1,13 +1,18 @@
-"""The gate: the closed form on both sides, the sentence that says what is missing, and the warning zone."""
+"""The gate: the closed form on both sides, the sentence that says what is missing, and what may be expected."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sottovoce.core.errors import BadInput, Infeasible
+from sottovoce.protocol.randomised_response import binary, rate_of
 from sottovoce.server.quantile.asking import SiteProfile
-from sottovoce.server.quantile.feasibility import PAIRS, SCARCE, STAGES, Limits, check, support
+from sottovoce.server.quantile.feasibility import PAIRS, SCARCE, STAGES, Limits, check, expected, reach, support
+
+PAGE = Path(__file__).parents[3] / "docs" / "choose.md"
 
 
 def pooled(sizes: list[int], rate: float) -> SiteProfile:
@@ -92,3 +97,47 @@ def test_the_number_of_records_would_be_enough() -> None:
     grown = SiteProfile(crowd.shares, crowd.rates, np.ceil(crowd.sizes * (needed / 4000)).astype(np.int64))
     assert check(grown, 0.5, ("a", "b")).ratio <= 0.04
     assert needed == 10_000
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+def test_an_interval_reaches_less_far_with_more_records_and_further_with_more_confidence(bounded: bool) -> None:
+    crowd, more = pooled([600, 400], 0.7), pooled([2400, 1600], 0.7)
+    for tau in (0.4, 0.5, 0.6):
+        low, high = reach(crowd, tau, 0.95, bounded)
+        assert tau - low == pytest.approx(high - tau)
+        near, far = reach(more, tau, 0.95, bounded), reach(crowd, tau, 0.99, bounded)
+        assert far[0] < low < near[0] < tau < near[1] < high < far[1]
+        factor = (high - low) / (near[1] - near[0])  # four times the records: twice the search beside half the noise
+        assert factor == pytest.approx(2) if bounded else factor > 2
+
+
+def test_bounds_save_the_search_and_an_end_beyond_all_levels_is_none() -> None:
+    crowd = pooled([300], 0.76)
+    (low, high), (lower, higher) = reach(crowd, 0.5, bounded=True), reach(crowd, 0.5)
+    assert 0 < lower < low < 0.5 < high < higher < 1
+    assert reach(crowd, 0.9, bounded=True)[1] == 1
+    assert reach(pooled([100], 0.5), 0.5) == (0, 1)
+
+
+def test_the_page_has_the_reach_of_few_records() -> None:
+    rows = re.findall(r"^\| ([\d,]+) ((?:\| [^|]+\([^|]+\) ){6})\|$", PAGE.read_text(), re.MULTILINE)
+    assert len(rows) == 4
+    for records, cells in rows:
+        sizes = [int(records.replace(",", ""))]
+        asked = [(tau, epsilon) for tau in (0.5, 0.75) for epsilon in (1.0, 2.0, 4.0)]
+        for (tau, epsilon), cell in zip(asked, cells.split("|")[1:], strict=True):
+            crowd = pooled(sizes, rate_of(binary(epsilon)))
+            words = []
+            for bounded in (True, False):
+                low, high = reach(crowd, tau, bounded=bounded)
+                both = f"{100 * low:.0f} to {100 * high:.0f} %" if high < 1 else f"{100 * low:.0f} % to open"
+                words.append(both if low > 0 else "open")
+            assert cell.strip() == f"{words[0]} ({words[1]})"
+
+
+def test_what_is_expected_is_said_in_words() -> None:
+    assert expected(0.383, 0.617) == "from about the 38 % quantile to the 62 % quantile"
+    assert expected(0.8849, 0.9151) == "from about the 88.5 % quantile to the 91.5 % quantile"
+    assert expected(0.0, 0.617) == "up to about the 62 % quantile, its lower end open or far out"
+    assert expected(0.383, 1.0) == "from about the 38 % quantile on, its upper end open or far out"
+    assert expected(0.0, 1.0) == "with both ends open or far out"

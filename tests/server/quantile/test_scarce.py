@@ -76,7 +76,6 @@ def test_the_crowd_is_scarce_and_passes_the_gate() -> None:
     for tau in (0.15, 0.2, 0.85):
         assert SCARCE < support(CROWD, tau).ratio < PAIRS.at(tau).refuse
         assert StagedStudy(tau, CROWD).scarce
-        assert not StagedStudy(tau, CROWD, robust=True).scarce
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -168,7 +167,7 @@ def test_a_mistaken_opening_ends_as_certified() -> None:
     left, asks, _ = end_of(staged_protocol(StagedStudy(0.9, crowd), found), answer)
     assert isinstance(left, Certificate)
     assert opening < left.rounds_before < len(asks)
-    assert staged_warnings(left, False, "staged") == (TURNED[True],)
+    assert staged_warnings(left, "staged") == (TURNED[True],)
     assert all(map(math.isfinite, staged_solution(left, 0.9).interval(0.95)))
     low, high = staged_solution(left, 0.9).interval(1 - 1e-6)
     assert low < float(distribution.quantile(0.9)) < high
@@ -190,7 +189,7 @@ def test_pairs_that_never_agree_give_up_before_the_records_are_spent() -> None:
 def test_answers_that_do_not_depend_on_the_question_leave_an_end_open(answer: Answer) -> None:
     left, asks, _ = end_of(staged_protocol(StagedStudy(0.2, CROWD)), answer)
     assert isinstance(left, Certificate)
-    assert staged_warnings(left, False, "staged") == (TURNED[True], OPEN)
+    assert staged_warnings(left, "staged") == (TURNED[True], OPEN)
     low, high = staged_solution(left, 0.2).interval(0.95)
     assert not (math.isfinite(low) and math.isfinite(high))
     assert np.all(np.sum([ask.counts.sum(axis=1) for ask in asks], axis=0) <= CROWD.sizes)
@@ -250,7 +249,7 @@ def test_hostile_records_end_in_finite_numbers_or_ends_that_are_said_to_be_open(
         left, asks, _ = end_of(staged_protocol(study), drawn(HOSTILE[name], seed, people))
         assert isinstance(left, Fitted | Certificate)
         found, asked = staged_solution(left, tau), np.sum([ask.counts.sum(axis=1) for ask in asks], axis=0)
-        (low, high), warnings = found.interval(0.95), staged_warnings(left, False, "staged")
+        (low, high), warnings = found.interval(0.95), staged_warnings(left, "staged")
         assert math.isfinite(found.point)
         assert low <= found.point <= high
         if isinstance(left, Fitted):
@@ -274,7 +273,7 @@ def test_wrong_bounds_are_left_or_said_to_have_no_certificate(bounds: tuple[floa
         low, high = staged_solution(left, 0.15).interval(1 - 1e-6)
         if isinstance(left, Certificate):  # between bounds that do not hold the quantile, the lower one has none
             assert low == bounds[0]
-            assert staged_warnings(left, False, "staged") == (TURNED[True], OPEN)
+            assert staged_warnings(left, "staged") == (TURNED[True], OPEN)
         else:
             assert low < float(distribution.quantile(0.15)) < high
 

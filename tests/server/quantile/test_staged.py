@@ -30,6 +30,8 @@ LAWS = {
     "lognormal": population("lognormal", 1.0).moved(0.0, 3000.0),
     "bounded": population("uniform"),
 }
+MODES = blend([population("normal").moved(-3.0), population("normal").moved(3.0)], [0.5, 0.5])
+LARGE = SiteProfile(CROWD.shares, CROWD.rates, CROWD.sizes * 20)
 NOISES = [1e-4, 1e-3, 5e-3, 0.02]
 
 
@@ -84,11 +86,10 @@ def interval(local: Local, z: float = 5.0) -> tuple[float, float, float]:
 
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("tau", [0.2, 0.5, 0.8])
-@pytest.mark.parametrize("robust", [False, True])
-def test_the_quantile_is_covered_in_any_unit_and_every_record_answers_once(name: str, tau: float, robust: bool) -> None:
-    # five standard errors: 18 intervals of each kind, false alarm 18 x 6e-7 = 1e-5 for the fixed seed, once
+def test_the_quantile_is_covered_in_any_unit_and_every_record_answers_once(name: str, tau: float) -> None:
+    # five standard errors: 18 intervals, false alarm 18 x 6e-7 = 1e-5 for the fixed seed, once
     distribution = LAWS[name]
-    local, asks, _ = drive(staged_protocol(StagedStudy(tau, CROWD, robust=robust)), drawn(distribution, 1))
+    local, asks, _ = drive(staged_protocol(StagedStudy(tau, CROWD)), drawn(distribution, 1))
     _, low, high = interval(local)
     assert low <= float(distribution.quantile(tau)) <= high
     spread = float(distribution.quantile(0.75) - distribution.quantile(0.25))
@@ -124,30 +125,29 @@ def test_milestones_ascend_and_end_with_everything() -> None:
     assert local.milestones[-1].centre == local.centre
 
 
-def test_stages_grow_and_have_five_points_or_three_and_then_two() -> None:
-    for robust in (False, True):
-        local, asks, _ = drive(staged_protocol(StagedStudy(0.5, CROWD, robust=robust)), expected(LAWS["normal"], CROWD))
-        widths, sizes = [len(stage.places) for stage in local.stages], [int(ask.counts.sum()) for ask in asks]
-        sizes = sizes[-len(widths) :]
-        assert sizes[:-1] == sorted(sizes[:-1])  # the last takes what is left
-        if robust:
-            assert widths == [3] + [5] * (len(widths) - 1)
-            continue
-        assert widths == sorted(widths, reverse=True)
-        assert set(widths) == {2, 3}
-        used = np.cumsum(sizes) / CROWD.sizes.sum()
-        assert all(part > LATER for part, width in zip(used, widths, strict=True) if width == 2)
-        assert widths[-1] == 2
+@pytest.mark.parametrize("watch", [False, True])
+@pytest.mark.parametrize("law", [LAWS["normal"], MODES], ids=["one mode", "two modes"])
+def test_stages_grow_and_have_three_points_or_five_and_two_in_the_end(law: Population, watch: bool) -> None:
+    study = StagedStudy(0.5, LARGE, watch=watch)
+    local, asks, _ = drive(staged_protocol(study), expected(law, LARGE))
+    widths, sizes = [len(stage.places) for stage in local.stages], [int(ask.counts.sum()) for ask in asks]
+    sizes = sizes[-len(widths) :]
+    assert sizes[:-1] == sorted(sizes[:-1])  # the last takes what is left
+    used = np.cumsum(sizes) / LARGE.sizes.sum()
+    assert all(watch and part > LATER for part, width in zip(used, widths, strict=True) if width == 2)
+    assert (widths[-1] == 2) == watch
+    stages = [width for width in widths if width > 2]
+    assert set(stages) == ({3, 5} if law is MODES else {3})
+    assert stages == sorted(stages)  # what was seen to bend goes on with five
 
 
 def test_a_dip_between_two_modes_is_noticed_and_a_plain_law_is_not() -> None:
-    modes = blend([population("normal").moved(-3.0), population("normal").moved(3.0)], [0.5, 0.5])
-    large = SiteProfile(CROWD.shares, CROWD.rates, CROWD.sizes * 20)
-    for robust in (False, True):
-        assert drive(staged_protocol(StagedStudy(0.5, large, robust=robust)), expected(modes, large))[0].dips
-        for tau in (0.2, 0.5, 0.8):
-            plain = staged_protocol(StagedStudy(tau, large, robust=robust))
-            assert not drive(plain, expected(population("normal"), large))[0].dips
+    local, _, _ = drive(staged_protocol(StagedStudy(0.5, LARGE)), expected(MODES, LARGE))
+    assert local.dips
+    assert staged_warnings(local, "staged")[0].endswith('compare with method="certified"')
+    for tau in (0.2, 0.5, 0.8):
+        plain, _, _ = drive(staged_protocol(StagedStudy(tau, LARGE)), expected(population("normal"), LARGE))
+        assert not plain.dips
 
 
 @pytest.mark.parametrize(("shift", "factor"), [(0.0, 2.0**-8), (0.0, 2.0**20), (2.0**10, 1.0), (-(2.0**10), 0.25)])
@@ -165,8 +165,7 @@ def test_with_bounds_the_same_questions_are_asked_in_every_unit(shift: float, fa
     assert list(interval(moved, 1.96)) == pytest.approx(wanted, rel=1e-6)
 
 
-@pytest.mark.parametrize("robust", [False, True])
-def test_a_mistaken_pilot_ends_as_certified_and_misleads_no_interval(robust: bool) -> None:
+def test_a_mistaken_pilot_ends_as_certified_and_misleads_no_interval() -> None:
     distribution, liar = population("normal"), population("normal").moved(1.0)
     pilots = 0
 
@@ -177,13 +176,13 @@ def test_a_mistaken_pilot_ends_as_certified_and_misleads_no_interval(robust: boo
         pilots += len(asked) == 3 and 1.2 < asked[1] / max(asked[0], 1) < 1.5  # parts of .3, .4 and .3
         return said
 
-    left, _ = certified(staged_protocol(StagedStudy(0.5, CROWD, robust=robust)), answer)
+    left, _ = certified(staged_protocol(StagedStudy(0.5, CROWD)), answer)
     assert pilots == 1
     low, high = staged_solution(left, 0.5).interval(0.95)
     assert low < 0.0 < high
     assert low <= left.estimate <= high
     known = np.isfinite(low) and np.isfinite(high)
-    assert staged_warnings(left, robust, "staged") == ((TURNED[True],) if known else (TURNED[True], OPEN))
+    assert staged_warnings(left, "staged") == ((TURNED[True],) if known else (TURNED[True], OPEN))
 
 
 def test_bounds_far_from_the_quantile_have_no_certificate_below() -> None:
@@ -191,14 +190,14 @@ def test_bounds_far_from_the_quantile_have_no_certificate_below() -> None:
     low, high = staged_solution(left, 0.5).interval(0.95)
     assert low == 1e6
     assert high < 1.001e6
-    assert staged_warnings(left, False, "staged") == (TURNED[True], OPEN)
+    assert staged_warnings(left, "staged") == (TURNED[True], OPEN)
     assert all(1e6 <= point <= 2e6 for ask in asks[left.rounds_before :] for point in ask.points)
 
 
 def test_answers_that_do_not_depend_on_the_question_leave_both_ends_open() -> None:
     left, _ = certified(staged_protocol(StagedStudy(0.5, CROWD)), lambda ask: ask.counts // 2)
     assert staged_solution(left, 0.5).interval(0.95) == (-np.inf, np.inf)
-    assert staged_warnings(left, False, "staged") == (TURNED[True], OPEN)
+    assert staged_warnings(left, "staged") == (TURNED[True], OPEN)
 
 
 def test_what_another_conversation_found_is_used() -> None:
@@ -218,21 +217,17 @@ def test_a_site_too_small_for_every_point_does_no_harm() -> None:
 
 
 @pytest.mark.parametrize(
-    ("records", "robust", "kind", "width"),
+    ("records", "kind", "width"),
     [
-        (6_500, False, Fitted, 2),
-        (7_500, False, Local, 3),
-        (7_500, True, Local, 5),
-        (6_500, True, Certificate, 2),
-        (450, False, Certificate, 2),
+        (6_500, Fitted, 2),
+        (7_500, Local, 3),
+        (450, Certificate, 2),
     ],
 )
-def test_pairs_are_asked_where_the_noise_exceeds_four_percent_of_the_tail(
-    records: int, robust: bool, kind: type, width: int
-) -> None:
+def test_pairs_are_asked_where_the_noise_exceeds_four_percent_of_the_tail(records: int, kind: type, width: int) -> None:
     # one site of rate .75: s / t0 = 1 / (.3 sqrt(N)), .0413, .0385 and .157
     crowd = SiteProfile(np.ones(1), np.full(1, 0.75), np.array([records]))
-    study = StagedStudy(0.2, crowd, robust=robust)
+    study = StagedStudy(0.2, crowd)
     assert study.scarce == (kind is Fitted or records == 450)
     assert study.too_few == (kind is Certificate)
     left, asks, _ = end_of(staged_protocol(study), drawn(population("normal"), 9, crowd))
@@ -240,7 +235,7 @@ def test_pairs_are_asked_where_the_noise_exceeds_four_percent_of_the_tail(
     assert len(asks[-1].points) == width
     if isinstance(left, Certificate):
         assert (left.rounds_before, left.reports_before) == (0, 0)
-        assert staged_warnings(left, robust, "staged")[0] == TURNED[False]
+        assert staged_warnings(left, "staged")[0] == TURNED[False]
 
 
 @pytest.mark.parametrize("noise", NOISES)

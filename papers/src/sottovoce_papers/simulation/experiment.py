@@ -40,7 +40,6 @@ class StagedCell:
     rates: tuple[float, ...]
     sizes: tuple[int, ...]
     shares: tuple[float, ...] | None = None
-    robust: bool = False
     bounds: tuple[float, float] | None = None
 
     @property
@@ -100,7 +99,7 @@ def converse_fresh(
     profile = cell.profile
     coin = repr(generator.bit_generator.state).encode()  # another one each time, and no number is drawn for it
     conversation = staged_protocol(
-        StagedStudy(cell.tau, profile, cell.bounds, None, cell.robust, coin=coin, phases=watch, watch=watch)
+        StagedStudy(cell.tau, profile, cell.bounds, None, coin=coin, phases=watch, watch=watch)
     )
     ask, rounds = next(conversation), 0
     rates = profile.rates[:, None]

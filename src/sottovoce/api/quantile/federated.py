@@ -38,7 +38,6 @@ def federated_quantile(
     scale: Any = None,
     resolution: Any = None,
     kind: str | None = None,
-    robust: bool = False,
     until: Any = None,
     after: QuantileResult | None = None,
     randomness: RandomSource | None = None,
@@ -83,8 +82,6 @@ def federated_quantile(
     kind
         What the records are declared to be, where their type does not say: "counts" (whole numbers from 0), "scores"
         (whole numbers), "amounts" (continuous, but heaped at round values, like money).
-    robust
-        Ask five points a stage: for a quantile that may lie between two modes, at 10 to 20 % more length.
     until
         For a sequence: the public length of the interval, in the unit of the records (a duration as text for times), at
         which it stops; the other records stay unasked.
@@ -126,7 +123,6 @@ def federated_quantile(
         scale=scale,
         resolution=resolution,
         kind=kind,
-        robust=robust,
         until=until,
         after=after,
         missing=missing,
@@ -150,7 +146,7 @@ def run_study(
         result, private = run_sites(study.prepared, talk, study.method, randomness, progress)
     else:
         certified = study.method == "certified" or plan.kind == "amounts"
-        method = StagedQuantile(plan, study.level, study.robust, coin_of(plan, randomness), certified)
+        method = StagedQuantile(plan, study.level, coin_of(plan, randomness), certified)
         result, private = run_sites(study.prepared, method, study.method, randomness, progress)
     return remember(replace(result, private=private), study.prepared.table)
 

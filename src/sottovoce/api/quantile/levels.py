@@ -1,15 +1,16 @@
 """Several levels at once from one report a person: a public split of the records, joint coverage, no crossing."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sottovoce.api.quantile.planning import Progress, coin_of, prepare, remember, run_sites
+from sottovoce.api.quantile.planning import Prepared, Progress, coin_of, prepare, remember, run_sites
 from sottovoce.core.checks import check_callers, confidence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
-from sottovoce.server.quantile.feasibility import CERTIFIED, PAIRS, STAGES
+from sottovoce.server.quantile.feasibility import CERTIFIED
 from sottovoce.server.quantile.levels import QuantilesResult, StagedQuantiles, check_levels, check_sizes, split_of
+from sottovoce.server.quantile.plan import QuantilePlan
 
 
 def federated_quantiles(
@@ -25,7 +26,6 @@ def federated_quantiles(
     scale: Any = None,
     resolution: Any = None,
     kind: str | None = None,
-    robust: bool = False,
     randomness: RandomSource | None = None,
     missing: str = "refuse",
     progress: Progress | None = None,
@@ -34,7 +34,7 @@ def federated_quantiles(
 
     Parameters
     ----------
-    sites, epsilon, shares, bounds, scale, resolution, kind, robust, randomness, missing, progress
+    sites, epsilon, shares, bounds, scale, resolution, kind, randomness, missing, progress
         As for `federated_quantile`.
     taus
         The levels.
@@ -54,26 +54,73 @@ def federated_quantiles(
     >>> [bool(low < truth < high) for (low, high), truth in zip(r.intervals, (8.63, 20.79, 41.59))]
     [True, True, True]
     """
+    study = plan_levels(
+        sites,
+        taus,
+        epsilon,
+        level=level,
+        method=method,
+        split=split,
+        shares=shares,
+        bounds=bounds,
+        scale=scale,
+        resolution=resolution,
+        kind=kind,
+        missing=missing,
+    )
+    return run_levels(study, randomness, progress)
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedLevels:
+    """A study of several levels whose whole input is checked, and of which nothing is spent yet."""
+
+    whole: Prepared
+    plans: list[QuantilePlan]
+    parts: list[float]
+    level: float
+    certified: bool
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what is worth knowing before any record answers."""
+        return tuple(text for plan in self.plans for text in plan.warnings)
+
+
+def plan_levels(
+    sites: Any,
+    taus: Sequence[float],
+    epsilon: Any,
+    *,
+    level: float = 0.95,
+    method: str = "staged",
+    split: Sequence[float] | None = None,
+    missing: str = "refuse",
+    **known: Any,
+) -> PlannedLevels:
+    """Check all input of `federated_quantiles` without asking any record."""
     levels = check_levels(taus)
     confidence(level)
     if method not in ("staged", "certified"):
         raise BadInput(f"method {method!r} is unknown for several levels; choose 'staged' or 'certified'.")
-    public = {
-        "shares": shares,
-        "bounds": bounds,
-        "scale": scale,
-        "resolution": resolution,
-        "kind": kind,
-        "limits": CERTIFIED,
-    }
+    each = 1 - (1 - level) / len(levels)
+    public = {**known, "limits": CERTIFIED, "confidence": each, "certified": method == "certified"}
     whole = prepare(sites, 0.5, epsilon, missing=missing, **public)
-    parts = split_of(split, levels, whole.plan.crowd, STAGES if robust else PAIRS)
-    each = [prepare(whole.table, tau, epsilon, thinned=part, **public) for tau, part in zip(levels, parts, strict=True)]
+    parts = split_of(split, levels, whole.plan.crowd)
+    plans = [
+        prepare(whole.table, tau, epsilon, thinned=part, **public).plan for tau, part in zip(levels, parts, strict=True)
+    ]
     check_sizes(whole.plan, parts)
+    return PlannedLevels(whole, plans, parts, level, method == "certified" or whole.plan.kind == "amounts")
+
+
+def run_levels(
+    study: PlannedLevels, randomness: RandomSource | None = None, progress: Progress | None = None
+) -> QuantilesResult:
+    """Run a planned study of several levels: from here on records answer."""
     check_callers(randomness, progress)
-    plans, coin = [prepared.plan for prepared in each], coin_of(whole.plan, randomness)
-    certified = method == "certified" or whole.plan.kind == "amounts"
-    talk = StagedQuantiles(plans, parts, level, robust, coin, certified)
+    whole = study.whole
+    talk = StagedQuantiles(study.plans, study.parts, study.level, coin_of(whole.plan, randomness), study.certified)
     found, private = run_sites(whole, talk, "levels", randomness, progress)
     results = tuple(remember(replace(result, private=private), whole.table) for result in found.results)
     return replace(found, results=results)

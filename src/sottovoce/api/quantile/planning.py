@@ -101,7 +101,6 @@ class PlannedStudy:
     recursion: Recursion | None
     level: float
     method: str
-    robust: bool
     until: float | None = None
     after: Sequel | None = None
 
@@ -109,6 +108,11 @@ class PlannedStudy:
     def plan(self) -> QuantilePlan:
         """Return the public plan."""
         return self.prepared.plan
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what is worth knowing before any record answers."""
+        return self.plan.warnings
 
 
 def plan_study(
@@ -127,7 +131,6 @@ def plan_study(
     scale: Any = None,
     resolution: Any = None,
     kind: str | None = None,
-    robust: bool = False,
     until: Any = None,
     after: QuantileResult | None = None,
     missing: str = "refuse",
@@ -136,25 +139,22 @@ def plan_study(
     if method not in METHODS:
         raise BadInput(f"method {method!r} is unknown; choose one of {', '.join(map(repr, METHODS))}.")
     confidence(level)
-    if not isinstance(robust, bool):
-        raise BadInput(f"robust must be True or False, not {robust!r}; choose one.")
     walks = method in ("regression", "self-normalised")
     plain = isinstance(schedule, str) and schedule == "every:1" and participation == 1 and norm == "l2"
     if not walks and not (plain and graph is None):
         raise BadInput(
             "schedule, participation, graph and norm belong to method 'regression' or 'self-normalised'; choose one."
         )
-    if method != "staged" and robust:
-        raise BadInput("robust=True belongs to method 'staged'; leave it out.")
     if method != "sequence" and (until is not None or after is not None):
         raise BadInput("until and after belong to method 'sequence'; choose it, or leave them out.")
     limits: Limits = STAGES if walks else CERTIFIED
     known = {"shares": shares, "bounds": bounds, "scale": scale, "resolution": resolution, "kind": kind}
-    prepared = prepare(sites, tau, epsilon, missing=missing, limits=limits, **known)
+    said = {"limits": limits, "confidence": level, "certified": method in ("certified", "sequence")}
+    prepared = prepare(sites, tau, epsilon, missing=missing, **said, **known)
     recursion = plan_recursion(prepared.plan, method, schedule, participation, graph, norm) if walks else None
     width = None if until is None else _until(until, prepared.plan.roster.unit)
     earlier = None if after is None else _earlier(after, prepared, level, width)
-    return PlannedStudy(prepared, recursion, level, method, robust, width, earlier)
+    return PlannedStudy(prepared, recursion, level, method, width, earlier)
 
 
 def _until(until: Any, unit: Unit) -> float:

@@ -5,7 +5,7 @@ quantile. Beyond some part of the tail ``min(tau, 1 - tau)`` intervals stop cove
 refused before anything is spent; a little earlier it is answered with a warning. Three-point stages and walks go up to
 4 %, the pairs for scarce records (`server.quantile.scarce`), which the default turns to beyond that, up to 15 %. All
 search first, which costs the more the larger ``s`` is, whatever the tail: beyond ``s = .02`` too much, so that at the
-median all stop at 4 %.
+median all stop at 4 %. A certified interval may be tried up to 25 %; how far it will reach, in levels, is public too.
 """
 
 import math
@@ -15,11 +15,15 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.errors import Infeasible
+from sottovoce.inference.common.normal import two_sided
 from sottovoce.server.quantile.asking import SiteProfile
 
 SCARCE = 0.04
 TOO_DEAR = 0.02  # noise at which the search asks two fifths of the records
 MOST = 1e15
+REACH, POWER = 1.65, 1.4  # a certified interval reaches REACH * (z + POWER) errors of the distribution function
+SEARCHED = 20.0  # and how much of that again, for each unit of error, where no bounds shorten the search
+FOUND = 0.17  # error over tail up to which a search without bounds finds the quantile
 
 
 class Limits(NamedTuple):
@@ -37,7 +41,7 @@ class Limits(NamedTuple):
 
 
 STAGES, PAIRS = Limits(0.03, SCARCE, "half as long again"), Limits(0.03, 0.15, "half as long again, or twice as long")
-CERTIFIED = Limits(0.03, 0.25, "two to four times as long", math.inf)  # beyond it not even one end could be certified
+CERTIFIED = PAIRS._replace(refuse=0.25, dear=math.inf)  # beyond it not even one end could be certified
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,37 @@ def check(crowd: SiteProfile, tau: float, names: tuple[str, ...], limits: Limits
             f"and there are {records:,}{blame}: add records, raise epsilon, or ask a level nearer 0.5."
         )
     return measured
+
+
+def reach(crowd: SiteProfile, tau: float, level: float = 0.95, bounded: bool = False) -> tuple[float, float]:
+    """Return from which quantile to which a certified interval will run, about; 0 and 1 where an end may stay open.
+
+    >>> low, high = reach(SiteProfile(np.ones(1), np.array([0.76]), np.array([300])), 0.5, bounded=True)
+    >>> round(low, 2), round(high, 2)
+    (0.29, 0.71)
+    """
+    success = (1 - crowd.rates) / 2 + crowd.rates * tau  # of a record asked at the quantile
+    error = math.sqrt(np.sum(crowd.shares**2 * success * (1 - success) / (crowd.rates**2 * crowd.sizes)))
+    if not bounded and error > FOUND * min(tau, 1 - tau):
+        return 0.0, 1.0
+    half = REACH * (two_sided(level) + POWER) * error * (1 if bounded else 1 + SEARCHED * error)
+    return max(tau - half, 0.0), min(tau + half, 1.0)
+
+
+def expected(low: float, high: float) -> str:
+    """Say in words how far an interval will reach.
+
+    >>> expected(0.383, 1.0)
+    'from about the 38 % quantile on, its upper end open or far out'
+    """
+    first, last = (f"the {round(100 * end, 0 if high - low > 0.05 else 1):g} % quantile" for end in (low, high))
+    if low > 0 and high < 1:
+        return f"from about {first} to {last}"
+    if low > 0:
+        return f"from about {first} on, its upper end open or far out"
+    if high < 1:
+        return f"up to about {last}, its lower end open or far out"
+    return "with both ends open or far out"
 
 
 def _round_up(number: float) -> int:

@@ -15,7 +15,7 @@ from sottovoce.server.description import Description, Interval, finite
 from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile, all_periods
 from sottovoce.server.quantile.certified.protocol import Certificate
 from sottovoce.server.quantile.conversation import Conversation, Log
-from sottovoce.server.quantile.feasibility import PAIRS, STAGES, Limits, support
+from sottovoce.server.quantile.feasibility import PAIRS, STAGES, support
 from sottovoce.server.quantile.method import default_protocol, staged_study, staged_warnings
 from sottovoce.server.quantile.plan import QuantilePlan
 from sottovoce.server.quantile.result import KeptQuantile, QuantileResult
@@ -117,15 +117,14 @@ class StagedQuantiles:
         plans: Sequence[QuantilePlan],
         parts: Sequence[float],
         level: float = 0.95,
-        robust: bool = False,
         coin: bytes = b"",
         certified: bool = False,
     ) -> None:
-        self._plans, self._parts, self._level, self._robust = plans, tuple(parts), level, robust
+        self._plans, self._parts, self._level = plans, tuple(parts), level
         self._method = "certified" if certified else "staged"
         each = 1 - (1 - level) / len(plans)  # what joint coverage asks of each level
         self._talk: Conversation[list[Local | Fitted | Certificate]] = Conversation(
-            lambda: _levels_protocol(plans, parts, each, robust, coin, certified)
+            lambda: _levels_protocol(plans, parts, each, coin, certified)
         )
         self.init, self.query, self.step = self._talk.init, self._talk.query, self._talk.step
 
@@ -140,7 +139,7 @@ class StagedQuantiles:
                 rounds=log.rounds,
                 reports=local.milestones[-1].reports + getattr(local, "reports_before", 0),
                 private=all(map(math.isfinite, plan.budgets)),
-                warnings=plan.warnings + staged_warnings(local, self._robust, self._method),
+                warnings=plan.warnings + staged_warnings(local, self._method),
             )
             for plan, local in zip(self._plans, self._talk.outcome(log), strict=True)
         )
@@ -148,7 +147,7 @@ class StagedQuantiles:
 
 
 def _levels_protocol(
-    plans: Sequence[QuantilePlan], parts: Sequence[float], level: float, robust: bool, coin: bytes, certified: bool
+    plans: Sequence[QuantilePlan], parts: Sequence[float], level: float, coin: bytes, certified: bool
 ) -> Generator[Ask, Ints, list[Local | Fitted | Certificate]]:
     """Search once for all levels, then run one conversation a level on its own part of the records."""
     whole = plans[0].crowd
@@ -159,7 +158,7 @@ def _levels_protocol(
     edges = np.floor(np.outer(np.concatenate(([0.0], np.cumsum(parts))).clip(max=1.0), left) + 0.5).astype(np.int64)
     talks = []
     for index, (plan, sizes) in enumerate(zip(plans, np.diff(edges, axis=0), strict=True)):
-        study = staged_study(plan, level, robust, coin + index.to_bytes(2, "big"))
+        study = staged_study(plan, level, coin + index.to_bytes(2, "big"))
         study = replace(study, crowd=SiteProfile(whole.shares, whole.rates, sizes))
         talks.append(default_protocol(study, certified, found))
     return (yield from together(talks))
@@ -210,9 +209,7 @@ def check_levels(taus: Sequence[float]) -> list[float]:
     return levels
 
 
-def split_of(
-    split: Sequence[float] | None, levels: list[float], crowd: SiteProfile, limits: Limits = PAIRS
-) -> list[float]:
+def split_of(split: Sequence[float] | None, levels: list[float], crowd: SiteProfile) -> list[float]:
     """Return which part of the records answers for each level.
 
     Without a given split every level gets what it needs not to be refused, and an equal part of the rest: with ample
@@ -227,7 +224,7 @@ def split_of(
                 f"split must be {len(levels)} positive parts that sum to 1, not {list(split)!r}; correct it."
             )
         return parts
-    needs = [(support(crowd, tau).ratio / limits.at(tau).refuse) ** 2 for tau in levels]
+    needs = [(support(crowd, tau).ratio / PAIRS.at(tau).refuse) ** 2 for tau in levels]
     met = 1.0 if sum(needs) <= 1 else 0.5 / sum(needs)
     rest = (1 - met * sum(needs)) / len(levels)
     return [met * need + rest for need in needs]

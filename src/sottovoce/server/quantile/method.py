@@ -38,14 +38,13 @@ class StagedQuantile:
         self,
         plan: QuantilePlan,
         level: float = 0.95,
-        robust: bool = False,
         coin: bytes = b"",
         certified: bool = False,
         watch: bool = True,
     ) -> None:
-        self._plan, self._level, self._robust = plan, level, robust
+        self._plan, self._level = plan, level
         self._method = "certified" if certified else "staged"
-        study = replace(staged_study(plan, level, robust, coin), watch=watch, phases=watch)
+        study = replace(staged_study(plan, level, coin), watch=watch, phases=watch)
         self._talk: Conversation[Local | Fitted | Certificate] = Conversation(
             lambda: default_protocol(study, certified)
         )
@@ -62,13 +61,13 @@ class StagedQuantile:
             rounds=log.rounds,
             reports=log.reports,
             private=all(map(math.isfinite, self._plan.budgets)),
-            warnings=self._plan.warnings + staged_warnings(local, self._robust, self._method),
+            warnings=self._plan.warnings + staged_warnings(local, self._method),
         )
 
 
-def staged_study(plan: QuantilePlan, level: float, robust: bool, coin: bytes) -> StagedStudy:
+def staged_study(plan: QuantilePlan, level: float, coin: bytes) -> StagedStudy:
     """Return what the design needs to know of a plan."""
-    return StagedStudy(plan.tau, plan.crowd, plan.bounds, plan.scale, robust, 1 - level, coin, phases=True)
+    return StagedStudy(plan.tau, plan.crowd, plan.bounds, plan.scale, 1 - level, coin, phases=True)
 
 
 def default_protocol(study: StagedStudy, certified: bool, found: Found | None = None) -> Generator[Ask, Ints, Left]:
@@ -78,7 +77,7 @@ def default_protocol(study: StagedStudy, certified: bool, found: Found | None = 
     return (yield from staged_protocol(study, found))
 
 
-def staged_warnings(local: Left, robust: bool, method: str) -> tuple[str, ...]:
+def staged_warnings(local: Left, method: str) -> tuple[str, ...]:
     """Return what the stages noticed."""
     if isinstance(local, Certificate):
         known = all(map(math.isfinite, interval(local.evidence, local.success, local.alpha)))
@@ -86,6 +85,6 @@ def staged_warnings(local: Left, robust: bool, method: str) -> tuple[str, ...]:
         return turned if known else (*turned, OPEN)
     if isinstance(local, Fitted):
         return ("records are scarce: the interval takes the density to be smooth around the quantile, no edge nearby",)
-    if local.dips and not robust:
-        return ("the density seems to dip at the quantile, as between two modes: compare with robust=True",)
+    if local.dips:
+        return ('the density seems to dip at the quantile, as between two modes: compare with method="certified"',)
     return ()

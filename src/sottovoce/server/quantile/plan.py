@@ -21,7 +21,7 @@ from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.messages import Study
 from sottovoce.protocol.randomised_response import binary, flips_of, rate_of, with_flips
 from sottovoce.server.quantile.asking import SiteProfile
-from sottovoce.server.quantile.feasibility import STAGES, Limits, NoiseToTail, check
+from sottovoce.server.quantile.feasibility import CERTIFIED, PAIRS, STAGES, Limits, NoiseToTail, check, expected, reach
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +112,13 @@ def plan_quantile(
     kind: str | None = None,
     thinned: float = 1.0,
     limits: Limits = STAGES,
+    confidence: float = 0.95,
+    certified: bool = False,
 ) -> QuantilePlan:
-    """Check all input; ``thinned`` is the part of the records that answers for this level, ``limits`` its design's."""
+    """Check all input; ``thinned`` is the part of the records that answers for this level, ``limits`` its design's.
+
+    Where few records will be certified, how far the interval will reach is said beforehand.
+    """
     names = roster.names
     taus = np.array([_level(value, where) for value, where in per_site(tau, names, "tau")])
     budgets = tuple(number(value, where) for value, where in per_site(epsilon, names, "epsilon"))
@@ -131,9 +136,13 @@ def plan_quantile(
     warnings = []
     if measured.ratio > (ample := limits.at(level).warn):
         needed = measured.records_for(int(effective.sizes.sum()), ample)
+        certified |= limits is CERTIFIED and (kind == "amounts" or measured.ratio > PAIRS.at(level).refuse)
+        longer = f"the interval may be {limits.longer} as with ample data"
+        if certified:
+            ends = reach(effective, level, confidence, within is not None)
+            longer = f"of these records expect an interval {expected(*ends)}"
         warnings.append(
-            f"the {level:g} quantile is barely supported: the interval may be {limits.longer} as with ample data; "
-            f"{needed:,} records would leave this zone"
+            f"the {level:g} quantile is barely supported: {longer}; {needed:,} records would leave this zone"
         )
     flips = tuple(map(flips_of, channels))
     public = (shares_name, step, within, width, tuple(warnings), (), kind, source)

@@ -2,12 +2,12 @@
 
 Every query is answered by the same fraction of each site's records. After a search for location and scale, a pilot of
 three points and stages of three points close in on the quantile; where the distribution function is seen to bend as it
-does between two modes, or with ``robust``, stages have five points. The interval inverts the test that weighs the
+does between two modes, stages have five points. The interval inverts the test that weighs the
 stages by their design (`inference.quantile.inversion`); what a stage shows may raise the allowance for its own
 curvature, which lengthens the interval, and never lowers it.
 
-Where the noise exceeds 4 % of the tail (`server.quantile.feasibility`), and ``robust`` is not asked for, the records
-left after the search are asked in pairs instead (`server.quantile.scarce`).
+Where the noise exceeds 4 % of the tail (`server.quantile.feasibility`), the records left after the search are asked in
+pairs instead (`server.quantile.scarce`).
 
 A stage asks at a middle point, which gets most records, and at side points, which keep the slope known. With noise
 ``e`` (the error of the distribution function from all records so far) and a mass offset ``a``, side points at ``a /
@@ -32,7 +32,7 @@ from sottovoce.inference.quantile.inversion import Stage, back, information, roo
 from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile, present_shares
 from sottovoce.server.quantile.certified.curves import Answers, pooled
 from sottovoce.server.quantile.certified.protocol import Certificate, CertifiedStudy, certified_protocol
-from sottovoce.server.quantile.feasibility import PAIRS, SCARCE, STAGES, support
+from sottovoce.server.quantile.feasibility import PAIRS, SCARCE, support
 from sottovoce.server.quantile.grid import keep_to_a_grid
 from sottovoce.server.quantile.pilot import find_pilot
 from sottovoce.server.quantile.scarce import Fitted, pairs_protocol
@@ -233,7 +233,6 @@ class StagedStudy:
     crowd: SiteProfile
     bounds: tuple[float, float] | None = None
     scale: float | None = None
-    robust: bool = False
     alpha: float = 0.05
     coin: bytes = b""
     phases: bool = False  # whether records are asked if they keep to a grid
@@ -242,13 +241,12 @@ class StagedStudy:
     @property
     def scarce(self) -> bool:
         """Tell whether the records are asked in pairs."""
-        return not self.robust and support(self.crowd, self.tau).ratio > SCARCE
+        return support(self.crowd, self.tau).ratio > SCARCE
 
     @property
     def too_few(self) -> bool:
         """Tell whether there are too few records for anything but the certified interval."""
-        most = (STAGES if self.robust else PAIRS).at(self.tau).refuse
-        return self.watch and support(self.crowd, self.tau).ratio > most
+        return self.watch and support(self.crowd, self.tau).ratio > PAIRS.at(self.tau).refuse
 
 
 class Milestone(NamedTuple):
@@ -351,11 +349,11 @@ def _stages(talker: QueryAllocator, study: StagedStudy, pilot: Decoded) -> Gener
         now = min(used, talker.left)
         if talker.left - now < 0.35 * used:
             now = talker.left
-        error, crooked, bend = noise / math.sqrt(used), study.robust or bent, bends.best
+        error, crooked, bend = noise / math.sqrt(used), bent, bends.best
         widest = 0.75 * float(np.diff(_seen(pilot.points[[0, 2]], centre, bend))[0]) / 2
         plan = five(error, tail, slope, widest, shrink) if crooked else three(error, tail, slope, widest)
         after = noise / math.sqrt(used + now)
-        if study.watch and not study.robust and used + now > LATER and NEAR * after < CLOSER * _offset(error, tail):
+        if study.watch and used + now > LATER and NEAR * after < CLOSER * _offset(error, tail):
             plan, crooked = pair(after, tail, slope, widest), False
         places = plan.spacing * plan.offsets
         heard = yield from talker.ask([back(place, centre, bend) for place in places], now * plan.parts)
