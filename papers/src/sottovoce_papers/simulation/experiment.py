@@ -26,6 +26,8 @@ from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.families import Generator
 from sottovoce_papers.simulation.populations import Mixture
 
+SIZE = 0.05  # of the one-sided tests
+
 
 @dataclass(frozen=True, eq=False)
 class StagedCell:
@@ -75,7 +77,10 @@ class StagedCell:
 
 @dataclass(frozen=True)
 class Score:
-    """What replications of a cell say; errors and lengths are relative to those of the oracle."""
+    """What replications of a cell say; errors and lengths are relative to those of the oracle.
+
+    ``greater`` and ``less`` are the sizes of the one-sided tests at .05; lost runs do not count there.
+    """
 
     name: str
     tau: float
@@ -88,6 +93,8 @@ class Score:
     searched: float
     worst: float
     replications: int
+    greater: float
+    less: float
 
 
 def converse_fresh(cell: StagedCell, generator: Generator) -> tuple[Local | Fitted, int]:
@@ -109,7 +116,8 @@ def converse_fresh(cell: StagedCell, generator: Generator) -> tuple[Local | Fitt
 def score(cell: StagedCell, replications: int, seed: int, level: float = 0.95) -> Score:
     """Replicate a cell and summarise; a lost run counts as one that does not cover."""
     generator, z = dice(seed).generator(), two_sided(level)
-    rows: list[tuple[float, float, float, int, float]] = []
+    truth, oracle = cell.truth, cell.oracle
+    rows: list[tuple[float, float, float, int, float, bool, bool]] = []
     for _ in range(replications):
         try:
             local, rounds = converse_fresh(cell, generator)
@@ -118,11 +126,12 @@ def score(cell: StagedCell, replications: int, seed: int, level: float = 0.95) -
         found = staged_solution(local)
         low, high = found.interval(level)
         searched = local.milestones[0].reports / local.milestones[-1].reports
-        rows.append((found.point, low, high, rounds, searched))
+        greater, less = (found.p_value(truth, side) < SIZE for side in ("greater", "less"))
+        rows.append((found.point, low, high, rounds, searched, greater, less))
     if not rows:
         raise SearchFailed(f"no run of {cell.name!r} found its quantile; give the cell more records.")
-    points, lows, highs, rounds_, searched_ = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
-    truth, oracle = cell.truth, cell.oracle
+    columns = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
+    points, lows, highs, rounds_, searched_, greater_, less_ = columns
     errors: Floats = np.abs(points - truth) / oracle
     return Score(
         cell.name,
@@ -136,6 +145,8 @@ def score(cell: StagedCell, replications: int, seed: int, level: float = 0.95) -
         float(searched_.mean()),
         float(errors.max()),
         replications,
+        float(greater_.mean()),
+        float(less_.mean()),
     )
 
 

@@ -29,9 +29,8 @@ LIMIT = 2.0  # of one step, in logits
 NUDGE = 1e-4  # of the curvature, for its derivative
 FULL = 1e-9  # probabilities stay this far from 0 and 1
 FLAT, FAR = 30.0, 1e6  # logits beyond which the function is flat, and at which a point is as good as at infinity
-LEFT_OUT = (
-    0.8  # logits by which the curve may be off one logit from its middle, and further out; nearer, the cube of it
-)
+CLOSE = 1e-8  # how exactly an edge is found
+LEFT_OUT = 0.6  # logits by which the curve may be off at one logit from its middle and beyond; nearer, the cube of it
 
 
 class Prior(NamedTuple):
@@ -84,8 +83,9 @@ def fit(answers: Answers, prior: Prior, curved: bool, held: LogitCurve | None = 
     """
     start = (prior.root, prior.log_slope, 0.0) if held is None else held[:3]
     heard, logit = answers.ceilings > 0, math.log(answers.target / (1 - answers.target))
-    data = [part[heard] for part in answers[:4]]
-    return LogitCurve(*_fit(*data, logit, np.array(prior), np.array(start), curved, held is not None))
+    points, values, ceilings, drops = (part[heard] for part in answers[:4])
+    data = (points, values, ceilings, drops, logit, np.array(prior), np.array(start))
+    return LogitCurve(*_fit(*data, curved, held is not None))
 
 
 def allowed(answers: Answers, middle: float, slope: float) -> Answers:
@@ -133,8 +133,9 @@ def _edge(excess: Callable[[float], float], step: float) -> float:
     while above < 0:
         inner, below, outer = outer, above, 1.5 * outer
         above = excess(outer)
-    for _ in range(60):
-        if abs(outer - inner) <= 1e-12 * abs(outer) or above == 0:
+    middle, here = outer, above
+    for _ in range(200):
+        if abs(here) <= CLOSE or abs(outer - inner) <= CLOSE * abs(outer):
             break
         middle = (inner * above - outer * below) / (above - below)
         here = excess(middle)
@@ -142,7 +143,7 @@ def _edge(excess: Callable[[float], float], step: float) -> float:
             inner, below, above = middle, here, above / 2
         else:
             outer, above, below = middle, here, below / 2
-    return outer
+    return middle
 
 
 def _birge(curve: LogitCurve, number: int) -> float:
