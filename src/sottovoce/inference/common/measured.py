@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scipy.special import stdtrit
+from scipy.special import stdtr, stdtrit
 
 from sottovoce.inference.common import normal
 
@@ -39,6 +39,19 @@ def t_value(level: float, df: float) -> float:
     (2.2622, 1.96)
     """
     return normal.two_sided(level) if df > 1e7 else float(stdtrit(df, (1 + level) / 2))
+
+
+def p_value(t: float, df: float, alternative: str) -> float:
+    """Return the p-value of a statistic with Student's distribution that grows with the estimate.
+
+    >>> round(p_value(t_value(0.95, 9), 9, "two-sided"), 6)
+    0.05
+    """
+    if df > 1e7:
+        return normal.p_value(t, alternative)
+    if alternative == "two-sided":
+        return min(1.0, 2 * float(stdtr(df, -abs(t))))
+    return float(stdtr(df, -t if alternative == "greater" else t))
 
 
 def welch(weights: Sequence[float], sites: Sequence[SiteEstimate]) -> float:
