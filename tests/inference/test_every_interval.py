@@ -169,9 +169,9 @@ PLACES = np.array([-1.3, -0.6, -0.2, 0.4, 0.7, 1.1])
 SEEN = 1 / (1 + np.exp(-0.9 * PLACES - 0.8)) + np.array([0.01, -0.02, 0.015, -0.01, 0.02, -0.015])
 
 
-def measured_curve(location: float, scale: float) -> tuple[logit_curve.Answers, logit_curve.Prior, LogitCurve]:
+def measured_curve(location: float, scale: float) -> tuple[logit_curve.Readings, logit_curve.Prior, LogitCurve]:
     prior = logit_curve.Prior(location, 4.0 * scale, -math.log(scale), 2.0, 0.7)
-    answers = logit_curve.Answers(location + scale * PLACES, SEEN, np.full(6, 1e-3), np.full(6, 1e-3), 0.7)
+    answers = logit_curve.Readings(location + scale * PLACES, SEEN, np.full(6, 1e-3), np.full(6, 1e-3), 0.7)
     return answers, prior, logit_curve.fit(answers, prior, True)
 
 

@@ -9,9 +9,9 @@ from scipy.special import expit
 
 from sottovoce.inference.quantile.inversion import through
 from sottovoce.inference.quantile.logit_curve import (
-    Answers,
     LogitCurve,
     Prior,
+    Readings,
     allowed,
     evidence,
     expected,
@@ -36,7 +36,9 @@ def answered(
     points: Floats, values: Floats, tau: float, curved: bool, prior: Prior = OPEN, n: float = 1e12
 ) -> LogitCurve:
     """Fit to values as ``n`` truthful records a point would tell them."""
-    return fit(Answers(points, values, np.full(len(points), 0.25 / n), np.full(len(points), 1 / n), tau), prior, curved)
+    return fit(
+        Readings(points, values, np.full(len(points), 0.25 / n), np.full(len(points), 1 / n), tau), prior, curved
+    )
 
 
 @pytest.mark.parametrize("tau", [0.02, 0.25, 0.5, 0.9])
@@ -67,7 +69,7 @@ def test_the_derivatives_of_the_likelihood_vanish_at_the_fit() -> None:
     # seen from outside: no small step of root or slope fits better, for records that lie with probability 1/4
     tau, n, rate = 0.6, 4000.0, 0.5
     values = logistic(POINTS, tau, 0.1, 1.3) + np.array([0.02, -0.01, 0.015, -0.02, 0.01])
-    curve = fit(Answers(POINTS, values, np.full(5, 0.25 / (rate**2 * n)), np.full(5, 1 / n), tau), OPEN, False)
+    curve = fit(Readings(POINTS, values, np.full(5, 0.25 / (rate**2 * n)), np.full(5, 1 / n), tau), OPEN, False)
 
     def loss(root: float, log_slope: float) -> float:
         heard = (1 - rate) / 2 + rate * values
@@ -85,7 +87,7 @@ def test_the_derivatives_of_the_likelihood_vanish_at_the_fit() -> None:
 
 def test_without_answers_the_prior_is_left_and_with_many_it_is_forgotten() -> None:
     prior = Prior(2.0, 0.5, 1.0, 0.3, 0.7)
-    nothing = fit(Answers(np.empty(0), np.empty(0), np.empty(0), np.empty(0), 0.5), prior, True)
+    nothing = fit(Readings(np.empty(0), np.empty(0), np.empty(0), np.empty(0), 0.5), prior, True)
     assert (nothing.root, nothing.log_slope, nothing.curvature) == (2.0, 1.0, 0.0)
     assert np.diag(nothing.covariance) == pytest.approx([0.25, 0.09, 0.49])
     values = logistic(POINTS, 0.5, -0.5, 0.8)
@@ -114,7 +116,7 @@ def test_the_error_is_that_of_repeated_fits() -> None:
     seen = []
     for _ in range(400):
         values = (source.binomial(n, (1 - rate) / 2 + rate * truth) / n - (1 - rate) / 2) / rate
-        curve = fit(Answers(POINTS, values, np.full(5, 0.25 / (rate**2 * n)), np.full(5, 1 / n), tau), OPEN, False)
+        curve = fit(Readings(POINTS, values, np.full(5, 0.25 / (rate**2 * n)), np.full(5, 1 / n), tau), OPEN, False)
         seen.append((curve.root, math.sqrt(float(curve.covariance[0, 0]))))
     roots, errors = np.array(seen).T
     assert float(np.std(roots)) / float(np.sqrt(np.mean(errors**2))) == pytest.approx(1.0, abs=0.18)
@@ -152,7 +154,7 @@ def test_degenerate_answers_give_finite_numbers(name: str, tau: float, rate: flo
     points, values = DEGENERATE[name]
     for n in (1.0, 500.0, 1e9):
         many = len(points)
-        answers = Answers(points, values, np.full(many, 0.25 / (rate**2 * n)), np.full(many, 1 / n), tau)
+        answers = Readings(points, values, np.full(many, 0.25 / (rate**2 * n)), np.full(many, 1 / n), tau)
         curve = fit(answers, OPEN, curved)
         measured = measure(curve, many)
         assert np.all(np.isfinite([*measured, curve.slope, curve.curvature, curve.misfit]))
@@ -166,18 +168,18 @@ def test_degenerate_answers_give_finite_numbers(name: str, tau: float, rate: flo
 
 def test_a_point_nobody_answered_at_is_left_out() -> None:
     values = logistic(POINTS, 0.4, 0.2, 1.0)
-    whole = fit(Answers(POINTS, values, np.full(5, 1e-4), np.full(5, 1e-4), 0.4), OPEN, False)
+    whole = fit(Readings(POINTS, values, np.full(5, 1e-4), np.full(5, 1e-4), 0.4), OPEN, False)
     points, seen = np.append(POINTS, 3.0), np.append(values, 1.0)
     ceilings, drops = np.append(np.full(5, 1e-4), 0.0), np.append(np.full(5, 1e-4), 0.0)
-    again = fit(Answers(points, seen, ceilings, drops, 0.4), OPEN, False)
+    again = fit(Readings(points, seen, ceilings, drops, 0.4), OPEN, False)
     assert (again.root, again.slope, again.misfit) == (whole.root, whole.slope, whole.misfit)
 
 
-def scarce(tau: float, curvature: float) -> tuple[Answers, LogitCurve]:
+def scarce(tau: float, curvature: float) -> tuple[Readings, LogitCurve]:
     """Return answers of few records to four points around the root of a curve, and the fit to them."""
     points = np.array([-0.9, -0.4, 0.4, 0.9])
     values = logistic(points, tau, 0.0, 1.0, curvature)
-    answers = Answers(points, values, np.full(4, 1e-3), np.full(4, 1e-4), tau)
+    answers = Readings(points, values, np.full(4, 1e-3), np.full(4, 1e-4), tau)
     return answers, fit(answers, OPEN, True)
 
 

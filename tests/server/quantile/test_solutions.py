@@ -9,7 +9,7 @@ import pytest
 import sottovoce as sv
 from sottovoce.api.quantile.planning import METHODS
 from sottovoce.inference.common.measured import SiteEstimate
-from sottovoce.inference.quantile.logit_curve import Answers, fit
+from sottovoce.inference.quantile.logit_curve import Readings, fit
 from sottovoce.server.quantile.certified.protocol import Certificate
 from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.server.quantile.scarce import PRIOR, Fitted, Mark
@@ -58,7 +58,7 @@ def test_few_records_are_asked_in_pairs_and_the_result_says_what_that_takes_for_
 def fitted() -> FittedSolution:
     """Return a fit to four points of a curve whose root lies at 10, one logit being 2."""
     places = np.array([-0.9, -0.4, 0.4, 0.9])
-    answers = Answers(places, 1 / (1 + np.exp(math.log(9) - places)), np.full(4, 1e-3), np.full(4, 1e-4), 0.1)
+    answers = Readings(places, 1 / (1 + np.exp(math.log(9) - places)), np.full(4, 1e-3), np.full(4, 1e-4), 0.1)
     curve = fit(answers, PRIOR, True)
     known = SiteEstimate(10 + 2 * curve.root, 2 * math.sqrt(curve.covariance[0, 0]), 9.0)
     marks = (Mark(3, 50, SiteEstimate(9.0, 4.0, 2.0)), Mark(4, 90, known))

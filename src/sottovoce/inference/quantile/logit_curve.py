@@ -43,7 +43,7 @@ class Prior(NamedTuple):
     curvature_sd: float
 
 
-class Answers(NamedTuple):
+class Readings(NamedTuple):
     """Values at points, with the parts of their variances, and the level at which the root lies."""
 
     points: Floats
@@ -69,14 +69,14 @@ class LogitCurve(NamedTuple):
         return math.exp(self.log_slope)
 
 
-def fit(answers: Answers, prior: Prior, curved: bool, held: LogitCurve | None = None) -> LogitCurve:
+def fit(answers: Readings, prior: Prior, curved: bool, held: LogitCurve | None = None) -> LogitCurve:
     """Fit a curve; without ``curved`` the logit is straight. A value without variance is left out.
 
     With ``held``, start from that curve and keep its root.
 
     >>> points = np.array([-1.0, 1.0])
     >>> level = Prior(0.0, 4.0, 0.0, 2.0, 0.7)
-    >>> answers = Answers(points, 1 / (1 + np.exp(-points)), np.full(2, 1e-6), np.full(2, 2e-6), 0.5)
+    >>> answers = Readings(points, 1 / (1 + np.exp(-points)), np.full(2, 1e-6), np.full(2, 2e-6), 0.5)
     >>> seen = fit(answers, level, False)
     >>> abs(seen.root) < 1e-9, round(seen.slope, 3)
     (True, 1.0)
@@ -88,7 +88,7 @@ def fit(answers: Answers, prior: Prior, curved: bool, held: LogitCurve | None = 
     return LogitCurve(*_fit(*data, curved, held is not None))
 
 
-def allowed(answers: Answers, middle: float, slope: float) -> Answers:
+def allowed(answers: Readings, middle: float, slope: float) -> Readings:
     """Count what the curve may leave out as noise: as if fewer had answered, the further off the middle the fewer.
 
     The middle and the slope are those the last question was asked with, not those it found: an allowance around the
@@ -107,14 +107,14 @@ def measure(curve: LogitCurve, number: int) -> SiteEstimate:
     return SiteEstimate(curve.root, error, max(1.0, 1 / (2 * float(curve.covariance[1, 1]))))
 
 
-def evidence(answers: Answers, prior: Prior, curve: LogitCurve, value: float) -> float:
+def evidence(answers: Readings, prior: Prior, curve: LogitCurve, value: float) -> float:
     """Return the signed root of the likelihood ratio of a supposed root, in units of Birge's ratio."""
     held = fit(answers, prior, True, curve._replace(root=value))
     root = math.sqrt(max(2 * (held.loss - curve.loss), 0.0)) / _birge(curve, len(answers.points))
     return math.copysign(root, value - curve.root)
 
 
-def invert(answers: Answers, prior: Prior, curve: LogitCurve, z: float) -> tuple[float, float]:
+def invert(answers: Readings, prior: Prior, curve: LogitCurve, z: float) -> tuple[float, float]:
     """Return the roots on both sides of the curve's at which the evidence reaches ``z``."""
 
     def excess(off: float) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.inference.common.measured import SiteEstimate
-from sottovoce.inference.quantile.logit_curve import Answers, LogitCurve, Prior, allowed, expected, fit, measure
+from sottovoce.inference.quantile.logit_curve import LogitCurve, Prior, Readings, allowed, expected, fit, measure
 from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile, present_shares
 from sottovoce.server.quantile.working_model import WorkingModel
 
@@ -51,7 +51,7 @@ class Fitted:
     milestones: tuple[Mark, ...]
     misfit: float
     pairs: int
-    answers: Answers
+    answers: Readings
     curve: LogitCurve
     origin: float
     unit: float
@@ -108,9 +108,9 @@ def _frame(belief: Floats) -> tuple[float, float]:
     return root, max((high - low) / 2, math.ulp(root), 1e-300)
 
 
-def _answers(crowd: SiteProfile, heard: list[Decoded], tau: float, origin: float, unit: float) -> Answers:
+def _answers(crowd: SiteProfile, heard: list[Decoded], tau: float, origin: float, unit: float) -> Readings:
     """Lay some answers end to end for a fit."""
-    return Answers(
+    return Readings(
         np.concatenate([(answer.points - origin) / unit for answer in heard]),
         np.concatenate([answer.below for answer in heard]),
         np.concatenate([answer.variances for answer in heard]),
