@@ -1,11 +1,11 @@
-"""Coverage, error and length of the staged design, band by band."""
+"""Coverage, error and length of the staged design, and the sizes of its one-sided tests, band by band."""
 
 import numpy as np
 
 from benchmarks.cells import BANDS, KINKED, TUNED, UNSEEN, staged_cells, valley_cells
 from sottovoce_papers.simulation.experiment import Score, score_all
 
-COLUMNS = ("coverage", "error", "length", "certified", "rounds", "searched")
+COLUMNS = ("coverage", "error", "length", "certified", "rounds", "searched", "greater", "less", "above", "below")
 
 
 def report(title: str, scores: list[Score], worst: int = 4) -> None:

@@ -10,11 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from scipy.special import stdtr
 
 from sottovoce import inference
-from sottovoce.inference.common import groups, measured
+from sottovoce.inference.common import groups
 from sottovoce.inference.quantile import fieller, inversion, logit_curve
 from sottovoce.inference.quantile.inversion import Stage
+from sottovoce.inference.quantile.logit_curve import LogitCurve
 from sottovoce.inference.regression import higrad, vector_normalised
 from sottovoce.inference.regression.higrad import Tree
 from sottovoce.inference.self_normalised import memory as self_normalised
@@ -171,15 +173,27 @@ PLACES = np.array([-1.3, -0.6, -0.2, 0.4, 0.7, 1.1])
 SEEN = 1 / (1 + np.exp(-0.9 * PLACES - 0.8)) + np.array([0.01, -0.02, 0.015, -0.01, 0.02, -0.015])
 
 
-def curved(location: float, scale: float) -> Subject:
+def measured_curve(location: float, scale: float) -> tuple[logit_curve.Readings, logit_curve.Prior, LogitCurve]:
     prior = logit_curve.Prior(location, 4.0 * scale, -math.log(scale), 2.0, 0.7)
-    ceilings, drops = np.full(6, 1e-3), np.full(6, 1e-3)
-    curve = logit_curve.fit(location + scale * PLACES, SEEN, ceilings, drops, 0.7, prior, True)
-    known = logit_curve.measure(curve, 6)
+    answers = logit_curve.Readings(location + scale * PLACES, SEEN, np.full(6, 1e-3), np.full(6, 1e-3), 0.7)
+    return answers, prior, logit_curve.fit(answers, prior, True)
+
+
+def curved(location: float, scale: float) -> Subject:
+    answers, prior, curve = measured_curve(location, scale)
+    return Subject(
+        curve.root,
+        lambda level: logit_curve.invert(answers, prior, curve, NORMAL.inv_cdf((1 + level) / 2)),
+        lambda value: 2 * NORMAL.cdf(-abs(logit_curve.evidence(answers, prior, curve, value))),
+    )
+
+
+def student(location: float, scale: float) -> Subject:
+    known = logit_curve.measure(measured_curve(location, scale)[2], 6)
     return Subject(
         known.estimate,
         known.interval,
-        lambda value: measured.p_value((known.estimate - value) / known.std_error, known.df, "two-sided"),
+        lambda value: 2 * float(stdtr(known.df, -abs(known.estimate - value) / known.std_error)),
     )
 
 
@@ -193,7 +207,8 @@ CASES: dict[str, Callable[[float, float], Subject]] = {
     "vector_normalised": vector,
     "groups": grouped,
     "higrad": branched,
-    "measured-curve": curved,
+    "logit_curve": curved,
+    "measured": student,
 }
 every = pytest.mark.parametrize("make", CASES.values(), ids=CASES)
 LEVELS = (0.5, 0.8, 0.95, 0.99)

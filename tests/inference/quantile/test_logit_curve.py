@@ -8,7 +8,17 @@ import pytest
 from scipy.special import expit
 
 from sottovoce.inference.quantile.inversion import through
-from sottovoce.inference.quantile.logit_curve import LogitCurve, Prior, expected, fit, measure
+from sottovoce.inference.quantile.logit_curve import (
+    LogitCurve,
+    Prior,
+    Readings,
+    allowed,
+    evidence,
+    expected,
+    fit,
+    invert,
+    measure,
+)
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]
@@ -26,7 +36,9 @@ def answered(
     points: Floats, values: Floats, tau: float, curved: bool, prior: Prior = OPEN, n: float = 1e12
 ) -> LogitCurve:
     """Fit to values as ``n`` truthful records a point would tell them."""
-    return fit(points, values, np.full(len(points), 0.25 / n), np.full(len(points), 1 / n), tau, prior, curved)
+    return fit(
+        Readings(points, values, np.full(len(points), 0.25 / n), np.full(len(points), 1 / n), tau), prior, curved
+    )
 
 
 @pytest.mark.parametrize("tau", [0.02, 0.25, 0.5, 0.9])
@@ -48,7 +60,7 @@ def test_a_bend_is_recovered_where_it_may_be(curvature: float) -> None:
 
 
 def test_the_function_rises_to_tau_at_the_root() -> None:
-    curve = LogitCurve(0.7, math.log(2.0), 0.4, np.eye(3), 0.0)
+    curve = LogitCurve(0.7, math.log(2.0), 0.4, np.eye(3), 0.0, 0.0)
     assert float(expected(curve, np.array([0.7]), 0.9)[0]) == pytest.approx(0.9)
     assert np.all(np.diff(expected(curve, np.linspace(-9, 9, 200), 0.9)) >= 0)
 
@@ -57,7 +69,7 @@ def test_the_derivatives_of_the_likelihood_vanish_at_the_fit() -> None:
     # seen from outside: no small step of root or slope fits better, for records that lie with probability 1/4
     tau, n, rate = 0.6, 4000.0, 0.5
     values = logistic(POINTS, tau, 0.1, 1.3) + np.array([0.02, -0.01, 0.015, -0.02, 0.01])
-    curve = fit(POINTS, values, np.full(5, 0.25 / (rate**2 * n)), np.full(5, 1 / n), tau, OPEN, False)
+    curve = fit(Readings(POINTS, values, np.full(5, 0.25 / (rate**2 * n)), np.full(5, 1 / n), tau), OPEN, False)
 
     def loss(root: float, log_slope: float) -> float:
         heard = (1 - rate) / 2 + rate * values
@@ -75,7 +87,7 @@ def test_the_derivatives_of_the_likelihood_vanish_at_the_fit() -> None:
 
 def test_without_answers_the_prior_is_left_and_with_many_it_is_forgotten() -> None:
     prior = Prior(2.0, 0.5, 1.0, 0.3, 0.7)
-    nothing = fit(np.empty(0), np.empty(0), np.empty(0), np.empty(0), 0.5, prior, True)
+    nothing = fit(Readings(np.empty(0), np.empty(0), np.empty(0), np.empty(0), 0.5), prior, True)
     assert (nothing.root, nothing.log_slope, nothing.curvature) == (2.0, 1.0, 0.0)
     assert np.diag(nothing.covariance) == pytest.approx([0.25, 0.09, 0.49])
     values = logistic(POINTS, 0.5, -0.5, 0.8)
@@ -104,7 +116,7 @@ def test_the_error_is_that_of_repeated_fits() -> None:
     seen = []
     for _ in range(400):
         values = (source.binomial(n, (1 - rate) / 2 + rate * truth) / n - (1 - rate) / 2) / rate
-        curve = fit(POINTS, values, np.full(5, 0.25 / (rate**2 * n)), np.full(5, 1 / n), tau, OPEN, False)
+        curve = fit(Readings(POINTS, values, np.full(5, 0.25 / (rate**2 * n)), np.full(5, 1 / n), tau), OPEN, False)
         seen.append((curve.root, math.sqrt(float(curve.covariance[0, 0]))))
     roots, errors = np.array(seen).T
     assert float(np.std(roots)) / float(np.sqrt(np.mean(errors**2))) == pytest.approx(1.0, abs=0.18)
@@ -112,10 +124,10 @@ def test_the_error_is_that_of_repeated_fits() -> None:
 
 def test_a_misfit_lengthens_and_a_doubtful_slope_costs_degrees() -> None:
     covariance = np.diag([0.04, 0.005, 1.0])
-    fine, poor = LogitCurve(1.0, 0.0, 0.0, covariance, 3.0), LogitCurve(1.0, 0.0, 0.0, covariance, 12.0)
+    fine, poor = LogitCurve(1.0, 0.0, 0.0, covariance, 3.0, 0.0), LogitCurve(1.0, 0.0, 0.0, covariance, 12.0, 0.0)
     assert measure(fine, 5) == pytest.approx((1.0, 0.2, 100.0))
     assert measure(poor, 5).std_error == pytest.approx(0.2 * 2)
-    doubtful = LogitCurve(1.0, 0.0, 0.0, np.diag([0.04, 7.0, 1.0]), 0.0)
+    doubtful = LogitCurve(1.0, 0.0, 0.0, np.diag([0.04, 7.0, 1.0]), 0.0, 0.0)
     assert measure(doubtful, 2) == pytest.approx((1.0, 0.2, 1.0))
 
 
@@ -142,18 +154,61 @@ def test_degenerate_answers_give_finite_numbers(name: str, tau: float, rate: flo
     points, values = DEGENERATE[name]
     for n in (1.0, 500.0, 1e9):
         many = len(points)
-        curve = fit(points, values, np.full(many, 0.25 / (rate**2 * n)), np.full(many, 1 / n), tau, OPEN, curved)
+        answers = Readings(points, values, np.full(many, 0.25 / (rate**2 * n)), np.full(many, 1 / n), tau)
+        curve = fit(answers, OPEN, curved)
         measured = measure(curve, many)
         assert np.all(np.isfinite([*measured, curve.slope, curve.curvature, curve.misfit]))
         assert measured.std_error > 0
         assert measured.df >= 1
+        if curved:
+            low, high = invert(answers, OPEN, curve, 1.96)
+            assert -math.inf < low < curve.root < high < math.inf
         assert np.all((expected(curve, points, tau) > 0) & (expected(curve, points, tau) < 1))
 
 
 def test_a_point_nobody_answered_at_is_left_out() -> None:
     values = logistic(POINTS, 0.4, 0.2, 1.0)
-    whole = fit(POINTS, values, np.full(5, 1e-4), np.full(5, 1e-4), 0.4, OPEN, False)
+    whole = fit(Readings(POINTS, values, np.full(5, 1e-4), np.full(5, 1e-4), 0.4), OPEN, False)
     points, seen = np.append(POINTS, 3.0), np.append(values, 1.0)
     ceilings, drops = np.append(np.full(5, 1e-4), 0.0), np.append(np.full(5, 1e-4), 0.0)
-    again = fit(points, seen, ceilings, drops, 0.4, OPEN, False)
+    again = fit(Readings(points, seen, ceilings, drops, 0.4), OPEN, False)
     assert (again.root, again.slope, again.misfit) == (whole.root, whole.slope, whole.misfit)
+
+
+def scarce(tau: float, curvature: float) -> tuple[Readings, LogitCurve]:
+    """Return answers of few records to four points around the root of a curve, and the fit to them."""
+    points = np.array([-0.9, -0.4, 0.4, 0.9])
+    values = logistic(points, tau, 0.0, 1.0, curvature)
+    answers = Readings(points, values, np.full(4, 1e-3), np.full(4, 1e-4), tau)
+    return answers, fit(answers, OPEN, True)
+
+
+@pytest.mark.parametrize("curvature", [0.0, 0.2, 0.4])
+def test_an_interval_is_longer_on_the_side_where_the_function_is_flatter(curvature: float) -> None:
+    answers, curve = scarce(0.1, curvature)
+    low, high = invert(answers, OPEN, curve, 1.96)
+    assert curve.root - low > 1.1 * (high - curve.root)
+    answers, curve = scarce(0.9, -curvature)  # mirrored
+    assert invert(answers, OPEN, curve, 1.96) == pytest.approx((-high, -low), rel=1e-6)
+
+
+def test_evidence_grows_away_from_the_root_and_is_z_at_the_edges() -> None:
+    answers, curve = scarce(0.25, -0.2)
+    values = curve.root + np.linspace(-3, 3, 25)
+    seen = [evidence(answers, OPEN, curve, float(value)) for value in values]
+    assert np.all(np.diff(seen) > 0)
+    for z in (0.01, 0.7, 1.96, 3.0):
+        low, high = invert(answers, OPEN, curve, z)
+        assert evidence(answers, OPEN, curve, low) == pytest.approx(-z, abs=1e-7)
+        assert evidence(answers, OPEN, curve, high) == pytest.approx(z, abs=1e-7)
+
+
+def test_what_is_far_from_the_middle_counts_for_less() -> None:
+    answers, _ = scarce(0.25, 0.0)
+    less = allowed(answers, 0.1, 1.0)
+    factors = less.ceilings / answers.ceilings
+    assert factors == pytest.approx(less.drops / answers.drops)
+    assert factors[1] == pytest.approx(1 + (0.6 * 0.5**3 * 0.1875) ** 2 / (1e-3 - 1e-4 / 16))
+    assert factors[0] == pytest.approx(1 + (0.6 * 0.1875) ** 2 / (1e-3 - 1e-4 / 16))  # a logit off: no more than that
+    nobody = allowed(answers._replace(ceilings=np.zeros(4), drops=np.zeros(4)), 0.1, 1.0)
+    assert np.all(nobody.ceilings == 0)

@@ -9,9 +9,10 @@ import pytest
 import sottovoce as sv
 from sottovoce.api.quantile.planning import METHODS
 from sottovoce.inference.common.measured import SiteEstimate
+from sottovoce.inference.quantile.logit_curve import Readings, fit
 from sottovoce.server.quantile.certified.protocol import Certificate
 from sottovoce.server.quantile.result import QuantileResult
-from sottovoce.server.quantile.scarce import Fitted, Mark
+from sottovoce.server.quantile.scarce import PRIOR, Fitted, Mark
 from sottovoce.server.quantile.solutions import (
     CertifiedSolution,
     FittedSolution,
@@ -54,29 +55,34 @@ def test_few_records_are_asked_in_pairs_and_the_result_says_what_that_takes_for_
     assert warned == ([False, True] if name == PAIRS else [])  # the first is the gate's
 
 
-def fitted(df: float) -> FittedSolution:
-    known = SiteEstimate(10.0, 2.0, df)
-    return FittedSolution(Fitted(known, (Mark(3, 50, SiteEstimate(9.0, 4.0, 2.0)), Mark(4, 90, known)), 1.0, 2))
+def fitted() -> FittedSolution:
+    """Return a fit to four points of a curve whose root lies at 10, one logit being 2."""
+    places = np.array([-0.9, -0.4, 0.4, 0.9])
+    answers = Readings(places, 1 / (1 + np.exp(math.log(9) - places)), np.full(4, 1e-3), np.full(4, 1e-4), 0.1)
+    curve = fit(answers, PRIOR, True)
+    known = SiteEstimate(10 + 2 * curve.root, 2 * math.sqrt(curve.covariance[0, 0]), 9.0)
+    marks = (Mark(3, 50, SiteEstimate(9.0, 4.0, 2.0)), Mark(4, 90, known))
+    return FittedSolution(Fitted(known, marks, 1.0, 2, answers, curve, 10.0, 2.0))
 
 
-@pytest.mark.parametrize("df", [1.0, 9.0, 1e6, math.inf])
-def test_a_fit_has_students_interval_and_the_p_values_that_agree_with_it(df: float) -> None:
-    found = fitted(df)
+def test_a_fit_has_the_interval_of_its_likelihood_and_the_p_values_that_agree_with_it() -> None:
+    found = fitted()
     low, high = found.interval(0.95)
-    assert found.point == 10.0
-    assert (low + high) / 2 == pytest.approx(10.0)
-    assert (high - low) / 4 == pytest.approx(1.96 if df > 1e5 else {1.0: 12.7062, 9.0: 2.26216}[df], rel=1e-3)
+    assert found.point == pytest.approx(10.0, abs=0.1)
+    assert (high - low) / 2 == pytest.approx(1.96 * found.fitted.measured.std_error, rel=0.1)
+    assert found.point - low > 1.1 * (high - found.point)  # below its lowest tenth the function is flatter
     assert found.p_value(low, "two-sided") == pytest.approx(0.05)
     assert found.p_value(low, "greater") == pytest.approx(0.025)  # the quantile is greater than the lower end
     assert found.p_value(high, "less") == pytest.approx(0.025)
-    assert found.p_value(10.0, "two-sided") == pytest.approx(1.0)
+    assert found.p_value(found.point, "two-sided") == pytest.approx(1.0)
     rows = found.trajectory(0.95)
-    assert [(row.round, row.reports, row.average) for row in rows] == [(3, 50, 9.0), (4, 90, 10.0)]
+    assert [(row.round, row.reports, row.average) for row in rows] == [(3, 50, 9.0), (4, 90, found.point)]
+    assert (rows[0].low, rows[0].high) == pytest.approx((9 - 4 * 4.302653, 9 + 4 * 4.302653))  # Student's, of 2 degrees
     assert (rows[-1].low, rows[-1].high) == (low, high)
 
 
 def test_what_the_default_left_is_wrapped_by_its_kind() -> None:
-    left = fitted(9.0).fitted
+    left = fitted().fitted
     assert staged_solution(left, 0.3) == FittedSolution(left)
     local = Local((), 0.0, 1.0, (), False)
     assert staged_solution(local, 0.3) == StagedSolution(local, 0.3)

@@ -28,6 +28,7 @@ from sottovoce_papers.simulation.families import Generator
 from sottovoce_papers.simulation.populations import Mixture, Population
 
 QUANTILES = 4001  # of a population, for a phase question
+SIZE = 0.05  # of the one-sided tests
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,11 @@ class StagedCell:
 
 @dataclass(frozen=True)
 class Score:
-    """What replications of a cell say; errors and lengths are relative to those of the oracle."""
+    """What replications of a cell say; errors and lengths are relative to those of the oracle.
+
+    ``greater`` and ``less`` are the sizes of the one-sided tests at .05; ``above`` and ``below`` are the parts of the
+    runs whose interval lay beyond the quantile, which for 95 % (certified runs apart) are the sizes at .025.
+    """
 
     name: str
     tau: float
@@ -90,6 +95,10 @@ class Score:
     searched: float
     worst: float
     replications: int
+    greater: float
+    less: float
+    above: float
+    below: float
 
 
 def converse_fresh(
@@ -130,16 +139,17 @@ def _upper_halves(site: Population, points: Floats, periods: Floats) -> Floats:
 def score(cell: StagedCell, replications: int, seed: int, level: float = 0.95) -> Score:
     """Replicate a cell and summarise; ``certified`` is the part of the runs that ended so."""
     generator, z = dice(seed).generator(), two_sided(level)
-    rows: list[tuple[float, float, float, int, float, bool]] = []
+    truth, oracle = cell.truth, cell.oracle
+    rows: list[tuple[float, float, float, int, float, bool, bool, bool]] = []
     for _ in range(replications):
         local, rounds = converse_fresh(cell, generator)
         found = staged_solution(local, cell.tau)
         low, high = found.interval(level)
         searched = local.milestones[0].reports / local.milestones[-1].reports
-        rows.append((found.point, low, high, rounds, searched, isinstance(local, Certificate)))
+        greater, less = (found.p_value(truth, side) < SIZE for side in ("greater", "less"))
+        rows.append((found.point, low, high, rounds, searched, isinstance(local, Certificate), greater, less))
     columns = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
-    points, lows, highs, rounds_, searched_, certified = columns
-    truth, oracle = cell.truth, cell.oracle
+    points, lows, highs, rounds_, searched_, certified, greater_, less_ = columns
     errors: Floats = np.abs(points - truth) / oracle
     return Score(
         cell.name,
@@ -153,6 +163,10 @@ def score(cell: StagedCell, replications: int, seed: int, level: float = 0.95) -
         float(searched_.mean()),
         float(errors.max()),
         replications,
+        float(greater_.mean()),
+        float(less_.mean()),
+        float(np.mean(lows > truth)),
+        float(np.mean(highs < truth)),
     )
 
 

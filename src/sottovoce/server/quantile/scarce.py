@@ -3,7 +3,8 @@
 Where the noise of the distribution function is a few percent of the tail, the three-point stages of
 `server.quantile.staged` know their own slope too badly. Here all answers inform one curve with three parameters.
 Opening pairs, one logit to both sides of where the guide believes the quantile to be, go on until a pair agrees with
-the curve; then three pairs, each narrower, take 15, 35 and 50 % of the records left. The last fit uses all pairs.
+the curve; then three pairs, each narrower, take 15, 35 and 50 % of the records left. The last fit uses all pairs, the
+wide ones less than they say: what the curve leaves out there counts as noise.
 """
 
 import math
@@ -15,7 +16,7 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.inference.common.measured import SiteEstimate
-from sottovoce.inference.quantile.logit_curve import LogitCurve, Prior, expected, fit, measure
+from sottovoce.inference.quantile.logit_curve import LogitCurve, Prior, Readings, allowed, expected, fit, measure
 from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile, present_shares
 from sottovoce.server.quantile.grid import keep_to_a_grid
 from sottovoce.server.quantile.working_model import WorkingModel
@@ -28,7 +29,7 @@ GIVE_UP = 0.8  # of all records, for the opening
 WIDE, WIDEST, LEAST_WIDE = 2.0, 1.0, 0.3  # first pair in logits: WIDE times the cube root of the noise
 NARROW = (0.7, 0.5)  # second and third: the square root of these times the noise
 PARTS = (0.15, 0.35)  # of what the opening left, for the first and the second pair
-ROOT_SPREAD, SLOPE_SPREAD, BEND_SPREAD = 4.0, 2.0, 0.7  # of the prior, in logits around the guide's belief
+PRIOR = Prior(0.0, 4.0, 0.0, 2.0, 0.7)  # in logits around the guide's belief
 BESIDE = 0.4  # of the tail: both points further off than this (and four errors) on one side: the opening was mistaken
 
 
@@ -42,12 +43,19 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Fitted:
-    """What the pairs left behind: estimate, error and degrees of freedom, and the way there."""
+    """What the pairs left behind: estimate, error and degrees of freedom, the way there, and the last fit.
+
+    The answers and the curve of that fit are in units of one logit, around ``origin``.
+    """
 
     measured: SiteEstimate
     milestones: tuple[Mark, ...]
     misfit: float
     pairs: int
+    answers: Readings
+    curve: LogitCurve
+    origin: float
+    unit: float
 
 
 def pairs_protocol(
@@ -75,7 +83,7 @@ def pairs_protocol(
         guide.hear(heard)
         belief = guide.quantiles(outer)
         opening.append(heard)
-        curve = _curve(crowd, opening, tau, belief, bends=False)
+        curve = _curve(crowd, opening, tau, belief)
         agreed = len(opening) > 1 and _agrees(crowd, curve, heard, tau)
         marks.append(_mark(talker, curve, 2 * len(opening)))
     if scale > 0 and (yield from keep_to_a_grid(talker, noise / (spread * curve.slope), scale)):
@@ -91,25 +99,46 @@ def pairs_protocol(
         if talker.left > 0 and _is_beside(heard, tau, tail):
             return None
         pairs.append(heard)
-        kept = pairs[-2:] if i == 1 else [*opening, *pairs]
-        curve = _curve(crowd, kept, tau, belief, bends=i == 2)
-        marks.append(_mark(talker, curve, 2 * len(kept)))
-    return Fitted(marks[-1].measured, tuple(marks), curve.misfit, len(opening) + len(pairs))
+        if i < 2:
+            kept = pairs if i == 1 else [*opening, *pairs]
+            curve = _curve(crowd, kept, tau, belief)
+            marks.append(_mark(talker, curve, 2 * len(kept)))
+    kept, (origin, unit) = [*opening, *pairs], _frame(belief)
+    answers = allowed(_answers(crowd, kept, tau, origin, unit), (curve.root - origin) / unit, curve.slope * unit)
+    seen = fit(answers, PRIOR, curved=True)
+    marks.append(_mark(talker, _scaled(seen, origin, unit), 2 * len(kept)))
+    return Fitted(marks[-1].measured, tuple(marks), seen.misfit, len(kept), answers, seen, origin, unit)
 
 
-def _curve(crowd: SiteProfile, heard: list[Decoded], tau: float, belief: Floats, bends: bool) -> LogitCurve:
-    """Fit a curve to some answers, starting from what the guide believes."""
+def _frame(belief: Floats) -> tuple[float, float]:
+    """Return the origin and the unit, one logit, in which curves are fitted: what the guide believes."""
     low, root, high = (float(value) for value in belief)
-    unit = max((high - low) / 2, math.ulp(root), 1e-300)  # one logit
-    places = np.concatenate([(answer.points - root) / unit for answer in heard])
-    values = np.concatenate([answer.below for answer in heard])
-    ceilings = np.concatenate([answer.variances for answer in heard])
-    drops = np.concatenate([_drops(crowd, answer) for answer in heard])
-    seen = fit(places, values, ceilings, drops, tau, Prior(0.0, ROOT_SPREAD, 0.0, SLOPE_SPREAD, BEND_SPREAD), bends)
+    return root, max((high - low) / 2, math.ulp(root), 1e-300)
+
+
+def _answers(crowd: SiteProfile, heard: list[Decoded], tau: float, origin: float, unit: float) -> Readings:
+    """Lay some answers end to end for a fit."""
+    return Readings(
+        np.concatenate([(answer.points - origin) / unit for answer in heard]),
+        np.concatenate([answer.below for answer in heard]),
+        np.concatenate([answer.variances for answer in heard]),
+        np.concatenate([_drops(crowd, answer) for answer in heard]),
+        tau,
+    )
+
+
+def _curve(crowd: SiteProfile, heard: list[Decoded], tau: float, belief: Floats) -> LogitCurve:
+    """Fit a straight curve to some answers, starting from what the guide believes."""
+    origin, unit = _frame(belief)
+    return _scaled(fit(_answers(crowd, heard, tau, origin, unit), PRIOR, curved=False), origin, unit)
+
+
+def _scaled(seen: LogitCurve, origin: float, unit: float) -> LogitCurve:
+    """Return a curve in the coordinate of the records."""
     scaled = seen.covariance.copy()
     scaled[0, :] *= unit
     scaled[:, 0] *= unit
-    return LogitCurve(root + unit * seen.root, seen.log_slope - math.log(unit), seen.curvature, scaled, seen.misfit)
+    return seen._replace(root=origin + unit * seen.root, log_slope=seen.log_slope - math.log(unit), covariance=scaled)
 
 
 def _agrees(crowd: SiteProfile, curve: LogitCurve, heard: Decoded, tau: float) -> bool:
