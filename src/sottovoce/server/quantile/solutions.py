@@ -71,7 +71,7 @@ class StagedSolution:
         found = inversion.invert(self.local.stages, self.local.centre, self.local.reach, z)
         if fence is None:
             return Interval(found.low, found.high)
-        first, last = bracket(fence, self.tau, z + 1)
+        first, last = bracket(fence, self.tau, z)
         low = float(fence.points[first]) if first >= 0 else -math.inf
         high = float(fence.points[last]) if last < len(fence.points) else math.inf
         return Interval(min(found.low, low), max(found.high, high))
