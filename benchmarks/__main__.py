@@ -5,6 +5,7 @@ import os
 
 from benchmarks import (
     answers,
+    certified,
     certified_peers,
     conformal_pooled,
     conformal_private,
@@ -13,6 +14,7 @@ from benchmarks import (
     conformal_spread,
     integration,
     integration_table_b2,
+    ordinary,
     regression_default,
     regression_errors,
     regression_intervals,
@@ -29,7 +31,9 @@ PARTS = (
     "walks",
     "answers",
     "staged",
+    "certified",
     "certified-peers",
+    "ordinary",
     "regression-speed",
     "regression-intervals",
     "regression-errors",
@@ -59,6 +63,10 @@ def main() -> None:
         answers.run(max(options.replications, 600), options.jobs)
     if "staged" in options.parts:
         staged.run(options.replications, options.jobs)
+    if "certified" in options.parts:
+        certified.run(max(options.replications // 4, 40), options.jobs)
+    if "ordinary" in options.parts:
+        ordinary.run(max(options.replications // 2, 200), options.jobs)
     if "certified-peers" in options.parts:
         certified_peers.run(options.replications)
     if "regression-speed" in options.parts:

@@ -1,11 +1,6 @@
-"""Ordinary data through the public call, without any option: coverage and length of the default and the certified set.
+"""Ordinary data through the public call, without any option: coverage, length, and how often the default certifies."""
 
-``python -m benchmarks ordinary --runs 200 --records 50000`` prints one line a population and level.
-"""
-
-import argparse
-import os
-from collections.abc import Iterator
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -39,38 +34,19 @@ def one(task: Task) -> tuple[str, float, float, float, float, float, float]:
     return population.name, tau, held / runs, certified / runs, float(np.median(lengths)), unknown / runs, rounds / runs
 
 
-def tasks(arguments: argparse.Namespace) -> Iterator[Task]:
-    """Return what is to be run."""
-    for unseen, group in ((False, KNOWN), (True, UNSEEN)):
-        if arguments.part in ("all", "unseen" if unseen else "known"):
-            for index, population in enumerate(group):
-                if arguments.only in population.name:
-                    for tau in population.levels:
-                        yield index, unseen, tau, arguments.records, arguments.epsilon, arguments.method, arguments.runs
-
-
-def main() -> None:
-    """Print coverage for every population."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--records", type=int, default=50_000)
-    parser.add_argument("--epsilon", type=float, default=2.0)
-    parser.add_argument("--method", default="staged")
-    parser.add_argument("--part", choices=("all", "known", "unseen"), default="all")
-    parser.add_argument("--only", default="")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    arguments = parser.parse_args()
-    print(f"{arguments.method}, {arguments.records:,} records at two sites, epsilon {arguments.epsilon:g}")
-    print(
-        f"{'population':<36} {'tau':>5} {'covered':>8} {'certified':>9} {'median length':>13} {'open':>6} {'rounds':>6}"
-    )
-    with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as pool:
-        for name, tau, held, certified, length, unknown, rounds in pool.map(one, tasks(arguments)):
-            print(
-                f"{name:<36} {tau:>5g} {held:>8.3f} {certified:>9.2f} {length:>13.5g} {unknown:>6.3f} {rounds:>6.1f}",
-                flush=True,
-            )
-
-
-if __name__ == "__main__":
-    main()
+def run(runs: int, jobs: int, sizes: Sequence[int] = (50_000, 3_000), method: str = "staged", only: str = "") -> None:
+    """Print coverage for every population, those by which the default was tuned first."""
+    for records in sizes:
+        print(f"{method}, {records:,} records at two sites, epsilon 2, {runs} runs")
+        print(f"{'population':<36} {'tau':>5} {'covered':>8} {'certified':>9} {'median':>11} {'open':>6} {'rounds':>6}")
+        tasks = [
+            (index, unseen, tau, records, 2.0, method, runs)
+            for unseen, group in ((False, KNOWN), (True, UNSEEN))
+            for index, population in enumerate(group)
+            for tau in population.levels
+            if only in population.name
+        ]
+        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+            for name, tau, held, certified, length, unknown, rounds in pool.map(one, tasks):
+                told = f"{held:>8.3f} {certified:>9.2f} {length:>11.5g} {unknown:>6.3f} {rounds:>6.1f}"
+                print(f"{name:<36} {tau:>5g} {told}", flush=True)

@@ -5,7 +5,7 @@ import pytest
 
 from sottovoce.core.arrays import Floats
 from sottovoce.server.quantile.asking import Decoded
-from sottovoce.server.quantile.staged import log_slope, steeper_pilot, steeper_shoulders
+from sottovoce.server.quantile.curvature import log_slope, steeper_pilot, steeper_shoulders
 
 WIDE, NARROW = np.array([-1.0, 0.0, 1.0]), np.array([-0.3, 0.0, 0.3])
 
