@@ -233,10 +233,10 @@ def by_band(found: list[tuple[float, Found]]) -> None:
             continue
         means = [item.mean for item in band]
         print(
-            f"  s/t0 {low:g} to {high:g}: {len(band)} cells, coverage {np.mean([item.coverage for item in band]):.4f} "
-            f"(least {min(item.coverage for item in band):.3f}), length {np.mean(means):.2f} (of cells {min(means):.2f} "
+            f"  s/t0 {low:g}-{high:g}: {len(band)} cells, coverage {np.mean([item.coverage for item in band]):.4f} "
+            f"(least {min(item.coverage for item in band):.3f}), length {np.mean(means):.2f} ({min(means):.2f} "
             f"to {max(means):.2f}, limit {limit:g}), median {np.mean([item.median for item in band]):.2f}, "
-            f"open {np.mean([item.unknown for item in band]):.4f}, rounds at most {max(item.rounds for item in band)}",
+            f"open {np.mean([item.unknown for item in band]):.4f}, rounds up to {max(item.rounds for item in band)}",
             flush=True,
         )
 

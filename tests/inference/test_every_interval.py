@@ -39,9 +39,8 @@ class Subject(NamedTuple):
 def answered(cdf: Callable[[float], float]) -> Local:
     """Return what a staged conversation leaves when a distribution answers with a little noise."""
     rates = np.array([0.5, 0.8])
-    talking = staged_protocol(
-        StagedStudy(0.7, SiteProfile(np.array([0.4, 0.6]), rates, np.array([30_000, 20_000])), (0.0, 9.0))
-    )
+    crowd = SiteProfile(np.array([0.4, 0.6]), rates, np.array([30_000, 20_000]))
+    talking = staged_protocol(StagedStudy(0.7, crowd, (0.0, 9.0), watch=False))
     ask, turn = next(talking), 0
     while True:
         turn += 1
