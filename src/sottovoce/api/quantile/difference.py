@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sottovoce.api.quantile.federated import run_study
-from sottovoce.api.quantile.planning import origin, plan_study
+from sottovoce.api.quantile.planning import origin, plan_study, say_before
 from sottovoce.client.reading.table import SiteTable, read_sites
 from sottovoce.core.checks import check_callers, confidence, label_text
 from sottovoce.core.errors import BadInput
@@ -75,6 +75,7 @@ def quantile_difference(first: Any, second: Any, tau: Any, epsilon: Any, **optio
         plan_study(table, _own(tau, table), _own(epsilon, table), shares=_own(shares, table), **options)
         for table in tables
     ]
+    say_before(*(text for study in studies for text in study.warnings))
     dice = (None, None) if randomness is None else randomness.split(2)
     one, two = (run_study(study, own, progress) for study, own in zip(studies, dice, strict=True))
     return compare(one, two)

@@ -11,7 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sottovoce.api.quantile.planning import PlannedStudy, Progress, coin_of, doors_of, plan_study, remember, run_sites
+from sottovoce.api.quantile.planning import (
+    PlannedStudy,
+    Progress,
+    coin_of,
+    doors_of,
+    plan_study,
+    remember,
+    run_sites,
+    say_before,
+)
 from sottovoce.client.reading.table import SiteTable
 from sottovoce.core.checks import check_callers
 from sottovoce.core.random_source import RandomSource
@@ -97,7 +106,8 @@ def federated_quantile(
 
     Returns
     -------
-    The estimate with its interval, tests, budgets, trajectory and summary.
+    The estimate with its interval, tests, budgets, trajectory and summary. Where records are few, a warning says before
+    any of them answers how far the interval is expected to reach.
 
     Examples
     --------
@@ -127,6 +137,7 @@ def federated_quantile(
         after=after,
         missing=missing,
     )
+    say_before(*study.warnings)
     return run_study(study, randomness, progress)
 
 

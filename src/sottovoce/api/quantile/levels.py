@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sottovoce.api.quantile.planning import Prepared, Progress, coin_of, prepare, remember, run_sites
+from sottovoce.api.quantile.planning import Prepared, Progress, coin_of, prepare, remember, run_sites, say_before
 from sottovoce.core.checks import check_callers, confidence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
@@ -68,6 +68,7 @@ def federated_quantiles(
         kind=kind,
         missing=missing,
     )
+    say_before(*study.warnings)
     return run_levels(study, randomness, progress)
 
 

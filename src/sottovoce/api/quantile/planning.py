@@ -1,6 +1,7 @@
 """From what a caller gave to a checked plan and open doors: the only place where records and the plan meet."""
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -113,6 +114,12 @@ class PlannedStudy:
     def warnings(self) -> tuple[str, ...]:
         """Return what is worth knowing before any record answers."""
         return self.plan.warnings
+
+
+def say_before(*texts: str) -> None:
+    """Warn, before any record answers, whoever called the public function that calls this."""
+    for text in texts:
+        warnings.warn(text, UserWarning, stacklevel=3)
 
 
 def plan_study(

@@ -43,6 +43,7 @@ ROUNDS, MOST_ROUNDS, SWELL = (
     20,
     1.15,
 )  # main rounds, rounds in all, and how much larger each main one is than the last
+MEND = 0.8  # of the reports left: for an end without a certificate where the other has one
 LATE = 2  # last rounds, in which an open end is rescued
 FINEST = TINY / HUGE  # of the largest magnitude: no unit is finer
 VAST = 1e30  # units: nothing is asked beyond
@@ -175,7 +176,7 @@ def _conversation(study: CertifiedStudy, known: Sequence[Decoded], unit: float) 
     plan, closings = _portions(asker.left, first, MOST_ROUNDS - asker.rounds)
     for index, part in enumerate(plan):
         remaining = asker.left
-        horizons = (remaining // 2, remaining - remaining // 2)
+        horizons = _horizons(remaining, hull(classes))
         window, guide = guided(asker, window)
         closing = index < closings
         counts = [min(max(int(part * horizon), 1), horizon) if part < 1 else horizon for horizon in horizons]
@@ -237,6 +238,13 @@ def _portions(left: int, first: int, rounds: int) -> tuple[list[float], int]:
         size *= GROWTH
     weights = SWELL ** np.arange(max(min(ROUNDS, rounds - len(parts)), 4))
     return [*parts, *(weights / np.cumsum(weights[::-1])[::-1]).tolist()], len(parts)
+
+
+def _horizons(left: int, ends: tuple[float, float]) -> tuple[int, int]:
+    """Divide the reports left between the sides: equally, or most of them to the only end without a certificate."""
+    low, high = map(math.isfinite, ends)
+    first = int(left * (0.5 if low == high else 1 - MEND if low else MEND))
+    return first, left - first
 
 
 def guided(asker: Asker, window: Window) -> tuple[Window, Guide]:
