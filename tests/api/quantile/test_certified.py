@@ -2,6 +2,7 @@
 
 import math
 import os
+import warnings
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -83,8 +84,15 @@ def test_many_small_sites_are_drawn_from() -> None:
 @pytest.mark.parametrize("records", [300, 600, 1_000])
 @pytest.mark.parametrize("method", ["staged", "certified"])
 def test_small_studies_are_answered(records: int, method: str) -> None:
-    values = dice(85).generator().gamma(2.0, 10.0, records)
-    result = sv.federated_quantile([values], 0.5, 2.0, method=method, randomness=dice(2))
+    values, order = dice(85).generator().gamma(2.0, 10.0, records), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda text, *_: order.append(str(text))
+        result = sv.federated_quantile(
+            [values], 0.5, 2.0, method=method, randomness=dice(2), progress=lambda _: order.append("asked")
+        )
+    assert "expect an interval from about" in order[0]  # said before anybody answers
+    assert set(order[1:]) == {"asked"}
     assert result.method == "certified"
     assert (TURNED[False] in result.warnings) == (method == "staged")
     assert covers(result, 16.7834699)
@@ -133,6 +141,7 @@ def test_the_trajectory_never_forgets_a_certificate() -> None:
     assert np.all(np.diff(rows["reports"]) > 0)
 
 
+@pytest.mark.filterwarnings("ignore:the .* quantile is barely supported:UserWarning")
 def test_several_levels_are_certified_together() -> None:
     made = sv.federated_quantiles([LOW, HIGH], [0.25, 0.5, 0.75], 4.0, method="certified", randomness=dice(3))
     laws = [population("normal"), population("normal").moved(2.0, 3.0)]
@@ -194,6 +203,7 @@ POPULATIONS: dict[str, tuple[Callable[[SeededSource], list[Floats]], float, floa
 RUNS = 14
 
 
+@pytest.mark.filterwarnings("ignore:the .* quantile is barely supported:UserWarning")
 @pytest.mark.parametrize("name", POPULATIONS)
 def test_the_interval_covers_whatever_the_distribution(name: str) -> None:
     # misses at a level are at most binomial: of four populations and three levels, false alarm 1e-5 for the fixed seed

@@ -98,6 +98,7 @@ def test_an_extreme_level_gets_more_records_where_equal_parts_would_not_do() -> 
     assert split_of(None, [0.1, 0.5], crowd)[0] > 0.5
 
 
+@pytest.mark.filterwarnings("ignore:the .* quantile is barely supported:UserWarning")
 def test_an_equal_split_answers_where_the_median_would_have_starved() -> None:
     made = sv.federated_quantiles([dice(3).generator().gamma(2.0, 10.0, 20_000)], TAUS, 1.0, randomness=dice(4))
     assert made.split == pytest.approx((1 / 3,) * 3)

@@ -211,6 +211,7 @@ def test_how_far_few_records_reach_is_said_for_each_level_and_not_where_stages_o
     assert plan_study([NORTH], 0.5, 2.0, method="certified").warnings == ()
 
 
+@pytest.mark.filterwarnings("ignore:the .* quantile is barely supported:UserWarning")
 def test_three_hundred_records_end_about_where_was_said() -> None:
     # mean of 20 ends, each with a standard deviation of .05: .05 is four standard errors, and a bias of .005
     normal, values = NormalDist(50, 10), dice(85).generator().normal(50, 10, (20, 300))

@@ -211,6 +211,7 @@ def test_the_result_says_where_the_resolution_is_from() -> None:
     assert "Resolution: 1; the interval" in " ".join(told.summary().split())
 
 
+@pytest.mark.filterwarnings("ignore:the .* quantile is barely supported:UserWarning")
 @compiled
 @pytest.mark.parametrize(
     ("draw", "tau", "truth"),
