@@ -15,7 +15,8 @@ from sottovoce.inference.quantile.error_budgets import DONE, LEAST, Classes
 from sottovoce.server.quantile.certified.curves import Answers, Guide, isotonic
 
 FAR = 30.0
-RESCUE = 5.25  # standard errors beyond the level of a point that is asked when an end has no certificate yet
+RESCUE, OUTSIDE = 5.25, 0.6  # of a point that is asked when an end has no certificate yet: standard errors beyond the
+# level, or, where so many cannot be had, this part of all that lies beyond it
 
 
 def best_point(
@@ -85,8 +86,8 @@ def _promise(
 
 def rescue_point(answers: Answers, tau: float, power: float, side: int) -> float | None:
     """Return the nearest asked point far enough from the level for a certificate, by the increasing fit alone."""
-    off = side * (isotonic(answers) - tau)
-    sure = answers.points[off > RESCUE / power]
+    off, beyond = side * (isotonic(answers) - tau), tau if side < 0 else 1 - tau
+    sure = answers.points[off > min(RESCUE / power, OUTSIDE * beyond)]
     if len(sure) == 0:
         return None
     return float(sure[-1] if side < 0 else sure[0])

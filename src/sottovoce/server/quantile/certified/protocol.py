@@ -44,7 +44,7 @@ ROUNDS, MOST_ROUNDS, SWELL = (
     1.15,
 )  # main rounds, rounds in all, and how much larger each main one is than the last
 MEND = 0.8  # of the reports left: for an end without a certificate where the other has one
-LATE = 2  # last rounds, in which an open end is rescued
+LATE = 7  # last rounds, in which an open end is rescued
 FINEST = TINY / HUGE  # of the largest magnitude: no unit is finer
 VAST = 1e30  # units: nothing is asked beyond
 LOCAL = 0.12  # of the tail: noise from which on a straight line is the guide
