@@ -24,9 +24,12 @@ from sottovoce.server.quantile.solutions import (
 from sottovoce.server.quantile.staged import Local
 from sottovoce.sim.randomness import dice
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="whole studies take minutes when not compiled"
-)
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:the .* quantile is barely supported:UserWarning"),
+    pytest.mark.skipif(
+        os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="whole studies take minutes when not compiled"
+    ),
+]
 
 
 VALUES = dice(21).generator().normal(3.0, 2.0, (3, 15_000))

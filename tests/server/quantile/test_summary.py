@@ -68,8 +68,9 @@ def test_what_was_left_out_and_how_is_told() -> None:
 
 
 def test_warnings_are_shown() -> None:
-    result = sv.federated_quantile([SITES["north"][:1_000]], 0.5, 3.0, randomness=dice(1))
-    assert len(result.warnings) == 1
+    with pytest.warns(UserWarning, match="barely supported") as said:
+        result = sv.federated_quantile([SITES["north"][:1_000]], 0.5, 3.0, randomness=dice(1))
+    assert result.warnings == (str(said[0].message),)
     flat = " ".join(result.summary().split())
     assert f"Warning: {result.warnings[0]}" in flat
     assert "Hint:" not in flat

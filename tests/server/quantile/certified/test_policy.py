@@ -77,4 +77,6 @@ def test_an_open_end_is_rescued_where_the_increasing_fit_is_sure() -> None:
     assert rescue_point(answers, 0.5, RESCUE / 0.1, -1) == 1.0
     assert rescue_point(answers, 0.5, RESCUE / 0.1, 1) == 4.0
     assert rescue_point(answers, 0.5, RESCUE / 0.3, -1) == 0.0
-    assert rescue_point(answers, 0.5, RESCUE / 0.6, -1) is None
+    # so many errors cannot be had: most of what lies beyond the level has to do
+    assert rescue_point(answers, 0.5, RESCUE / 0.6, -1) == 0.0
+    assert rescue_point(Answers(np.arange(4.0), values[1:5], np.full(4, 1e4)), 0.5, RESCUE / 0.6, -1) is None
