@@ -8,14 +8,14 @@ import pytest
 
 from sottovoce.core.arrays import Ints
 from sottovoce.inference.quantile.inversion import invert
-from sottovoce.server.quantile.asking import Ask, SiteProfile
+from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile
 from sottovoce.server.quantile.certified.protocol import Certificate
 from sottovoce.server.quantile.layouts import Layout, five, pair, three
 from sottovoce.server.quantile.method import OPEN, TURNED, staged_warnings
 from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.search import Found
 from sottovoce.server.quantile.solutions import staged_solution
-from sottovoce.server.quantile.staged import LATER, Local, StagedStudy, staged_protocol
+from sottovoce.server.quantile.staged import LATER, Local, StagedStudy, _stages, staged_protocol
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.populations import Population, blend, population
 
@@ -154,6 +154,16 @@ def test_a_dip_between_two_modes_is_noticed_and_a_plain_law_is_not() -> None:
     for tau in (0.2, 0.5, 0.8):
         plain, _, _ = drive(staged_protocol(StagedStudy(tau, LARGE)), expected(population("normal"), LARGE))
         assert not plain.dips
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+def test_a_pilot_as_narrow_as_doubles_go_hands_over_instead_of_asking_nowhere() -> None:
+    counts = np.full((3, 3), 100, dtype=np.int64)
+    points, below = np.array([0.0, 5e-324, 1e-323]), np.array([0.2, 0.5, 0.8])
+    pilot = Decoded(points, below, np.full(3, 1e-4), counts // 2, counts)
+    with pytest.raises(StopIteration) as end:
+        next(_stages(QueryAllocator(CROWD), StagedStudy(0.5, CROWD), pilot))
+    assert end.value.value is None
 
 
 @pytest.mark.parametrize(("shift", "factor"), [(0.0, 2.0**-8), (0.0, 2.0**20), (2.0**10, 1.0), (-(2.0**10), 0.25)])

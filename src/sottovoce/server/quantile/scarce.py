@@ -95,7 +95,10 @@ def pairs_protocol(
     pairs: list[Decoded] = []
     for i, (width, part) in enumerate(zip(widths, (PARTS[0] * left, PARTS[1] * left, math.inf), strict=True)):
         now, reach = min(part, talker.left), width / curve.slope
-        heard = yield from talker.ask([curve.root - reach, curve.root + reach], [now / 2, now / 2])
+        ends = [curve.root - reach, curve.root + reach]
+        if not np.all(np.isfinite(ends)):
+            return None
+        heard = yield from talker.ask(ends, [now / 2, now / 2])
         if talker.left > 0 and _is_beside(heard, tau, tail):
             return None
         pairs.append(heard)

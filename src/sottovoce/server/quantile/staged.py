@@ -165,7 +165,11 @@ def _stages(talker: QueryAllocator, study: StagedStudy, pilot: Decoded) -> Gener
         if study.watch and used + now > LATER and NEAR * after < CLOSER * mass_offset(error, tail):
             plan, crooked = pair(after, tail, slope, widest), False
         places = plan.spacing * plan.offsets
-        heard = yield from talker.ask([back(place, centre, bend) for place in places], now * plan.parts)
+        points = [back(place, centre, bend) for place in places]
+        apart = bool(np.all(np.diff(points) > 0)) or not study.watch
+        if not (apart and np.all(np.isfinite(points))):  # around an atom, as narrow as doubles go
+            return None
+        heard = yield from talker.ask(points, now * plan.parts)
         odd_here = study.watch and is_odd(heard, as_stages(kept, study), tau, centre, before_pairs, plan)
         if odd_here or is_lost(heard, tau):
             if talker.left > ENOUGH:
