@@ -115,3 +115,10 @@ def test_noisy_answers_give_ascending_quantiles_near_the_truth() -> None:
     found = read_quantiles([heard_of(points.tolist(), below.tolist())], levels)
     assert np.all(np.diff(found) >= 0)
     assert np.max(np.abs(found - levels)) < 0.25
+
+
+def test_points_that_coincide_bracket_nothing() -> None:
+    counts = np.full((1, 3), 100, dtype=np.int64)
+    below, variances = np.array([0.2, 0.5, 0.8]), np.full(3, 1e-4)
+    assert brackets(Decoded(np.array([0.0, 5e-324, 1e-323]), below, variances, counts, counts), 0.5)
+    assert not brackets(Decoded(np.array([0.0, 5e-324, 5e-324]), below, variances, counts, counts), 0.5)

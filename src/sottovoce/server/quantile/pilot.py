@@ -63,10 +63,10 @@ def brackets(heard: Decoded, tau: float, slack: float = 0.0) -> bool:
     low, middle, high = (float(value) for value in heard.below)
     tail = min(tau, 1 - tau)
     error = math.sqrt(float(heard.variances[0] + heard.variances[2])) / 2
-    mass = (high - low) / 2
+    mass, apart = (high - low) / 2, bool(np.all(np.diff(heard.points) > 0))
     inside = low + (0.1 - slack) * tail < tau < high - (0.1 - slack) * tail
     central = abs(middle - tau) < 0.5 * tail + 2 * math.sqrt(float(heard.variances[1]))
-    return inside and central and max(0.25 * tail, 2 * error) < mass < min(1.25 * tail, 0.42) + error
+    return apart and inside and central and max(0.25 * tail, 2 * error) < mass < min(1.25 * tail, 0.42) + error
 
 
 def read_quantiles(heard: Sequence[Decoded], taus: Floats) -> Floats:
