@@ -188,7 +188,7 @@ def case_runs(task: tuple[int, int, float, int]) -> dict[str, list[tuple[float, 
             METHODS, (staged_protocol(staged), certified_protocol(study), sequence_protocol(study)), strict=True
         ):
             left, _ = answered(talk, case.cdf, rate, generator, phases)
-            solution = SequenceSolution(left) if isinstance(left, Sequel) else staged_solution(left, case.tau)
+            solution = SequenceSolution(left) if isinstance(left, Sequel) else staged_solution(left)
             low, high = solution.interval(0.95)
             found[method].append((max(low, case.bounds[0]), min(high, case.bounds[1])))
     return found

@@ -84,7 +84,7 @@ def conversation(population: Sequence[Floats], channel: Channel, kind: str) -> b
     assert kind == "certified" or (study.too_few, study.scarce) == (False, kind == "pairs")
     method = Conversation(lambda: default_protocol(study, kind == "certified"))
     outcome = method.outcome(converse(method, through_bytes(method, doors, b"study")))
-    log.append(repr(staged_solution(outcome, tau).interval(0.95)).encode())
+    log.append(repr(staged_solution(outcome).interval(0.95)).encode())
     return b"".join(log)
 
 

@@ -85,9 +85,9 @@ def test_the_quantile_is_covered_in_any_unit_and_every_record_answers_once(name:
     # confidence 1 - 6e-7: 18 intervals, false alarm 1e-5 for the fixed seed, once
     distribution = LAWS[name]
     fitted, asks, _ = drive(staged_protocol(StagedStudy(tau, CROWD)), drawn(distribution, 1))
-    low, high = staged_solution(fitted, tau).interval(1 - 6e-7)
+    low, high = staged_solution(fitted).interval(1 - 6e-7)
     assert low <= float(distribution.quantile(tau)) <= high
-    low, high = staged_solution(fitted, tau).interval(0.95)
+    low, high = staged_solution(fitted).interval(0.95)
     assert high - low < float(distribution.quantile(0.9) - distribution.quantile(0.1))
     assert np.sum([ask.counts.sum(axis=1) for ask in asks], axis=0).tolist() == CROWD.sizes.tolist()
     assert len(asks) < 100  # a place at 1e12 takes some eighty cuts, most others twenty
@@ -170,8 +170,8 @@ def test_a_mistaken_opening_ends_as_certified() -> None:
     assert isinstance(left, Certificate)
     assert opening < left.rounds_before < len(asks)
     assert staged_warnings(left, "staged") == (TURNED[True],)
-    assert all(map(math.isfinite, staged_solution(left, 0.9).interval(0.95)))
-    low, high = staged_solution(left, 0.9).interval(1 - 1e-6)
+    assert all(map(math.isfinite, staged_solution(left).interval(0.95)))
+    low, high = staged_solution(left).interval(1 - 1e-6)
     assert low < float(distribution.quantile(0.9)) < high
     assert int(sum(ask.counts.sum() for ask in asks)) == 20_000
 
@@ -192,7 +192,7 @@ def test_answers_that_do_not_depend_on_the_question_leave_an_end_open(answer: An
     left, asks, _ = end_of(staged_protocol(StagedStudy(0.2, CROWD)), answer)
     assert isinstance(left, Certificate)
     assert staged_warnings(left, "staged") == (TURNED[True], OPEN)
-    low, high = staged_solution(left, 0.2).interval(0.95)
+    low, high = staged_solution(left).interval(0.95)
     assert not (math.isfinite(low) and math.isfinite(high))
     assert np.all(np.sum([ask.counts.sum(axis=1) for ask in asks], axis=0) <= CROWD.sizes)
 
@@ -250,7 +250,7 @@ def test_hostile_records_end_in_finite_numbers_or_ends_that_are_said_to_be_open(
         assert study.scarce
         left, asks, _ = end_of(staged_protocol(study), drawn(HOSTILE[name], seed, people))
         assert isinstance(left, Fitted | Certificate)
-        found, asked = staged_solution(left, tau), np.sum([ask.counts.sum(axis=1) for ask in asks], axis=0)
+        found, asked = staged_solution(left), np.sum([ask.counts.sum(axis=1) for ask in asks], axis=0)
         (low, high), warnings = found.interval(0.95), staged_warnings(left, "staged")
         assert math.isfinite(found.point)
         assert low <= found.point <= high
@@ -272,7 +272,7 @@ def test_wrong_bounds_are_left_or_said_to_have_no_certificate(bounds: tuple[floa
     for seed in range(4):
         left, _, _ = end_of(staged_protocol(StagedStudy(0.15, CROWD, bounds)), drawn(distribution, seed))
         assert isinstance(left, Fitted | Certificate)
-        low, high = staged_solution(left, 0.15).interval(1 - 1e-6)
+        low, high = staged_solution(left).interval(1 - 1e-6)
         if isinstance(left, Certificate):  # between bounds that do not hold the quantile, the lower one has none
             assert low == bounds[0]
             assert staged_warnings(left, "staged") == (TURNED[True], OPEN)
@@ -291,7 +291,7 @@ def test_intervals_cover(distribution: str, tau: float, rate: float, records: in
     source, covered, lengths = dice(11).generator(), 0, []
     for _ in range(150):
         left, _ = converse_fresh(cell, source)
-        low, high = staged_solution(left, tau).interval(0.95)
+        low, high = staged_solution(left).interval(0.95)
         covered += low <= cell.truth <= high
         lengths.append((high - low) / (2 * 1.96 * cell.oracle))
     assert float(bdtr(covered, 150, 0.93)) > 1e-6

@@ -52,6 +52,17 @@ def test_atoms_and_valleys_do(offsets: list[float], curve: Curve) -> None:
     assert asked(offsets, curve)
 
 
+def test_a_side_that_is_behind_an_atom_is_uneven() -> None:
+    def cut(x: Floats) -> Floats:
+        return np.where(x > 0.4, 1.0, line(x))  # all records are at most .4: the pilot's slope is that of the atom too
+
+    def stage(error: float) -> bool:
+        return asked([-1.0, 0.0, 1.0], cut, error=error)
+
+    assert stage(0.02)
+    assert not stage(0.2)
+
+
 def test_noise_is_no_valley() -> None:
     shallow = [-1.0, 1.0], lambda x: valley(x) + 0.04 * x  # half as steep as the pilot saw
     assert asked(*shallow, error=0.001)

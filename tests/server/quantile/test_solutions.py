@@ -86,11 +86,11 @@ def test_a_fit_has_the_interval_of_its_likelihood_and_the_p_values_that_agree_wi
 
 def test_what_the_default_left_is_wrapped_by_its_kind() -> None:
     left = fitted().fitted
-    assert staged_solution(left, 0.3) == FittedSolution(left)
+    assert staged_solution(left) == FittedSolution(left)
     local = Local((), 0.0, 1.0, (), False)
-    assert staged_solution(local, 0.3) == StagedSolution(local, 0.3)
+    assert staged_solution(local) == StagedSolution(local)
     certificate = Certificate((), 0.5, 0.0, (), (-math.inf, math.inf), 0.05)
-    assert staged_solution(certificate, 0.3) == CertifiedSolution(certificate)
+    assert staged_solution(certificate) == CertifiedSolution(certificate)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])

@@ -194,7 +194,7 @@ def test_a_mistaken_pilot_ends_as_certified_and_misleads_no_interval() -> None:
 
     left, _ = certified(staged_protocol(StagedStudy(0.5, CROWD)), answer)
     assert pilots == 1
-    low, high = staged_solution(left, 0.5).interval(0.95)
+    low, high = staged_solution(left).interval(0.95)
     assert low < 0.0 < high
     assert low <= left.estimate <= high
     known = np.isfinite(low) and np.isfinite(high)
@@ -203,7 +203,7 @@ def test_a_mistaken_pilot_ends_as_certified_and_misleads_no_interval() -> None:
 
 def test_bounds_far_from_the_quantile_have_no_certificate_below() -> None:
     left, asks = certified(staged_protocol(StagedStudy(0.5, CROWD, bounds=(1e6, 2e6))), expected(population("normal")))
-    low, high = staged_solution(left, 0.5).interval(0.95)
+    low, high = staged_solution(left).interval(0.95)
     assert low == 1e6
     assert high < 1.001e6
     assert staged_warnings(left, "staged") == (TURNED[True], OPEN)
@@ -212,7 +212,7 @@ def test_bounds_far_from_the_quantile_have_no_certificate_below() -> None:
 
 def test_answers_that_do_not_depend_on_the_question_leave_both_ends_open() -> None:
     left, _ = certified(staged_protocol(StagedStudy(0.5, CROWD)), lambda ask: ask.counts // 2)
-    assert staged_solution(left, 0.5).interval(0.95) == (-np.inf, np.inf)
+    assert staged_solution(left).interval(0.95) == (-np.inf, np.inf)
     assert staged_warnings(left, "staged") == (TURNED[True], OPEN)
 
 

@@ -143,7 +143,7 @@ def score(cell: StagedCell, replications: int, seed: int, level: float = 0.95) -
     rows: list[tuple[float, float, float, int, float, bool, bool, bool]] = []
     for _ in range(replications):
         local, rounds = converse_fresh(cell, generator)
-        found = staged_solution(local, cell.tau)
+        found = staged_solution(local)
         low, high = found.interval(level)
         searched = local.milestones[0].reports / local.milestones[-1].reports
         greater, less = (found.p_value(truth, side) < SIZE for side in ("greater", "less"))

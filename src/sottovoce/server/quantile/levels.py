@@ -133,7 +133,7 @@ class StagedQuantiles:
         results = tuple(
             QuantileResult(
                 plan=replace(plan, warnings=()),
-                solution=staged_solution(local, plan.tau),
+                solution=staged_solution(local),
                 level=self._level,
                 method="certified" if isinstance(local, Certificate) else self._method,
                 rounds=log.rounds,

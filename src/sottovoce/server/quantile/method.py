@@ -25,6 +25,12 @@ TURNED = {
 }
 
 
+FENCED = (
+    "the last answers did not fit a smooth density around the quantile, so the interval goes on to the next points "
+    "whose answers lie clearly beyond the level"
+)
+
+
 class StagedQuantile:
     """One quantile by stages, or certified; its state is the log of questions and answers.
 
@@ -55,7 +61,7 @@ class StagedQuantile:
         local = self._talk.outcome(log)
         return QuantileResult(
             plan=self._plan,
-            solution=staged_solution(local, self._plan.tau),
+            solution=staged_solution(local),
             level=self._level,
             method="certified" if isinstance(local, Certificate) else self._method,
             rounds=log.rounds,
@@ -83,6 +89,8 @@ def staged_warnings(local: Left, method: str) -> tuple[str, ...]:
         known = all(map(math.isfinite, interval(local.evidence, local.success, local.alpha)))
         turned = () if method == "certified" else (TURNED[bool(local.reports_before)],)
         return turned if known else (*turned, OPEN)
+    if local.fence is not None:
+        return (FENCED,)
     if isinstance(local, Fitted):
         return ("records are scarce: the interval takes the density to be smooth around the quantile, no edge nearby",)
     if local.dips:

@@ -15,8 +15,9 @@ from sottovoce.core.checks import confidence
 from sottovoce.core.errors import BadInput
 from sottovoce.server.description import ALTERNATIVES, WIDTH, Description, Interval, Test, finite, labelled, promise
 from sottovoce.server.picture import BAND, INK, SOFT, WARM, check_path, clear, save, short
+from sottovoce.server.quantile.kept import KeptSolution, kept, restored
 from sottovoce.server.quantile.plan import QuantilePlan
-from sottovoce.server.quantile.solutions import KeptSolution, Solution, kept, restored
+from sottovoce.server.quantile.solutions import Solution
 from sottovoce.server.stored import StoredResult
 
 if TYPE_CHECKING:

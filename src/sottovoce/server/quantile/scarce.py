@@ -18,6 +18,7 @@ from sottovoce.core.arrays import Floats, Ints
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.quantile.logit_curve import LogitCurve, Prior, Readings, allowed, expected, fit, measure
 from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile, present_shares
+from sottovoce.server.quantile.fence import Fence, fence_of
 from sottovoce.server.quantile.grid import keep_to_a_grid
 from sottovoce.server.quantile.working_model import WorkingModel
 
@@ -30,6 +31,7 @@ WIDE, WIDEST, LEAST_WIDE = 2.0, 1.0, 0.3  # first pair in logits: WIDE times the
 NARROW = (0.7, 0.5)  # second and third: the square root of these times the noise
 PARTS = (0.15, 0.35)  # of what the opening left, for the first and the second pair
 PRIOR = Prior(0.0, 4.0, 0.0, 2.0, 0.7)  # in logits around the guide's belief
+LAST_BESIDE = 2.5  # errors by which both points of the last pair are on one side: an atom is between it and the others
 BESIDE = 0.4  # of the tail: both points further off than this (and four errors) on one side: the opening was mistaken
 
 
@@ -56,10 +58,15 @@ class Fitted:
     curve: LogitCurve
     origin: float
     unit: float
+    fence: Fence | None = None  # where the last pair missed the quantile
 
 
 def pairs_protocol(
-    talker: QueryAllocator, tau: float, guide: WorkingModel, scale: float = 0.0
+    talker: QueryAllocator,
+    tau: float,
+    guide: WorkingModel,
+    scale: float = 0.0,
+    bounds: tuple[float, float] | None = None,
 ) -> Generator[Ask, Ints, Fitted | None]:
     """Ask all records in pairs; None where no pair agrees with what the others said, or records keep to a grid.
 
@@ -99,7 +106,7 @@ def pairs_protocol(
         if not np.all(np.isfinite(ends)):
             return None
         heard = yield from talker.ask(ends, [now / 2, now / 2])
-        if talker.left > 0 and _is_beside(heard, tau, tail):
+        if talker.left > 0 and _is_beside(heard, tau, BESIDE * tail, 4.0):
             return None
         pairs.append(heard)
         if i < 2:
@@ -110,7 +117,8 @@ def pairs_protocol(
     answers = allowed(_answers(crowd, kept, tau, origin, unit), (curve.root - origin) / unit, curve.slope * unit)
     seen = fit(answers, PRIOR, curved=True)
     marks.append(_mark(talker, _scaled(seen, origin, unit), 2 * len(kept)))
-    return Fitted(marks[-1].measured, tuple(marks), seen.misfit, len(kept), answers, seen, origin, unit)
+    fence = fence_of(talker.heard, tau, bounds) if _is_beside(pairs[-1], tau, 0.0, LAST_BESIDE) else None
+    return Fitted(marks[-1].measured, tuple(marks), seen.misfit, len(kept), answers, seen, origin, unit, fence)
 
 
 def _frame(belief: Floats) -> tuple[float, float]:
@@ -158,9 +166,9 @@ def _agrees(crowd: SiteProfile, curve: LogitCurve, heard: Decoded, tau: float) -
     )
 
 
-def _is_beside(heard: Decoded, tau: float, tail: float) -> bool:
-    """Tell whether both points of a pair clearly lie on one side of the quantile."""
-    clear = BESIDE * tail + 4 * np.sqrt(heard.variances)
+def _is_beside(heard: Decoded, tau: float, off: float, errors: float) -> bool:
+    """Tell whether both points of a pair clearly lie on one side of the quantile, by more than a mass."""
+    clear = off + errors * np.sqrt(heard.variances)
     return bool(np.all(heard.below - tau > clear) or np.all(tau - heard.below > clear))
 
 

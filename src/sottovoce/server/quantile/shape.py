@@ -18,6 +18,7 @@ from sottovoce.server.quantile.layouts import KeptStage, Layout
 SURPRISE, RATIO, DOUBT = 4.0, 2.7, 0.15  # alarms: errors of a middle, errors of a slope, and what a slope may change
 LEANING = 0.45  # least ratio of the slopes on both sides of a pilot, after the lens
 DIP, LATER_DIP = 0.6, 0.45  # of the pilot's slope: a first pair, a later one that is surely less steep is in a valley
+UNEVEN, SURELY = 2.5, 3.5  # ratio of a side of three points to the other, or to what was meant, and errors
 FAR_SIDE = 3.0  # times the mass that was meant to lie between two points, surely: an atom is between them
 LOST = 0.4  # of the tail: a middle point further off than this (and four errors) means the pilot was mistaken
 
@@ -48,9 +49,19 @@ def is_odd(heard: Decoded, stages: Sequence[Stage], tau: float, centre: float, s
     error = math.sqrt(float(heard.variances[[half - 1, -half]].sum())) / (2 * plan.spacing)
     wide = float(np.ptp(stages[0].values[[0, 2]])) / float(np.ptp(stages[0].places[[0, 2]]))
     if len(heard.points) > 2:
-        return seen + error < LATER_DIP * wide or seen - 4 * error > FAR_SIDE * slope
+        dips, heaps = seen + error < LATER_DIP * wide, seen - 4 * error > FAR_SIDE * slope
+        return dips or heaps or (len(heard.points) == 3 and _is_uneven(heard, tau, slope * plan.spacing, 1 / known))
     dip = DIP if all(len(stage.places) > 2 for stage in stages) else LATER_DIP
     return seen + error < dip * wide or abs(seen - slope) > RATIO * math.hypot(error, DOUBT * slope)
+
+
+def _is_uneven(heard: Decoded, tau: float, meant: float, doubt: float) -> bool:
+    """Tell whether one side of three points, alike through the lens, is much steeper, or further off than was meant."""
+    off = np.abs(heard.below[[0, 2]] - tau)
+    if np.any((off > UNEVEN * meant) & (off - meant > SURELY * np.sqrt(heard.variances[[0, 2]] + doubt))):
+        return True
+    less, more = sorted(float(mass) for mass in np.diff(heard.below))
+    return more > UNEVEN * less and more - less > SURELY * math.sqrt(float(heard.variances @ np.array([1, 4, 1])))
 
 
 def leans(pilot: Decoded, places: Floats) -> bool:

@@ -2,12 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from sottovoce.core.arrays import Floats, Ints
-from sottovoce.core.errors import BadInput
 from sottovoce.inference.common import normal
 from sottovoce.inference.common.measured import p_value as student_p_value
 from sottovoce.inference.common.measured import t_value
@@ -16,14 +14,12 @@ from sottovoce.inference.self_normalised import memory as self_normalised
 from sottovoce.inference.self_normalised.critical_values import critical_value
 from sottovoce.inference.self_normalised.critical_values import p_value as self_normalised_p_value
 from sottovoce.inference.self_normalised.memory import Path, normaliser
-from sottovoce.protocol.randomised_response import flips_of, with_flips
 from sottovoce.server.description import Interval
-from sottovoce.server.quantile.certified.curves import bracket
 from sottovoce.server.quantile.certified.protocol import Certificate
 from sottovoce.server.quantile.certified.sequence import Sequel
+from sottovoce.server.quantile.fence import touching
 from sottovoce.server.quantile.recursion import regression_root
 from sottovoce.server.quantile.recursion import walk as sgd
-from sottovoce.server.quantile.recursion.schedule import StepSize
 from sottovoce.server.quantile.recursion.walk import Estimating, Row, Trajectory, WalkState, WalkStudy
 from sottovoce.server.quantile.scarce import PRIOR, Fitted
 from sottovoce.server.quantile.staged import Local
@@ -53,12 +49,11 @@ class Solution(Protocol):
 class StagedSolution:
     """The staged design: the test inverted on its stages.
 
-    Where the last stage spoke against a smooth density and nobody was left to ask, the interval goes on to the next
-    asked points whose answers lie clearly beyond the level, by monotonicity alone.
+    Where the last stage spoke against a smooth density and nobody was left to ask, the interval goes on to the fence
+    (`server.quantile.fence`).
     """
 
     local: Local
-    tau: float = 0.5
 
     @property
     def point(self) -> float:
@@ -69,28 +64,15 @@ class StagedSolution:
         """Invert the test at a level."""
         z, fence = normal.two_sided(level), self.local.fence
         found = inversion.invert(self.local.stages, self.local.centre, self.local.reach, z)
-        if fence is None:
-            return Interval(found.low, found.high)
-        first, last = bracket(fence, self.tau, z)
-        low = float(fence.points[first]) if first >= 0 else -math.inf
-        high = float(fence.points[last]) if last < len(fence.points) else math.inf
-        return Interval(min(found.low, low), max(found.high, high))
+        smooth = Interval(found.low, found.high)
+        return smooth if fence is None else fence.around(smooth, z)
 
     def p_value(self, value: float, alternative: str) -> float:
         """Return the p-value that agrees with the interval."""
         z = inversion.evidence(self.local.stages, self.local.centre, self.local.reach, value)
         if self.local.fence is not None and z != 0:
-            z = math.copysign(self._touching(value, abs(z)), z)
+            z = math.copysign(touching(self.interval, value, abs(z)), z)
         return normal.p_value(-z, alternative)
-
-    def _touching(self, value: float, most: float) -> float:
-        """Return the normal quantile, up to one, at which the longer interval first touches a value."""
-        low, high = 0.0, min(most, 8.0)
-        for _ in range(40):
-            middle = (low + high) / 2
-            ends = self.interval(1 - 2 * normal.below(-max(middle, 1e-6)))
-            low, high = (low, middle) if ends.low <= value <= ends.high else (middle, high)
-        return high
 
     def trajectory(self, level: float) -> list[Row]:
         """Return what the first stages alone would have said, stage by stage."""
@@ -103,7 +85,7 @@ class StagedSolution:
 
 @dataclass(frozen=True)
 class FittedSolution:
-    """Pairs of points where records are scarce: the likelihood ratio of the curve, inverted."""
+    """Pairs of points where records are scarce: the likelihood ratio of the curve, inverted; with a fence as above."""
 
     fitted: Fitted
 
@@ -116,12 +98,15 @@ class FittedSolution:
         """Invert the likelihood ratio at a level."""
         left = self.fitted
         low, high = logit_curve.invert(left.answers, PRIOR, left.curve, t_value(level, self._df))
-        return Interval(left.origin + left.unit * low, left.origin + left.unit * high)
+        smooth = Interval(left.origin + left.unit * low, left.origin + left.unit * high)
+        return smooth if left.fence is None else left.fence.around(smooth, normal.two_sided(level))
 
     def p_value(self, value: float, alternative: str) -> float:
         """Return the p-value that agrees with the interval."""
         left = self.fitted
         t = logit_curve.evidence(left.answers, PRIOR, left.curve, (value - left.origin) / left.unit)
+        if left.fence is not None and t != 0:
+            return normal.p_value(-math.copysign(touching(self.interval, value, math.inf), t), alternative)
         return student_p_value(-t, self._df, alternative)
 
     @property
@@ -213,11 +198,11 @@ class SequenceSolution:
 DefaultSolution = StagedSolution | FittedSolution | CertifiedSolution
 
 
-def staged_solution(left: Local | Fitted | Certificate, tau: float) -> DefaultSolution:
+def staged_solution(left: Local | Fitted | Certificate) -> DefaultSolution:
     """Wrap what the default method left behind."""
     if isinstance(left, Certificate):
         return CertifiedSolution(left)
-    return FittedSolution(left) if isinstance(left, Fitted) else StagedSolution(left, tau)
+    return FittedSolution(left) if isinstance(left, Fitted) else StagedSolution(left)
 
 
 @dataclass(frozen=True)
@@ -316,96 +301,3 @@ class SelfNormalisedSolution(Walked):
         than a Brownian one and the self-normaliser is too small.
         """
         return math.sqrt(1 + REMEMBERED * self.relaxation)
-
-
-class KeptWalk(NamedTuple):
-    """A finished walk as plain values; equal rounds are kept as one run of their length."""
-
-    taus: Floats
-    shares: Floats
-    flips: tuple[int, ...]
-    sizes: Ints
-    lengths: Ints
-    repeats: Ints
-    start: float
-    pace: StepSize
-    mixing: Floats | None
-    participation: float
-    burn: float
-    first: int
-    state: WalkState
-    rows: tuple[WalkState, ...]
-    searched: int
-    norm: str | None
-    path: Path | None
-    relaxation: float
-
-
-# what a study and a kept walk hold by the same name
-ALIKE = ("taus", "shares", "sizes", "start", "pace", "mixing", "participation", "burn", "first")
-
-
-class KeptSolution(NamedTuple):
-    """What one of the methods left behind, as plain values; the others are None."""
-
-    local: Local | None = None
-    fitted: Fitted | None = None
-    walk: KeptWalk | None = None
-    certificate: Certificate | None = None
-    tau: float = 0.5
-    sequel: Sequel | None = None
-
-
-def kept(solution: Solution) -> KeptSolution:
-    """Return a solution as plain values."""
-    if isinstance(solution, StagedSolution):
-        return KeptSolution(local=solution.local, tau=solution.tau)
-    if isinstance(solution, FittedSolution):
-        return KeptSolution(fitted=solution.fitted)
-    if isinstance(solution, CertifiedSolution):
-        return KeptSolution(certificate=solution.certificate)
-    if isinstance(solution, SequenceSolution):
-        return KeptSolution(sequel=solution.sequel)
-    if not isinstance(solution, Walked):
-        raise TypeError(f"a {type(solution).__name__} cannot be stored")
-    study, norm, path, relaxation = solution.study, None, None, 0.0
-    if isinstance(solution, SelfNormalisedSolution):
-        norm, path, relaxation = solution.norm, solution.path, solution.relaxation
-    starts = np.flatnonzero(np.diff(study.elapsed, prepend=study.elapsed[0] - 1))
-    walk = KeptWalk(
-        **{name: getattr(study, name) for name in ALIKE},
-        flips=tuple(map(flips_of, study.channels)),
-        lengths=np.ascontiguousarray(study.elapsed[starts]),
-        repeats=np.diff(starts, append=len(study.elapsed)),
-        state=solution.state,
-        rows=solution.rows,
-        searched=solution.searched,
-        norm=norm,
-        path=path,
-        relaxation=relaxation,
-    )
-    return KeptSolution(walk=walk)
-
-
-def restored(kept: KeptSolution) -> Solution:
-    """Return the solution that plain values were made from."""
-    if kept.local is not None:
-        return StagedSolution(kept.local, kept.tau)
-    if kept.fitted is not None:
-        return FittedSolution(kept.fitted)
-    if kept.certificate is not None:
-        return CertifiedSolution(kept.certificate)
-    if kept.sequel is not None:
-        return SequenceSolution(kept.sequel)
-    if kept.walk is None:
-        raise BadInput("the stored result holds no solution; store it again.")
-    walk = kept.walk
-    elapsed = np.repeat(walk.lengths, walk.repeats)
-    if len(walk.lengths) == 1:
-        elapsed = np.broadcast_to(walk.lengths, int(walk.repeats[0]))
-    alike = {name: getattr(walk, name) for name in ALIKE}
-    study = WalkStudy(channels=tuple(map(with_flips, walk.flips)), elapsed=elapsed, **alike)
-    ends = (study, walk.state, walk.rows, walk.searched)
-    if walk.norm is None:
-        return RegressionSolution(*ends)
-    return SelfNormalisedSolution(*ends, walk.norm, walk.path, walk.relaxation)

@@ -23,10 +23,10 @@ import numpy as np
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.inference.quantile.inversion import Stage, back, root, through
 from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile, present_shares
-from sottovoce.server.quantile.certified.curves import Answers, pooled
 from sottovoce.server.quantile.certified.protocol import Certificate, CertifiedStudy, certified_protocol
 from sottovoce.server.quantile.curvature import Bends, dips_between_shoulders, steeper_pilot, steeper_shoulders
 from sottovoce.server.quantile.feasibility import PAIRS, SCARCE, support
+from sottovoce.server.quantile.fence import Fence, fence_of
 from sottovoce.server.quantile.grid import keep_to_a_grid
 from sottovoce.server.quantile.layouts import NEAR, KeptStage, five, mass_offset, pair, three
 from sottovoce.server.quantile.pilot import find_pilot
@@ -87,7 +87,7 @@ class Local:
     reach: float
     milestones: tuple[Milestone, ...]
     dips: bool
-    fence: Answers | None = None  # all answers, where the last stage spoke against a smooth density
+    fence: Fence | None = None  # where the last stage spoke against a smooth density
 
 
 def staged_protocol(
@@ -107,7 +107,8 @@ def staged_protocol(
         for heard in found.heard:
             guide.hear(heard)
         if study.scarce:
-            fitted = yield from pairs_protocol(talker, study.tau, guide, found.scale if study.phases else 0.0)
+            spread = found.scale if study.phases else 0.0
+            fitted = yield from pairs_protocol(talker, study.tau, guide, spread, study.bounds)
             if fitted is not None:
                 return fitted
         else:
@@ -202,13 +203,7 @@ def _stages(talker: QueryAllocator, study: StagedStudy, pilot: Decoded) -> Gener
         kept = reconsidered(kept, centre)
         centre = root(as_stages(kept, study), centre, 1.5 * reach)
         milestones[-1] = milestones[-1]._replace(centre=centre)
-    fence = None
-    if odd:
-        fence = pooled(
-            [float(point) for answer in talker.heard for point in answer.points],
-            [float(value) for answer in talker.heard for value in answer.below],
-            [1 / float(variance) for answer in talker.heard for variance in answer.variances],
-        )
+    fence = fence_of(talker.heard, tau, study.bounds) if odd else None
     return Local(tuple(as_stages(kept, study)), centre, reach, tuple(milestones), dips, fence)
 
 

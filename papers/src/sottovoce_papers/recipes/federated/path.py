@@ -58,5 +58,5 @@ def _staged(setting: Setting, scene: Scene, seed: int) -> Looks:
     sizes = (int(setting["records"]),) * SITES
     cell = StagedCell("", scene.sites, scene.level, tuple(map(float, scene.rates)), sizes)
     local, _ = converse_fresh(cell, dice(seed).generator())
-    rows = staged_solution(local, scene.level).trajectory(0.95)
+    rows = staged_solution(local).trajectory(0.95)
     return [(row.reports / SITES, row.average, row.low, row.high) for row in rows]

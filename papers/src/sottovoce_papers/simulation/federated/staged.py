@@ -47,7 +47,7 @@ def staged(scene: Scene, records: int, replications: int, seed: int, level: floa
     generator, rows = dice(seed).generator(), []
     for _ in range(replications):
         local, rounds = converse_fresh(cell, generator)
-        solution = staged_solution(local, cell.tau)
+        solution = staged_solution(local)
         rows.append((solution.point, *solution.interval(level), float(rounds), isinstance(solution, CertifiedSolution)))
     points, lows, highs, rounds_, certified = np.array(rows, dtype=np.float64).reshape(-1, 5).T
     return Found(points, lows, highs, rounds_, certified > 0)

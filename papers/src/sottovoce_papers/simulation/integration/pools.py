@@ -56,7 +56,7 @@ def fill(site: SiteCell, replications: int, seed: int, level: float = 0.95) -> P
     cell, generator = site.staged, dice(seed).generator()
     rows = np.full((replications, 5), np.nan)
     for i in range(replications):
-        solution = staged_solution(converse_fresh(cell, generator, watch=False)[0], cell.tau)
+        solution = staged_solution(converse_fresh(cell, generator, watch=False)[0])
         if isinstance(solution, CertifiedSolution):  # such a site is left out
             continue
         measured, (low, high) = measured_of(solution), solution.interval(level)
