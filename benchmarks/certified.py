@@ -64,7 +64,7 @@ def smooth_cells() -> Iterator[SmoothCell]:
         for tau in (0.1, 0.5, 0.8):
             truth = float(family.quantile(tau))
             for rate in (0.25, 0.5, 0.9):
-                for records in (5_000, 20_000, 100_000, 1_000_000):
+                for records in (2_000, 5_000, 10_000, 20_000, 100_000, 1_000_000):
                     cell = SmoothCell(name, tau, rate, records, family.cdf, truth, float(family.density(truth)))
                     if cell.ratio <= BANDS[-1]:
                         yield cell

@@ -2,7 +2,7 @@
 
 Among candidates, the point is taken at which asking all reports that are left on a side would promise the best bound: a
 class up to the point is rejected with the chance that the guide gives it, and the bound passes a class only if it
-passes all classes outside of it. Lengths count as they are up to `FAR` units of noise, and by their logarithm beyond.
+passes all classes outside of it. Lengths count as they are up to ``far`` units of noise, and by their logarithm beyond.
 """
 
 import math
@@ -20,7 +20,13 @@ RESCUE, OUTSIDE = 5.25, 0.6  # of a point that is asked when an end has no certi
 
 
 def best_point(
-    classes: Classes, guide: Guide, power: float, whole: float, side: int, limits: tuple[float, float]
+    classes: Classes,
+    guide: Guide,
+    power: float,
+    whole: float,
+    side: int,
+    limits: tuple[float, float],
+    far: float = FAR,
 ) -> float:
     """Return the most promising point of a side.
 
@@ -28,11 +34,18 @@ def best_point(
     """
     budgets = classes.budgets[0]
     scores = np.where(budgets >= DONE, -np.inf, -ndtri(np.clip(budgets, LEAST, 1.0)))
-    return promising(classes.edges, scores, guide, power, whole, side, limits)
+    return promising(classes.edges, scores, guide, power, whole, side, limits, far)
 
 
 def promising(
-    edges: Floats, scores: Floats, guide: Guide, power: float, whole: float, side: int, limits: tuple[float, float]
+    edges: Floats,
+    scores: Floats,
+    guide: Guide,
+    power: float,
+    whole: float,
+    side: int,
+    limits: tuple[float, float],
+    far: float = FAR,
 ) -> float:
     """Return the most promising point where each class needs so many standard errors to be rejected."""
     unit = guide.unit(1 / whole)
@@ -48,7 +61,9 @@ def promising(
     levels, which = np.unique(scores, return_inverse=True)
     chance = np.einsum("ijk,j->ik", ndtr(power * masses[:, :, None] - levels), guide.weights)
     chances = np.where(np.isneginf(levels), 1.0, chance)[:, which]  # of every class, were it to hear the point
-    return float(-side * candidates[np.argmax(_promise(candidates, edges, scores, chances, centre, unit, outermost))])
+    return float(
+        -side * candidates[np.argmax(_promise(candidates, edges, scores, chances, centre, unit, outermost, far))]
+    )
 
 
 def _promise(
@@ -59,10 +74,11 @@ def _promise(
     centre: float,
     unit: float,
     outermost: float,
+    far: float,
 ) -> Floats:
     """Return the expected length that each candidate takes away from outside."""
     rows, number = np.arange(len(candidates)), len(edges)
-    far = FAR * unit
+    far *= unit
 
     def length(at: Floats | float) -> Floats:
         return far * np.arcsinh((np.asarray(at) - centre) / far)

@@ -31,23 +31,39 @@ from sottovoce.server.quantile.certified.curves import (
 from sottovoce.server.quantile.certified.lottery import Lottery
 from sottovoce.server.quantile.certified.policy import best_point, rescue_point
 
-LEAST, NOISE, MOST = 0.03, 2.5, 0.25  # parts of the records for the search: at least, for each s / tail, at most
-SEARCHES, LONGEST = 5, 7  # rounds the search is paid for, and at most
+LEAST, NOISE = 0.03, 2.5  # parts of the records for the search: at least, and for each s / tail
 REPORTS, POINTS = 6.0, 15  # of the search: reports a point, over the squared rate, and points a round at most
-FOUND = 0.3  # of the tail: doubt at which the search ends
 GROWTH = 4.0  # of the closing rounds
-BET, MORE = 0.5, 0.03  # parts of a budget bet on a round alone: closing rounds, the others
+MORE = 0.03  # part of a budget bet on a main round alone
 SURE = 4.6  # standard errors at which closing rounds ask
-ROUNDS, MOST_ROUNDS, SWELL = (
-    13,
-    20,
-    1.15,
-)  # main rounds, rounds in all, and how much larger each main one is than the last
+ROUNDS, MOST_ROUNDS = 13, 20  # main rounds, and rounds in all
+FEW = 0.04  # of the tail: noise from which on reports are few
 MEND = 0.8  # of the reports left: for an end without a certificate where the other has one
 LATE = 7  # last rounds, in which an open end is rescued
 FINEST = TINY / HUGE  # of the largest magnitude: no unit is finer
 VAST = 1e30  # units: nothing is asked beyond
 LOCAL = 0.12  # of the tail: noise from which on a straight line is the guide
+
+
+class Pace(NamedTuple):
+    """How a study divides its reports, chosen by measurement.
+
+    ``search`` is the largest part that the search may take, in ``paid`` rounds and at ``most`` so many; it ends where
+    the doubt about the quantile is ``found`` of the tail. ``bet`` is the part of a budget that is bet on a closing
+    round alone, ``swell`` how much larger each main round is than the last, ``far`` the units of noise from which on
+    lengths count by their logarithm.
+    """
+
+    search: float
+    paid: int
+    most: int
+    found: float
+    bet: float
+    swell: float
+    far: float
+
+
+PLENTY, SCANT = Pace(0.25, 9, 12, 0.15, 0.5, 1.15, 30.0), Pace(0.15, 5, 7, 0.3, 0.1, 1.05, 3.0)
 
 
 @dataclass(frozen=True)
@@ -126,6 +142,12 @@ class Asker:
         self.values.append(value)
         self.precisions.append(precision)
 
+    def noise(self, records: int | None = None) -> float:
+        """Return the error of the distribution function from some records, or all that are left, over the tail."""
+        count = self.left if records is None else records
+        tail = min(self.study.tau, 1 - self.study.tau)
+        return 1 / (self.precision * math.sqrt(count) * tail) if count > 0 else math.inf
+
     @property
     def answers(self) -> Answers:
         """Return all answers so far."""
@@ -167,13 +189,14 @@ def _conversation(study: CertifiedStudy, known: Sequence[Decoded], unit: float) 
         for point, value, variance in zip(answer.points, answer.below, answer.variances, strict=True):
             if variance > 0 and abs(float(point)) / VAST <= unit:
                 asker.hear(float(point) / unit, float(value), 1 / float(variance))
-    window, first = yield from search(asker)
+    pace = PLENTY if asker.noise() < FEW else SCANT
+    window, first = yield from search(asker, pace)
     limits = study.bounds or (-math.inf, math.inf)
     whole = asker.precision * math.sqrt(asker.lottery.planned / 2)
     classes = opened(np.array([study.alpha]))
     evidence: list[Evidence] = []
     marks: list[CertifiedMark] = []
-    plan, closings = _portions(asker.left, first, MOST_ROUNDS - asker.rounds)
+    plan, closings = _portions(asker.left, first, MOST_ROUNDS - asker.rounds, pace.swell)
     for index, part in enumerate(plan):
         remaining = asker.left
         horizons = _horizons(remaining, hull(classes))
@@ -182,7 +205,9 @@ def _conversation(study: CertifiedStudy, known: Sequence[Decoded], unit: float) 
         counts = [min(max(int(part * horizon), 1), horizon) if part < 1 else horizon for horizon in horizons]
         sides = [(side, n, h) for side, n, h in zip((-1, 1), counts, horizons, strict=True) if n > 0]
         points = [
-            _point(asker, classes, guide, side, n if closing else horizon, whole, limits, closing, plan[index:])
+            _point(
+                asker, classes, guide, side, n if closing else horizon, whole, limits, closing, plan[index:], pace.far
+            )
             for side, n, horizon in sides
         ]
         if not sides:
@@ -190,7 +215,7 @@ def _conversation(study: CertifiedStudy, known: Sequence[Decoded], unit: float) 
         told = yield from asker.ask(points, [n for _, n, _ in sides])
         for point, (side, n, horizon), (below, missing) in zip(points, sides, told, strict=True):
             against = below + missing if side < 0 else below  # lots that found nobody count against the query
-            piece = Evidence(point, side, n, against, max(horizon, n), BET if closing else MORE)
+            piece = Evidence(point, side, n, against, max(horizon, n), pace.bet if closing else MORE)
             evidence.append(piece)
             classes = heard(classes, piece, asker.success)
         marks.append(CertifiedMark(asker.rounds, asker.reports, len(evidence), guide.centre))
@@ -199,17 +224,16 @@ def _conversation(study: CertifiedStudy, known: Sequence[Decoded], unit: float) 
     return Certificate(tuple(evidence), asker.success, guide.centre, tuple(marks), limits, study.alpha)
 
 
-def search(asker: Asker, records: int = 1 << 62) -> Generator[Ask, Ints, tuple[Window, int]]:
+def search(asker: Asker, pace: Pace = PLENTY, records: int = 1 << 62) -> Generator[Ask, Ints, tuple[Window, int]]:
     """Find where the quantile is, roughly; return the window and how many reports a closing round starts with."""
     study, records = asker.study, min(asker.left, records)
     tail = min(study.tau, 1 - study.tau)
-    noise = 1 / (asker.precision * math.sqrt(records) * tail)
-    budget = min(max(LEAST + NOISE * noise, LEAST), MOST) * records
+    budget = min(LEAST + NOISE * asker.noise(records), pace.search) * records
     unit, far = (TINY, HUGE) if study.scale is None else (study.scale, HUGE * study.scale)
     low, high = study.bounds or (-far, far)
     window = Window(low, high, low, high, unit)
     each = REPORTS / asker.lottery.rate**2
-    batch = min(POINTS * max(each, 0.0003 * records), budget / SEARCHES)
+    batch = min(POINTS * max(each, 0.0003 * records), budget / pace.paid)
     number = int(min(max(batch / each, 3), POINTS))
     count = max(int(batch / number), 2)
     axis = Axis(unit)
@@ -219,8 +243,8 @@ def search(asker: Asker, records: int = 1 << 62) -> Generator[Ask, Ints, tuple[W
     while True:
         if asker.points:
             window, belief = narrowed(asker.answers, study.tau, window)
-            over = rounds >= LONGEST or spent + number * count > 1.3 * budget
-            if belief.doubt < FOUND * tail or over:
+            over = rounds >= pace.most or spent + number * count > 1.3 * budget
+            if belief.doubt < pace.found * tail or over:
                 break
             points = np.unique(np.clip(belief.quantile(parts), low, high))
         count = min(count, max(asker.left // (4 * len(points)), 1))
@@ -229,14 +253,14 @@ def search(asker: Asker, records: int = 1 << 62) -> Generator[Ask, Ints, tuple[W
     return window, max(count * number // 4, 4)
 
 
-def _portions(left: int, first: int, rounds: int) -> tuple[list[float], int]:
+def _portions(left: int, first: int, rounds: int, swell: float) -> tuple[list[float], int]:
     """Return the parts of what is left that each round asks, and how many of them close in before the main ones."""
     parts, size, half = [], float(first), left / 2
     while size < half / (2 * ROUNDS):
         parts.append(size / half)
         half -= size
         size *= GROWTH
-    weights = SWELL ** np.arange(max(min(ROUNDS, rounds - len(parts)), 4))
+    weights = swell ** np.arange(max(min(ROUNDS, rounds - len(parts)), 4))
     return [*parts, *(weights / np.cumsum(weights[::-1])[::-1]).tolist()], len(parts)
 
 
@@ -267,13 +291,14 @@ def _point(
     limits: tuple[float, float],
     closing: bool,
     to_come: Sequence[float],
+    far: float,
 ) -> float:
     """Return where one side asks."""
     power = asker.precision * math.sqrt(reports)
     if closing:
         point = nearest_sure(guide, side, power, SURE)
     else:
-        point = best_point(classes, guide, power, whole, side, limits)
+        point = best_point(classes, guide, power, whole, side, limits, far)
         if len(to_come) <= LATE and not math.isfinite(hull(classes)[0 if side < 0 else 1]):
             safe = rescue_point(asker.answers, asker.study.tau, power, side)
             point = point if safe is None else (min(point, safe) if side < 0 else max(point, safe))

@@ -68,7 +68,7 @@ def sequence_protocol(
         asker.hear(wager.point, below, wager.reports * wager.rate**2 / (wager.success * (1 - wager.success)))
     sequel = Sequel(study.tau, before.wagers, before.milestones, study.bounds or before.bounds)
     records = (asker.precision * min(study.tau, 1 - study.tau) * FIRST) ** -2
-    window, _ = yield from search(asker, math.ceil(records))
+    window, _ = yield from search(asker, records=math.ceil(records))
     fortunes, aim, so_far = told(sequel.wagers), -math.log(study.alpha), so_far + asker.reports
     growing = Growing(so_far, so_far + asker.left, ROUNDS - asker.rounds)
     window, guide = guided(asker, window)
