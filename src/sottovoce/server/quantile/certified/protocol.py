@@ -64,6 +64,7 @@ class Pace(NamedTuple):
 
 
 PLENTY, SCANT = Pace(0.25, 9, 12, 0.15, 0.5, 1.15, 30.0), Pace(0.15, 5, 7, 0.3, 0.1, 1.05, 3.0)
+ANYWHERE = SCANT._replace(search=0.2, paid=7, most=12)  # few records, and no bounds
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ def _conversation(study: CertifiedStudy, known: Sequence[Decoded], unit: float) 
         for point, value, variance in zip(answer.points, answer.below, answer.variances, strict=True):
             if variance > 0 and abs(float(point)) / VAST <= unit:
                 asker.hear(float(point) / unit, float(value), 1 / float(variance))
-    pace = PLENTY if asker.noise() < FEW else SCANT
+    pace = PLENTY if asker.noise() < FEW else ANYWHERE if study.bounds is None else SCANT
     window, first = yield from search(asker, pace)
     limits = study.bounds or (-math.inf, math.inf)
     whole = asker.precision * math.sqrt(asker.lottery.planned / 2)
