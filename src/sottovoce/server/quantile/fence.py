@@ -34,15 +34,14 @@ class Fence:
 
 def fence_of(heard: Sequence[Decoded], tau: float, bounds: tuple[float, float] | None) -> Fence:
     """Return what some answers say."""
-    return Fence(
-        pooled(
-            [float(point) for answer in heard for point in answer.points],
-            [float(value) for answer in heard for value in answer.below],
-            [1 / float(variance) for answer in heard for variance in answer.variances],
-        ),
-        tau,
-        (-math.inf, math.inf) if bounds is None else bounds,
-    )
+    told = [
+        (float(point), float(value), 1 / float(variance))
+        for answer in heard
+        for point, value, variance in zip(answer.points, answer.below, answer.variances, strict=True)
+        if variance > 0  # else nobody was there to be asked
+    ]
+    points, values, precisions = map(list, zip(*told, strict=True))
+    return Fence(pooled(points, values, precisions), tau, (-math.inf, math.inf) if bounds is None else bounds)
 
 
 def touching(interval: Callable[[float], Interval], value: float, most: float) -> float:
