@@ -10,7 +10,7 @@ from sottovoce.core.arrays import Floats
 from sottovoce.inference.quantile.inversion import Stage, through
 from sottovoce.server.quantile.asking import Decoded
 from sottovoce.server.quantile.layouts import KeptStage, Layout
-from sottovoce.server.quantile.shape import is_lost, is_odd, leans, reconsidered
+from sottovoce.server.quantile.shape import BEYOND, is_lost, is_odd, leans, reconsidered
 
 WIDE, SLOPE, TAU = np.array([-3.0, 0.0, 3.0]), 0.1, 0.5
 Curve = Callable[[Floats], Floats]
@@ -106,5 +106,5 @@ def test_a_stage_across_an_atom_is_doubted_by_what_its_slope_is_wrong() -> None:
     wide, close = kept_of(np.array([-1.0, 1.0]), atom), kept_of(np.array([-0.2, 0.2]), atom, spacing=0.2)
     first, last = reconsidered([wide, close], 0.0)
     error = math.hypot(0.001 * math.sqrt(2) / 2, 0.001 * math.sqrt(2) / 0.4)
-    assert first.allowance == pytest.approx(0.2 - error, rel=1e-6)
+    assert first.allowance == pytest.approx(0.2 - BEYOND * error, rel=1e-6)
     assert last.allowance == 0.01

@@ -20,6 +20,7 @@ LEANING = 0.45  # least ratio of the slopes on both sides of a pilot, after the 
 DIP, LATER_DIP = 0.6, 0.45  # of the pilot's slope: a first pair, a later one that is surely less steep is in a valley
 UNEVEN, SURELY = 2.5, 3.5  # ratio of a side of three points to the other, or to what was meant, and errors
 FAR_SIDE = 3.0  # times the mass that was meant to lie between two points, surely: an atom is between them
+BEYOND = 1.25  # errors of a slope: what it is wrong beyond them, its stage is allowed
 LOST = 0.4  # of the tail: a middle point further off than this (and four errors) means the pilot was mistaken
 
 
@@ -76,7 +77,7 @@ def reconsidered(kept: list[KeptStage], centre: float) -> list[KeptStage]:
     seen, error = own[-1]
     result = []
     for stage, (there, doubt) in zip(kept, own, strict=True):
-        wrong = max(0.0, abs(there - seen) - math.hypot(error, doubt))
+        wrong = max(0.0, abs(there - seen) - BEYOND * math.hypot(error, doubt))
         part = stage.spacing / (4 if len(stage.places) == 5 else 1)
         result.append(stage._replace(allowance=max(stage.allowance, wrong * part)))
     return result
