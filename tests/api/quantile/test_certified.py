@@ -96,7 +96,8 @@ def test_small_studies_are_answered(records: int, method: str) -> None:
     assert result.method == "certified"
     assert (TURNED[False] in result.warnings) == (method == "staged")
     assert covers(result, 16.7834699)
-    assert -10 < result.interval.low < result.estimate < result.interval.high < 100
+    least = 0 if records > 300 else -1  # without bounds, 300 records may end a little below the least value
+    assert least < result.interval.low < result.estimate < result.interval.high < 100
     assert result.reports == records
     assert result.rounds <= 20
 

@@ -53,14 +53,12 @@ def test_atoms_and_valleys_do(offsets: list[float], curve: Curve) -> None:
 
 
 def test_a_side_that_is_behind_an_atom_is_uneven() -> None:
-    def cut(x: Floats) -> Floats:
-        return np.where(x > 0.4, 1.0, line(x))  # all records are at most .4: the pilot's slope is that of the atom too
+    def stage(error: float, mass: float = 0.12) -> bool:
+        return asked([-1.0, 0.0, 1.0], lambda x: atom(x, mass), error=error)  # too small an atom for the whole slope
 
-    def stage(error: float) -> bool:
-        return asked([-1.0, 0.0, 1.0], cut, error=error)
-
-    assert stage(0.02)
-    assert not stage(0.2)
+    assert stage(0.005)
+    assert not stage(0.05)
+    assert not stage(0.005, mass=0.03)
 
 
 def test_noise_is_no_valley() -> None:
