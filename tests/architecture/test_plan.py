@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "sottovoce"
-MOST_FILES = 230
-MOST_LINES = 33_000  # 30,500 before the certified interval and the sequence; docs/decisions/0047-smaller-by-files.md
+MOST_FILES = 270
+MOST_LINES = 38_000  # 33,000 before reports, plans, the memory of rows and hostile input; docs/decisions/0047-smaller-by-files.md
 MOST_LOADED = 70  # modules of the package that a conformal threshold needs
 
 
