@@ -7,6 +7,7 @@ import copy
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from sottovoce.api.asking import counted_as
 from sottovoce.api.conformal.threshold import conformal_threshold
 from sottovoce.client.reading.frames import arrow_labels, encode, refuse_missing
 from sottovoce.client.reading.reader import is_missing
@@ -93,16 +95,18 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         promise = (self.alpha, self.guarantee, self.delta, self.rule, self.statistics, self.exact)
         check_settings(*promise, self.mechanism, private)  # before the models score every site
         check_edges(minimum, maximum, self.bins, self.grid, self.mechanism, private)
-        scores = self.score_sites(sites, y, site=site)
-        self.threshold_ = conformal_threshold(
-            scores,
-            self.alpha,
-            minimum=minimum,
-            maximum=maximum,
-            # a copy: seeded dice give every call the same numbers, as a seed does in scikit-learn
-            randomness=copy.deepcopy(self.randomness),
-            **{name: getattr(self, name) for name in _PASSED},
-        )
+        scores, responses = self._scored(sites, y, site)
+        numbers = {name: each for name, each in responses.items() if each.dtype == np.float64}
+        with counted_as(numbers) if len(numbers) == len(scores) else nullcontext():
+            self.threshold_ = conformal_threshold(
+                scores,
+                self.alpha,
+                minimum=minimum,
+                maximum=maximum,
+                # a copy: seeded dice give every call the same numbers, as a seed does in scikit-learn
+                randomness=copy.deepcopy(self.randomness),
+                **{name: getattr(self, name) for name in _PASSED},
+            )
         return self
 
     def score_sites(self, sites: Any, y: Any = None, *, site: Any = None) -> dict[str, Floats]:
@@ -114,6 +118,10 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             As in ``conformalize``.
         """
         self._opened("score_sites")
+        return self._scored(sites, y, site)[0]
+
+    def _scored(self, sites: Any, y: Any, site: Any) -> tuple[dict[str, Floats], dict[str, npt.NDArray[Any]]]:
+        """Return the scores of every site's records, and their responses."""
         pairs = read_pairs(sites, y, site)
         responses = {name: self._responses(given, name) for name, (_, given) in pairs.items()}
         for name, (covariates, _) in pairs.items():
@@ -121,7 +129,7 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         refuse_shared(responses)
         for name, (covariates, _) in pairs.items():
             self._check_columns(covariates, name)
-        return {name: self._site_scores(pairs[name][0], responses[name], name) for name in pairs}
+        return {name: self._site_scores(pairs[name][0], responses[name], name) for name in pairs}, responses
 
     def _opened(self, method: str) -> tuple[Any, ...]:
         """Return the fitted models, or say what has to be called first."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sottovoce.api.asking import spend
 from sottovoce.client.conformal.draw import cell_counts
 from sottovoce.client.conformal.site import CalibrationSite
 from sottovoce.client.door import AnsweringSite, Door, SiteLimits
@@ -126,11 +127,12 @@ def conformal_threshold(
     method, opens = _pooled(who, settings, line, card) if settings.pooled else _votes(who, settings, line, dice)
     limits, study = SiteLimits(points=max(MOST_STATISTICS, len(line)), rounds=1), identity(card)
     own = dice.split(len(facts))
+    in_all = spend(table, [fact.epsilon for fact in facts], randomness)
     doors = [
         Door(opens(records, fact.epsilon, each, limits=limits), study, limits)
         for records, fact, each in zip(table.records, facts, own, strict=True)
     ]
-    found = run(method, doors)
+    found = replace(run(method, doors), in_all=in_all)
     return found if edges is None else replace(found, hints=_hints(table, edges))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sottovoce.api.asking import spend
 from sottovoce.api.quantile.planning import Prepared, Progress, coin_of, prepare, remember, run_sites, say_before
 from sottovoce.core.checks import check_callers, confidence
 from sottovoce.core.errors import BadInput
@@ -121,7 +122,8 @@ def run_levels(
     """Run a planned study of several levels: from here on records answer."""
     check_callers(randomness, progress)
     whole = study.whole
+    in_all = spend(whole.table, whole.plan.budgets, randomness)
     talk = StagedQuantiles(study.plans, study.parts, study.level, coin_of(whole.plan, randomness), study.certified)
     found, private = run_sites(whole, talk, "levels", randomness, progress)
-    results = tuple(remember(replace(result, private=private), whole.table) for result in found.results)
-    return replace(found, results=results)
+    results = tuple(remember(replace(result, private=private, in_all=in_all), whole.table) for result in found.results)
+    return replace(found, results=results, in_all=in_all)

@@ -40,6 +40,7 @@ def prepare(sites: Any, tau: Any, epsilon: Any, *, missing: str = "refuse", **pu
     """
     table = sites if isinstance(sites, SiteTable) else read_sites(sites, missing=missing)
     plan = plan_quantile(table.roster, tau, epsilon, **public)
+    table.marks  # noqa: B018 - two sites with the same records are refused here, before anything is asked
     largest = sorted(table.records, key=attrgetter("size"), reverse=True)[:LOOKED_AT]
     if plan.resolution == 0 and plan.kind is None and any(map(look_rounded, largest)):
         plan = replace(plan, hints=(TIED,))

@@ -109,6 +109,7 @@ class PooledThreshold(Threshold):
             ("Coverage", f"at least {self.coverage:.4f} on average, whatever the distribution of the scores"),
             ("Made from", f"{asked:,} scores at {len(self.names):,} sites, summed; mechanism {self.mechanism!r}"),
             ("Private", "yes" if self.private else "no (simulation, or no budget at some site)"),
+            *self.cost,
             ("Public grid", f"{len(self.edges):,} edges from {self.edges[0]:.6g} to {self.edges[-1]:.6g}"),
             *([("Left out", f"{self.dropped:,} missing values")] if self.dropped else ()),
         ]

@@ -154,6 +154,7 @@ class CoverageReport(StoredResult):
                 f"{mixture.estimate:.4f} {within}   ({WEIGHTS[mixture.weights]}; {self.level:.4g} guaranteed)",
             ),
         ]
+        rows += self.cost
         if self.homogeneous is not None:
             least = "at least " if self.private_threshold else ""
             said = f"{least}{self.homogeneous:.4f}, on average over calibrations, if all sites had one distribution"

@@ -198,7 +198,7 @@ class ConformalThreshold(Threshold):
         ]
         if self.paper is not None and self.rule != "paper" and self.paper[:3] != self.choice[:3]:
             rows.append(("Paper's rule", f"mean {self.paper.mean:.4f}, standard deviation {self.paper.sd:.4f}"))
-        rows.append(("Private", _private(self)))
+        rows += [("Private", _private(self)), *self.cost]
         if self.edges:
             ends = f"{self.edges[0]:.6g} to {self.edges[-1]:.6g}"
             rows.append(("Public grid", f"{len(self.edges):,} edges from {ends}, and beyond"))

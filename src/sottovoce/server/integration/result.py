@@ -99,7 +99,8 @@ class IntegratedResult(Integrated, StoredResult):
 
     def describe(self) -> Description:
         """Return what the result says of itself."""
-        return summary.describe(self)
+        found = summary.describe(self)
+        return replace(found, rows=[*found.rows, *self.cost])
 
     def to_state(self) -> KeptIntegration:
         """Return the plain state the result is made from."""

@@ -114,6 +114,7 @@ class Difference(StoredResult):
             f"({self.guarantee})"
         )
         lines.append(f"  no difference: p = {self.pvalue:.3g} (two-sided)")
+        lines += [f"  {label.lower()}: {text}" for label, text in self.cost]
         values = {
             "estimate": self.estimate,
             "interval": {"low": finite(low), "high": finite(high), "level": self.level},

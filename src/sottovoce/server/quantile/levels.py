@@ -88,6 +88,7 @@ class QuantilesResult(StoredResult):
             joint.append({"tau": tau, "estimate": estimate, "low": finite(low), "high": finite(high), "split": part})
         lines += [f"Warning: {warning}" for result in self.results for warning in result.warnings]
         lines += [f"Hint: {hint}" for hint in first.hints]
+        lines += [f"{label}: {text}" for label, text in self.cost]
         values = {
             "level": self.level,
             "joint": joint,

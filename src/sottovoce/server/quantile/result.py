@@ -173,6 +173,7 @@ class QuantileResult(StoredResult):
             (f"{self.level:.4g} interval", shown),
             ("Method", f"{self.method}, {self.rounds:,} rounds, {self.reports:,} reports"),
             ("Private", "yes" if self.private else "no (simulation, or no budget at some site)"),
+            *self.cost,
         ]
         if self.plan.resolution:
             taken = f"{self.plan.resolution:.6g}" + (f", {self.plan.step_source}" if self.plan.step_source else "")

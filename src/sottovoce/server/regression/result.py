@@ -7,7 +7,7 @@ the scaled contrast ``T'a``, and an ellipsoid is carried over by ``T``.
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
@@ -312,7 +312,8 @@ class RegressionResult(StoredResult):
     def describe(self, level: float | None = None) -> Description:
         """Return what the result says of itself, with intervals at a level."""
         wanted = self.facts.level if level is None else confidence(level)
-        return describe(self.facts, self.tables(wanted), self.warnings, wanted, self.clipped)
+        found = describe(self.facts, self.tables(wanted), self.warnings, wanted, self.clipped)
+        return replace(found, rows=[*found.rows, *self.cost])
 
     def summary(self, level: float | None = None) -> str:
         """Return a table that a statistician reads at a glance."""
@@ -320,7 +321,7 @@ class RegressionResult(StoredResult):
 
     def to_dict(self, level: float | None = None) -> dict[str, Any]:
         """Return everything as plain values, ready for strict JSON; `from_dict` reads it back."""
-        whole = {**self.describe(level).values, "stored": super().to_dict()["stored"]}
+        whole = {**super().to_dict(), **self.describe(level).values}
         return {name: value for name, value in whole.items() if name != "clipped"}
 
     def plot(self, path: str | os.PathLike[str], level: float | None = None) -> Path:
