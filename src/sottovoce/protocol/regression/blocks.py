@@ -9,7 +9,7 @@ the wire reads the same numbers.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.protocol.channel import Channel
+from sottovoce.protocol.exact import check_within
 from sottovoce.protocol.regression.box_channel import BoxChannel, box_channel
 
 BOX, MATRIX, OPEN = 0, 1, 2
@@ -74,20 +75,24 @@ class Block:
 class RegressionChannel:
     """A public distribution over blocks: everything between a person's record and the decoded gradient.
 
-    ``taus`` ascend. A side is the number of fitted quantiles at or above the response.
+    ``taus`` ascend. A side is the number of fitted quantiles at or above the response. ``budget`` is the epsilon it was
+    asked for: a block that would cost more is refused.
     """
 
     name: str
     taus: tuple[float, ...]
     p: int
     blocks: tuple[Block, ...]
+    _: KW_ONLY
+    budget: InitVar[float] = math.inf
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, budget: float) -> None:
         total = sum((block.probability * block.inclusion(self.p) * block.gains for block in self.blocks), np.zeros(1))
         if np.abs(total - 1).max() > 1e-12:
             raise ValueError("the gains of the blocks do not add up to an unbiased gradient")
         if list(self.taus) != sorted(set(self.taus)):
             raise ValueError("the levels of a regression channel must ascend")
+        check_within(self.ratio, budget, f"the channel {self.name!r}")
 
     @property
     def epsilon(self) -> float:
