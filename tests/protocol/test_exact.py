@@ -46,7 +46,9 @@ def test_odd_budgets_are_compared_and_do_not_crash() -> None:
 
 def test_what_costs_more_is_refused_in_a_sentence() -> None:
     check_within(Fraction(2), 0.7, "it")
-    with pytest.raises(BadInput, match=r"^it would cost 0\.69\d+, more than its epsilon 0\.69; give a larger budget\.$"):
+    with pytest.raises(
+        BadInput, match=r"^it would cost 0\.69\d+, more than its epsilon 0\.69; give a larger budget\.$"
+    ):
         check_within(Fraction(2), 0.69, "it")
     with pytest.raises(BadInput, match=r"^it would cost inf, more than its epsilon 24\.0"):
         check_within(None, 24.0, "it")

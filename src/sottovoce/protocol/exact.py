@@ -20,7 +20,9 @@ def exponential(epsilon: float) -> Fraction:
     """Return exp(epsilon), up to a size that no ratio here has, to 80 digits as a fraction; never more than it is."""
     with localcontext() as context:
         context.prec = _DIGITS
-        below = Fraction(Decimal(min(epsilon, _ENOUGH)).exp().next_minus())  # `exp` rounds to nearest, whatever the context says
+        below = Fraction(
+            Decimal(min(epsilon, _ENOUGH)).exp().next_minus()
+        )  # `exp` rounds to nearest, whatever the context says
     return below if epsilon < 0 else max(below, Fraction(1))
 
 

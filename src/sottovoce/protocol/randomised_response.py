@@ -43,7 +43,9 @@ def with_flips(flips: int) -> Channel:
     True
     """
     if not 0 <= flips < OUTCOMES // 2:
-        raise BadInput("a flip weight lies between 0 and less than half of 2^62; make the channel with binary(epsilon).")
+        raise BadInput(
+            "a flip weight lies between 0 and less than half of 2^62; make the channel with binary(epsilon)."
+        )
     weights = ((OUTCOMES - flips, flips), (flips, OUTCOMES - flips))
     rate = Fraction(OUTCOMES - 2 * flips, OUTCOMES)
     flip = Fraction(flips, OUTCOMES)

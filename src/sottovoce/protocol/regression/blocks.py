@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.protocol.channel import Channel
+from sottovoce.core.errors import BadInput
+from sottovoce.protocol.channel import OUTCOMES, Channel
 from sottovoce.protocol.exact import check_within
 from sottovoce.protocol.regression.box_channel import BoxChannel, box_channel
 
@@ -87,6 +88,11 @@ class RegressionChannel:
     budget: InitVar[float] = math.inf
 
     def __post_init__(self, budget: float) -> None:
+        if not self.blocks or not all(_fits(block, len(self.taus), self.p) for block in self.blocks):
+            raise BadInput(
+                f"a block of the channel {self.name!r} is for other levels or slopes, or another die, than its encoder: "
+                "a letter that no other record could send would tell on its own."
+            )
         total = sum((block.probability * block.inclusion(self.p) * block.gains for block in self.blocks), np.zeros(1))
         if np.abs(total - 1).max() > 1e-12:
             raise ValueError("the gains of the blocks do not add up to an unbiased gradient")
@@ -129,6 +135,21 @@ class RegressionChannel:
     def radius(self) -> float:
         """Return how far a slope's score can lie from zero."""
         return max(max(tau, 1 - tau) for tau in self.taus)
+
+
+def _fits(block: Block, levels: int, p: int) -> bool:
+    """Tell whether the encoder sends the letters of a block's alphabet, with the block's integers, and no others."""
+    channel, slopes = block.channel, block.slopes
+    if slopes is not None and not len(slopes) == block.count == len(set(slopes) & set(range(1, p + 1))):
+        return False
+    if not block.count <= p or not 0 < block.probability <= 1 or block.gains.shape != (levels, p + 1):
+        return False
+    if isinstance(channel, BoxChannel):
+        return channel.kinds in (1, levels + 1)
+    if isinstance(channel, Channel):
+        places, rest = divmod(len(channel.weights), 2)
+        return levels == 1 and places > 0 and rest == 0 and channel.total == OUTCOMES and channel.table.shape[1] == 2
+    return True
 
 
 def _letters(channel: BoxChannel | Channel | Open) -> int:

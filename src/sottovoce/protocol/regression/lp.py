@@ -12,8 +12,8 @@ need rows.
 tolerance was. Each letter's smaller weight is rounded down and its larger one is the largest integer within e^epsilon
 of it. What a row then lacks of the die goes to one more letter, the blank. Rows lack about one outcome in a million, but
 not quite alike, as the solver's tolerance is no smaller than 1e-7; the blank is made so much larger that its own
-likelihood ratio is within e^epsilon too. Where a budget is so small that the blank would be most of the die, randomised
-response takes the program's place: its rows are exactly alike. The channel's constructor checks all this in integers.
+likelihood ratio is within e^epsilon too (mostly less than a hundredth of the die at epsilon 1e-5). The channel's
+constructor checks all this in integers.
 
 *The covariate* in [-1, 1] is taken for a Beta distribution with its public moments (mean 0 and second moment 1/3:
 uniform); any other is decoded without bias too, with a variance that depends on its distribution little. Stochastic
@@ -159,7 +159,8 @@ def solve_pair(
         below = float(point @ problem.target) + min(worst, 0.0)
         if below > bound:
             centre, bound = point, below
-        kept = np.sort(np.argsort(cost - dual @ rows - masses)[:_KEPT])
+        # letters in use stay: at a side that is next to nothing, their reduced cost may be anything but zero
+        kept = np.sort(np.argsort(np.where(masses > 0, -np.inf, cost - dual @ rows))[:_KEPT])
         values, patterns, masses = values[kept], patterns[kept], masses[kept]
         if objective - bound < _GAP * objective:
             break
@@ -299,10 +300,9 @@ def _solved(tau: float, epsilon: float, weight: float, second_moment: float) -> 
     line = np.linspace(-1, 1, places)
     vertices = np.array([(side, side * z) for side in (-tau, 1 - tau) for z in line])
     letters = solve_pair(tau, epsilon, (1.0, weight), second_moment, places)
-    if wanted_blank(epsilon, letters.patterns, letters.masses) <= OUTCOMES >> 1:
-        channel = whole_channel("lp", epsilon, vertices, letters.values, letters.patterns, letters.masses)
-        if np.abs(channel.distribution @ channel.table - vertices).max() <= _BIAS * np.abs(channel.table).max():
-            return channel
+    channel = whole_channel("lp", epsilon, vertices, letters.values, letters.patterns, letters.masses)
+    if np.abs(channel.distribution @ channel.table - vertices).max() <= _BIAS * np.abs(channel.table).max():
+        return channel
     # a side that is next to nothing sinks below the solver's tolerance: its symbols may then share all their letters
     letters = solve_pair(tau, epsilon, (1.0, weight), second_moment, places, rounds=0)
     return whole_channel("lp", epsilon, vertices, letters.values, letters.patterns, letters.masses)
