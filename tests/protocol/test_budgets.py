@@ -1,4 +1,4 @@
-"""Every mechanism, over drawn budgets: the likelihood ratio written out of its integers is within the epsilon asked for.
+"""Every mechanism, over drawn budgets: the likelihood ratio written out of its integers is within its epsilon.
 
 What is compared with is computed here to 150 digits; selections are written out cell by cell for all neighbours.
 """
@@ -46,9 +46,9 @@ def test_one_bit_and_boxes(epsilon: float, kinds: int, slopes: int, cells: int) 
 @given(epsilon=BUDGETS, sites=some.integers(1, 10**6), order=some.integers(-5, 500))
 def test_noise(epsilon: float, sites: int, order: int) -> None:
     scan, shared, count = sparse_vector(200, order, 101, epsilon), polya(epsilon, sites), noisy_count(epsilon)
-    assert WORD**2 <= most(epsilon) * scan.query * scan.threshold
-    assert WORD**2 <= most(epsilon) * shared.numerator**2
-    assert WORD <= most(epsilon) * count.numerator
+    assert most(epsilon) * scan.query * scan.threshold >= WORD**2
+    assert most(epsilon) * shared.numerator**2 >= WORD**2
+    assert most(epsilon) * count.numerator >= WORD
 
 
 @settings(max_examples=12, deadline=None, derandomize=True, database=None)

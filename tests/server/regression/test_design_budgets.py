@@ -115,7 +115,7 @@ def test_a_design_checks_its_channels_again() -> None:
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_fitting_passes_the_same_gate(method: str) -> None:
-    given = {"bounds": [(-1, 1)] * 3, "density": 1.0, "size": 1.0}
+    given: dict[str, Any] = {"bounds": [(-1, 1)] * 3, "density": 1.0, "size": 1.0}
     X, y = np.linspace(-1, 1, 12_000).reshape(-1, 3) ** np.arange(1, 4), np.arange(4_000.0)  # noqa: N806
     dear = box((0.5,), 3, 2.0, slopes=1, cells=4, width=2)
     with pytest.raises(BadInput, match="above the budget"):
