@@ -121,7 +121,7 @@ def test_a_mixture_of_forms_agrees() -> None:
     """A matrix on one slope beside the face alone, the public draw deciding between them."""
     known = covariates(2)
     parts = [Part(lp_pair(0.5, 1.0, 1.0), (1,)), Part(lp_pair(0.5, 1.0, 1.0), (2,))]
-    channel = mixture("mixed", (0.5,), known, parts, [0.5, 0.5])
+    channel = mixture("mixed", (0.5,), 1.0, known, parts, [0.5, 0.5])
     one = study(channel, "groups")
     _, slow = by_messages(one, people(2), seed=4)
     run = LiuHuRun(one)

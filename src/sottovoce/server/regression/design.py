@@ -18,6 +18,7 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
+from sottovoce.protocol.exact import check_within
 from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
 from sottovoce.protocol.regression.box import cq
 from sottovoce.server.regression.families import Setting, best_cq, box_mixture, lp_mixture, shared_box
@@ -46,7 +47,10 @@ def alternative(channel: RegressionChannel, known: Covariates, description: str)
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The chosen channel (for several levels that are split: one channel a level) and the alternatives."""
+    """The chosen channel (for several levels that are split: one channel a level) and the alternatives.
+
+    A channel that would cost more than ``epsilon`` is refused.
+    """
 
     name: str
     channels: tuple[RegressionChannel, ...]
@@ -54,6 +58,10 @@ class Design:
     epsilon: float
     alternatives: tuple[Alternative, ...]
     why: str
+
+    def __post_init__(self) -> None:
+        for channel in self.channels:
+            check_within(channel.ratio, self.epsilon, f"the channel {channel.name!r}")
 
     @staticmethod
     def of(channel: RegressionChannel, known: Covariates, why: str) -> "Design":
