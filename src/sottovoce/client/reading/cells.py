@@ -6,7 +6,8 @@ A refusal names the kind and what to do about it, and never the cell.
 import datetime as dt
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple
 
 from sottovoce.core.checks import bad_row
 from sottovoce.core.errors import BadInput
@@ -16,13 +17,14 @@ _GROUPS = {".": f",'’{BLANKS}", ",": f".'’{BLANKS}"}  # what may part thousa
 _SIGN, _POWER = r"[+\-−]?", r"(?:[eE][+-]?\d{1,3})?"
 _PLAIN = re.compile(rf"{_SIGN}(?:\d+\.?\d*|\.\d+){_POWER}|{_SIGN}(?:inf|infinity|nan)", re.IGNORECASE)
 _MARKS = re.compile(
-    r"[-–—.?*#/\\]{1,3}|\(?(?:n[./ ]?a|n[. ]?d|n[. ]?v|k[. ]{0,2}a)\.?\)?|\(?(?:none|null|nil|missing|unknown|void|tbd)\)?"
-    r"|#[a-z/0]{2,7}[!?]?|<na>|\\n|-?nan(?:\(ind\))?|-?1\.#(?:ind|qnan|inf)"
+    r"[-–—.?*#/\\]{1,3}|\(?(?:n[./ ]?a|n[. ]?d|n[. ]?v|k[. ]{0,2}a)\.?\)?"
+    r"|\(?(?:none|null|nil|missing|unknown|void|tbd)\)?|#[a-z/0]{2,7}[!?]?|<na>|\\n|-?nan(?:\(ind\))?|-?1\.#(?:ind|qnan|inf)"
 )
 _CENSORED = re.compile(rf"(?:[<>≤≥]=?|(?:below|above|under|over|less than|more than)\b)\s*{_SIGN}[\d.,]+.{{0,12}}")
 _BESIDE = re.compile(r"[+\-−]?[$€£¥₹%]?\s*[+\-−]?\d[\d.,'’\s]*\s*\D{1,12}|[$€£¥₹]\s*[+\-−]?\d[\d.,'’\s]*")
 _DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d*)?)?)?")
 _LONGEST = 80  # characters of a cell that are looked at
+_LOOKED_AT = 500_000  # cells
 
 
 class CellKind(NamedTuple):
@@ -106,12 +108,12 @@ def separators(decimal: str) -> str:
 
 
 def text_refused(
-    cells: Iterable[str | None], place: str, rule: str, *, decimal: str = ".", first_row: int = 0, in_file: bool = False
+    cells: Iterable[Any], place: str, rule: str, *, decimal: str = ".", first_row: int = 0, in_file: bool = False
 ) -> BadInput:
     """Refuse a column that is text: name the first cell of another kind than those before it, or the first cell."""
     before, first = None, first_row
-    for row, cell in enumerate(cells, start=first_row):
-        if cell is None:
+    for row, cell in enumerate(islice(cells, _LOOKED_AT), start=first_row):
+        if not isinstance(cell, str):
             continue
         kind = kind_of_cell(cell, decimal)
         if kind not in (NUMBER, DATE, MOMENT):

@@ -8,6 +8,7 @@ import csv
 import io
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -123,13 +124,13 @@ def _numbers(column: Any, found: Dialect, place: str, rule: str, rows: int) -> A
     """Return a column that Arrow found to be numbers or times, or read text as numbers with parted thousands."""
     if str(column.type) not in ("string", "binary"):
         return column
-    refused = {"decimal": found.decimal, "first_row": rows, "in_file": True}
+    refused = partial(text_refused, decimal=found.decimal, first_row=rows, in_file=True)
     try:
         text = pc.utf8_trim_whitespace(column.cast(pa.string()))
     except pa.ArrowException:
         raise bad_row(place, rows, "text", rule) from None
     if not pc.all(pc.match_substring_regex(text, pattern(found.decimal))).as_py():
-        raise text_refused((cell.as_py() for cell in column), place, rule, **refused)
+        raise refused((cell.as_py() for cell in column), place, rule)
     other = "," if found.decimal == "." else "."
     if not found.certain and pc.any(pc.match_substring_regex(text, may_be_either(other))).as_py():
         raise either(place, other)
@@ -141,7 +142,7 @@ def _numbers(column: Any, found: Dialect, place: str, rule: str, rows: int) -> A
             return text.cast(kind)
         except pa.ArrowException:
             continue
-    raise text_refused((cell.as_py() for cell in column), place, rule, **refused)
+    raise refused((cell.as_py() for cell in column), place, rule)
 
 
 def _common(kinds: Sequence[Any]) -> Any:

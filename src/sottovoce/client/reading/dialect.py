@@ -56,14 +56,8 @@ def check_delimiter(given: str | None) -> str | None:
     """Return the character that parts columns, given as it is or in words, or refuse."""
     if given is None:
         return None
-    found = DELIMITERS.get(str(given).lower(), given)
-    if (
-        not isinstance(found, str)
-        or len(found) != 1
-        or found.isalnum()
-        or found in "\"'\r\n.\0+-"
-        or not found.isascii()
-    ):
+    found = DELIMITERS.get(str(given).lower(), str(given))
+    if len(found) != 1 or not found.isascii() or found.isalnum() or found in "\"'\r\n.\0+-":
         raise BadInput(f"delimiter is {quoted(given)}: give one character, or comma, semicolon, tab or pipe")
     return found
 
@@ -155,8 +149,8 @@ def either(place: str, mark: str) -> BadInput:
     """Refuse numbers whose mark may part thousands or decimals."""
     said = {".": "point", ",": "comma"}[mark]
     return BadInput(
-        f"{place} holds numbers with a {said} before three digits, which may part thousands or decimals: say which mark "
-        'parts decimals, with decimal="." or decimal=","'
+        f"{place} holds numbers with a {said} before three digits, which may part thousands or decimals: say which "
+        'mark parts decimals, with decimal="." or decimal=","'
     )
 
 

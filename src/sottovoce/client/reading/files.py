@@ -127,16 +127,21 @@ def expand(paths: Paths) -> list[Path]:
             raise BadInput(f"{shown(given, 200)} cannot be the name of a file: check it") from None
     if not found:
         raise BadInput("there are no files: give at least one file of records")
-    refuse_twice(found)
+    _refuse_twice(found)
     return found
 
 
-def refuse_twice(files: Iterable[Path], others: Iterable[Path] = ()) -> None:
-    """Refuse one file under two names, be it by a link; `others` may not be among the files either."""
+def file_identity(path: Path) -> tuple[int, int]:
+    """Return what is the same for all names of one file, links too."""
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+def _refuse_twice(files: Iterable[Path]) -> None:
+    """Refuse one file under two names, be it by a link."""
     seen: dict[tuple[int, int], Path] = {}
-    for path in (*others, *files):
-        found = path.stat()
-        first = seen.setdefault((found.st_dev, found.st_ino), path)
+    for path in files:
+        first = seen.setdefault(file_identity(path), path)
         if first is not path:
             name = shown(path, 200)
             twice = (

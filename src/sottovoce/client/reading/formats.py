@@ -122,8 +122,8 @@ def _check_header(place: str, wanted: Sequence[str], header: Sequence[str], prov
     if len(header) == 1 and header[0] not in wanted:
         raise sentence(
             place,
-            f"has one column only, which is not called {quoted(wanted[0])}: check the name and the line of column names, "
-            "or say what parts columns with delimiter=",
+            f"has one column only, which is not called {quoted(wanted[0])}: check the name and the line of column "
+            "names, or say what parts columns with delimiter=",
         )
     check_columns(place, wanted, header, proved)
 

@@ -7,7 +7,7 @@ when the process ends brings it down.
 import codecs
 import gzip
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ def too_large(path: Path) -> BadInput:
     )
 
 
-def texts(path: Path) -> Iterator[str]:
+def texts(path: Path) -> Generator[str, None, None]:
     """Give the text of a file piece by piece, however it is packed and encoded; refuse what is no text."""
     name, decoder, plain, guessed = shown(path, 200), None, False, False
     for piece in _pieces(path):
