@@ -8,15 +8,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sottovoce.api.asking import spend_columns
-from sottovoce.api.quantile.planning import TIED
+from sottovoce.api.quantile.planning import TIED, say_before
 from sottovoce.client.answered import shared_columns
 from sottovoce.client.fingerprint import mark
 from sottovoce.client.integration.site import OpenSite
 from sottovoce.client.quantile.site import Site, look_rounded
 from sottovoce.client.reading.table import SiteTable, read_sites
-from sottovoce.core.checks import check_callers, check_names, first_few, label_text
+from sottovoce.core.checks import check_callers, check_names, close_names, first_few, label_text
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.core.roster import doubtful_names
+from sottovoce.core.shown import quoted
 from sottovoce.core.unit import common_unit
 from sottovoce.local.integration import ask_in_turn
 from sottovoce.server.integration.method import IntegrationMethod
@@ -73,7 +75,8 @@ def named(target: Any, sources: Any) -> tuple[str, Any, dict[str, Any]]:
         target = label_text(target)
     if isinstance(target, str):
         if target not in others:
-            raise BadInput(f"the target {target!r} is not one of the sites {first_few(others)}; name one of them.")
+            close = close_names(target, others) or "name one of them."
+            raise BadInput(f"the target {quoted(target)} is not one of the sites {first_few(others)}; {close}")
         return target, others.pop(target), others
     if isinstance(target, SiteTable):
         if len(target.names) != 1:
@@ -259,6 +262,7 @@ def integrated_quantile(
         scale=scale,
         resolution=resolution,
     )
+    say_before(*doubtful_names(given.names))
     opened = opener(plan, given.table, dice)
     in_all = None if given.table is None else _spend(plan, given.table, randomness)
     return replace(ask_in_turn(IntegrationMethod(plan), opened, progress), hints=given.hints(plan), in_all=in_all)

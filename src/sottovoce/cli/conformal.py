@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sottovoce.cli import options
-from sottovoce.cli.options import BUDGET, DropMissing, Files, Json, flag, option
+from sottovoce.cli.options import BUDGET, Decimal, Delimiter, DropMissing, Files, Json, flag, option
 from sottovoce.cli.output import Command, draw, in_options, printed
 from sottovoce.core.errors import BadInput
 
@@ -47,6 +47,8 @@ def conformal(
         str | None, option("COLUMN", "Make the person the unit of privacy: one score each is drawn.")
     ] = None,
     drop_missing: DropMissing = False,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
     report: Annotated[bool, flag("--report", "Report the coverage site by site, worst first; a second round.")] = False,
     test: Annotated[
         list[str] | None,
@@ -109,6 +111,7 @@ def conformal(
             )
         drawing.check_path(plot)
     columns: dict[str, Any] = {"score": score, "site": site, "person": person}
+    columns |= {"delimiter": delimiter, "decimal": decimal}
     columns["missing"] = "drop" if drop_missing else "refuse"
     table = read_scores(files, **columns)
     fresh = None

@@ -3,6 +3,7 @@
 import math
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -26,6 +27,8 @@ _options: ContextVar[Mapping[str, _Option]] = ContextVar("options of the command
 # What is no option of the same name: a flag, the word of an option, the fields of a file of summaries, a method.
 _WRITTEN = {
     'missing="drop"': "--drop-missing",
+    'decimal="."': "--decimal point",
+    'decimal=","': "--decimal comma",
     'method="certified"': "--method certified",
     "math.inf": "inf",
     "give n= in its summary": 'give "n" in its summary',
@@ -48,10 +51,17 @@ class Command(TyperCommand):
         }
         token = _options.set(named)
         try:
-            with plain_errors():
+            with plain_errors(), warnings.catch_warnings():
+                warnings.simplefilter("always", UserWarning)
+                warnings.showwarning = _said
                 return super().invoke(ctx)
         finally:
             _options.reset(token)
+
+
+def _said(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Say a warning as a command does, without the line of code that gave it."""
+    typer.echo(f"sottovoce: {in_options(str(message))}", err=True)
 
 
 @contextmanager

@@ -6,6 +6,8 @@ import typer
 
 from sottovoce.cli import options
 from sottovoce.cli.options import (
+    Decimal,
+    Delimiter,
     DropMissing,
     Files,
     Json,
@@ -48,6 +50,8 @@ def quantile(
     until: Annotated[str | None, option("WIDTH", "Stop when the interval is no longer (sequence).")] = None,
     person: Person = None,
     drop_missing: DropMissing = False,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
     test: Annotated[str | None, option("VALUE", "Test whether the quantile is VALUE; print the p-value.")] = None,
     alternative: Annotated[str, option("SIDE", "Of the test: two-sided, greater, less.")] = "two-sided",
     json: Json = False,
@@ -95,7 +99,8 @@ def quantile(
     if plot is not None:
         drawing.check_path(plot)
     missing = "drop" if drop_missing else "refuse"
-    table = tables.read_files(files, value=value, site=site, person=person, missing=missing)
+    marks: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal}
+    table = tables.read_files(files, value=value, site=site, person=person, missing=missing, **marks)
     if alternative not in ALTERNATIVES:
         raise BadInput(f"--alternative is {alternative!r}; choose one of {', '.join(ALTERNATIVES)}.")
     if test is not None:

@@ -3,14 +3,20 @@
 A sentence about data names the place, the row and the kind of value, never a value.
 """
 
+import difflib
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from sottovoce.core.errors import BadInput
+from sottovoce.core.shown import LONGEST_NAME, hides, quoted
+from sottovoce.core.shown import first_few as first_few
+
+_COMPARED = 5_000  # names among which one that may have been meant is looked for
 
 
 def sentence(where: str, rest: str, *, parameter: str | tuple[str, ...] = ()) -> BadInput:
@@ -70,21 +76,32 @@ def label_text(label: object) -> str:
 
 
 def check_names(names: Iterable[object]) -> list[str]:
-    """Turn the names of sites into text, refusing blank names and two sites of one name."""
+    """Turn the names of sites into text, refusing two sites of one name, and names that cannot be shown."""
     texts = [name if type(name) is str else label_text(name) for name in names]
     for place, text in enumerate(texts, start=1):
         if not text or text.isspace():
             raise BadInput(f"site {place} has a blank name: give every site a name")
+        if len(text) > LONGEST_NAME:
+            raise BadInput(
+                f"site {place} has a name of {len(text):,} characters: give it one of at most {LONGEST_NAME}"
+            )
+        if hides(text):
+            raise BadInput(f"site {place} has a control or invisible character in its name: rename it")
     if len(set(texts)) < len(texts):
         twice = Counter(texts).most_common(1)[0][0]
         raise BadInput(f"two sites are called {twice!r}: give every site a name of its own")
     return texts
 
 
-def first_few(names: Iterable[str]) -> str:
-    """List the first few names."""
-    listed = list(names)
-    return ", ".join(map(repr, listed[:6])) + (f" and {len(listed) - 6} more" if len(listed) > 6 else "")
+def close_names(name: object, known: Iterable[object]) -> str:
+    """Ask which of the known names was meant; nothing where none is close.
+
+    >>> close_names("nort", ["north", "south"]), close_names("west", ["north"])
+    ("did you mean 'north'?", '')
+    """
+    folded = {str(each).strip().casefold()[:LONGEST_NAME]: each for each in islice(known, _COMPARED)}
+    close = difflib.get_close_matches(str(name).strip().casefold()[:LONGEST_NAME], folded, n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(quoted(folded[each]) for each in close)}?" if close else ""
 
 
 def per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, str]]:
@@ -96,7 +113,10 @@ def per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, s
     unknown = [name for name in given if name not in known]
     absent = [name for name in names if name not in given]
     if unknown or absent:
-        problem = f"names {unknown[0]!r}, which is not a site" if unknown else f"says nothing of site {absent[0]!r}"
+        problem = f"says nothing of site {absent[0]!r}" if absent else ""
+        if unknown:
+            close = close_names(unknown[0], absent)
+            problem = f"names {quoted(unknown[0])}, which is not a site{close and f' ({close})'}"
         raise BadInput(f"{what} {problem}; give one value for each of {first_few(names)}.")
     return [(given[name], f"{what} of site {name!r}") for name in names]
 

@@ -88,7 +88,7 @@ def quantile_difference(first: Any, second: Any, tau: Any, epsilon: Any, **optio
         plan_study(table, _own(tau, table), _own(epsilon, table), shares=_own(shares, table), **options)
         for table in tables
     ]
-    say_before(*(text for study in studies for text in study.warnings))
+    say_before(*dict.fromkeys(text for study in studies for text in study.warnings))
     dice = (None, None) if randomness is None else randomness.split(2)
     one, two = (run_study(study, own, progress) for study, own in zip(studies, dice, strict=True))
     return compare(one, two)

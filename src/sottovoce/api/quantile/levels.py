@@ -86,7 +86,7 @@ class PlannedLevels:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what is worth knowing before any record answers."""
-        return tuple(text for plan in self.plans for text in plan.warnings)
+        return tuple(dict.fromkeys(text for plan in self.plans for text in plan.warnings))
 
 
 def plan_levels(

@@ -4,18 +4,16 @@ One record a person: the report of a record costs epsilon, and a person behind k
 of her rows over the whole study, not one at each site, keeps the privacy statement true of the person.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 from narwhals.exceptions import NarwhalsError
 
 from sottovoce.client.reading.formats import check_columns
-from sottovoce.client.reading.reader import is_missing
+from sottovoce.client.reading.labels import Labels, arrow_labels, code_labels, code_persons, name_sites, number_persons
 from sottovoce.client.reading.table import (
     DROP,
     QUANTILE,
@@ -28,18 +26,10 @@ from sottovoce.client.reading.table import (
 )
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Ints, Words
-from sottovoce.core.checks import bad_row, check_names, kind_of, label_text, sentence
+from sottovoce.core.checks import check_names, kind_of
 from sottovoce.core.errors import BadInput
 
-WHO = "every row must name its person"
 Roll = Callable[[int], Words]  # a source of n independent, uniform 64-bit words
-
-
-class Labels(NamedTuple):
-    """For each row the number of its label, -1 where it is missing, and the labels in their order."""
-
-    codes: Ints
-    labels: list[Any]
 
 
 def read_frame(
@@ -64,14 +54,11 @@ def read_frame(
     if not len(narrow):
         raise BadInput("the data frame has no rows: give a data frame with records")
     checked = check_column(narrow[value].to_native(), where=_where(value), missing=missing)
-    labels = arrow_labels(narrow[site])
-    if missing == "refuse":
-        refuse_missing(labels, _where(site))
-    sites = encode(labels, _where(site), name_them=True)
+    labels = code_labels(arrow_labels(narrow[site]), _where(site), DROP if missing == "refuse" else None)
+    sites = name_sites(labels, _where(site))
     people = None
     if person is not None:
-        named = refuse_missing(arrow_labels(narrow[person]), _where(person), WHO)
-        people = encode(named, _where(person), name_them=False).codes
+        people = number_persons(code_persons(arrow_labels(narrow[person]), _where(person)), _where(person))
     return group(checked, sites, people, dice)
 
 
@@ -103,57 +90,6 @@ def _select(frame: Any, columns: list[str]) -> "nw.DataFrame[Any]":
     return narrow.collect() if isinstance(narrow, nw.LazyFrame) else narrow
 
 
-def arrow_labels(series: "nw.Series[Any]") -> Any:
-    """Turn a column of labels into Arrow; labels of mixed types become text."""
-    if series.dtype not in (nw.Object, nw.Unknown):
-        try:
-            return _plain(series.to_arrow())
-        except (pa.ArrowException, TypeError, ValueError):
-            pass
-    texts = (None if is_missing(label) else label_text(label) for label in series.to_list())
-    return pa.chunked_array([pa.array(texts, type=pa.string())])
-
-
-def join_labels(columns: Iterable[Any]) -> Any:
-    """Put label columns of several files below each other; labels of different types become text."""
-    plain = [_plain(column) for column in columns]
-    if any(column.type != plain[0].type for column in plain):
-        try:
-            plain = [column.cast(pa.large_string()) for column in plain]
-        except pa.ArrowException:
-            raise BadInput("the files name sites or persons in types that cannot be compared: use text") from None
-    return pa.chunked_array([chunk for column in plain for chunk in column.chunks], type=plain[0].type)
-
-
-def encode(column: Any, where: str, *, name_them: bool) -> Labels:
-    """Give every label of an Arrow column its number; list the labels themselves, in order, when `name_them`."""
-    try:
-        encoded = _plain(column).dictionary_encode().unify_dictionaries()
-    except pa.ArrowException:
-        raise sentence(where, "holds values that cannot be names: give text or whole numbers") from None
-    if not encoded.num_chunks:
-        return Labels(np.empty(0, dtype=np.int64), [])
-    codes = np.concatenate(
-        [chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64) for chunk in encoded.chunks]
-    )
-    if not name_them:
-        return Labels(codes, [])
-    labels = encoded.chunk(0).dictionary.to_pylist()
-    order = sorted(range(len(labels)), key=labels.__getitem__)
-    rank = np.full(len(labels) + 1, -1, dtype=np.int64)
-    rank[order] = np.arange(len(labels))
-    return Labels(rank[codes], [labels[place] for place in order])
-
-
-def refuse_missing(column: Any, where: str, advice: str = DROP) -> Any:
-    """Return an Arrow column of labels, refusing one in which a label is missing."""
-    plain = _plain(column)
-    if plain.null_count:
-        row = int(np.argmax(plain.is_null().to_numpy()))
-        raise bad_row(where, row, "a missing value", advice)
-    return plain
-
-
 def group(
     values: Checked, sites: Labels, persons: Ints | None, dice: Roll | None, needs: Needs = QUANTILE
 ) -> SiteTable:
@@ -182,21 +118,6 @@ def group(
         per_person=persons is not None,
         needs=needs,
     )
-
-
-def _plain(column: Any) -> Any:
-    """Undo dictionaries and floats that stand for whole numbers; NaN is missing."""
-    if isinstance(column, pa.Array):
-        column = pa.chunked_array([column])
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
-        try:
-            return column.cast(pa.int64())
-        except pa.ArrowInvalid:
-            return column
-    return column
 
 
 def one_row_a_person(persons: npt.NDArray[np.int64], dice: Roll | None) -> npt.NDArray[np.intp]:

@@ -133,7 +133,7 @@ def plan_quantile(
     level = float(np.sum(weights * taus))
     effective = SiteProfile(weights, crowd.rates, np.maximum((sizes * thinned).astype(np.int64), 1))
     measured = check(effective, level, names, limits)
-    warnings = []
+    warnings = list(roster.doubts)
     if measured.ratio > (ample := limits.at(level).warn):
         needed = measured.records_for(int(effective.sizes.sum()), ample)
         certified |= limits is CERTIFIED and (kind == "amounts" or measured.ratio > PAIRS.at(level).refuse)
