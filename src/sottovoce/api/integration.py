@@ -11,7 +11,7 @@ from sottovoce.api.quantile.planning import TIED
 from sottovoce.client.integration.site import OpenSite
 from sottovoce.client.quantile.site import Site, look_rounded
 from sottovoce.client.reading.table import SiteTable, read_sites
-from sottovoce.core.checks import check_callers, check_names, first_few, label_text
+from sottovoce.core.checks import check_callers, check_names, first_few, label_text, nearest
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.core.unit import common_unit
@@ -69,7 +69,10 @@ def named(target: Any, sources: Any) -> tuple[str, Any, dict[str, Any]]:
         target = label_text(target)
     if isinstance(target, str):
         if target not in others:
-            raise BadInput(f"the target {target!r} is not one of the sites {first_few(others)}; name one of them.")
+            near = nearest(target, others)
+            raise BadInput(
+                f"the target {target!r}{near} is not one of the sites {first_few(others)}; name one of them."
+            )
         return target, others.pop(target), others
     if isinstance(target, SiteTable):
         if len(target.names) != 1:

@@ -42,9 +42,11 @@ def integrate(
         list[str] | None, typer.Argument(metavar="FILES", help=f"{FILES} None where all is in --summaries.")
     ] = None,
     value: Annotated[str | None, option("COLUMN", VALUE)] = None,
-    epsilon: Annotated[str | None, option("BUDGET", BUDGET)] = None,
+    epsilon: Annotated[list[str] | None, option("BUDGET", BUDGET)] = None,
     site: Site = None,
-    sources: Annotated[str | None, option("NAMES", "Sites that may help: north,south. All others by default.")] = None,
+    sources: Annotated[
+        list[str] | None, option("NAMES", "Sites that may help: north,south. All others by default.")
+    ] = None,
     summaries: Annotated[
         str | None,
         option(
@@ -60,7 +62,7 @@ def integrate(
     ] = "valid",
     level: Level = 0.95,
     bound: Annotated[
-        str | None,
+        list[str] | None,
         option(
             "BOUND",
             "Largest difference between a source and the target, chosen before any data were seen: 500; or a "
@@ -88,15 +90,17 @@ def integrate(
 
     By default the interval covers however much the sources differ. All input is checked before any record answers.
     """
-    budgets: Any = None if epsilon is None else options.per_site(epsilon, "epsilon")
+    each = options.joined_pairs(epsilon, "--epsilon")
+    budgets: Any = None if each is None else options.per_site(each, "epsilon")
     asked = options.as_number(tau, "--tau", "give one level, such as 0.5")
-    limits = options.bound(bound)
+    limits = options.bound(options.joined_pairs(bound, "--bound"))
     study: dict[str, Any] = {
         "bounds": options.pair(bounds),
         "scale": options.number_or_text(scale),
         "resolution": options.number_or_text(resolution),
     }
-    helpers = None if sources is None else options.names(sources, "--sources")
+    named = options.joined(sources, "--sources")
+    helpers = None if named is None else options.names(named, "--sources")
     published = {} if summaries is None else read_summaries(summaries)
     if files:
         _require(value, "--value", "the column of the records")
@@ -177,9 +181,12 @@ def chosen_sites(known: Mapping[str, Any], target: str, helpers: list[str] | Non
         return dict(known)
     for place, name in enumerate(helpers):
         if name not in known:
-            from sottovoce.core.checks import first_few
+            from sottovoce.core.checks import first_few, nearest
 
-            raise BadInput(f"--sources names {name!r}, which is not one of the sites {first_few(known)}; correct it.")
+            near = nearest(name, known)
+            raise BadInput(
+                f"--sources names {name!r}{near}, which is not one of the sites {first_few(known)}; correct it."
+            )
         if name in helpers[:place]:
             raise BadInput(f"--sources names {name!r} twice; keep one.")
         if name == target:
@@ -224,10 +231,10 @@ def read_summaries(text: str) -> dict[str, dict[str, Any]]:
         found = json.loads(content, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         raise BadInput(f"{path} is not JSON (line {error.lineno}); correct it.") from None
-    except RecursionError:
-        raise BadInput(f"{path} is nested too deeply; write it as in {EXAMPLE}.") from None
     except BadInput as error:
         raise BadInput(f"{path} {error}") from None
+    except (ValueError, RecursionError):  # a number of thousands of digits, a deep nest
+        raise BadInput(f"{path} cannot be read as JSON; write it as in {EXAMPLE}.") from None
     if not isinstance(found, dict) or not found:
         raise BadInput(f"{path} does not say what each site published; write it as in {EXAMPLE}.")
     for name, value in found.items():

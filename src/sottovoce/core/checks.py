@@ -3,6 +3,7 @@
 A sentence about data names the place, the row and the kind of value, never a value.
 """
 
+import difflib
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -87,16 +88,38 @@ def first_few(names: Iterable[str]) -> str:
     return ", ".join(map(repr, listed[:6])) + (f" and {len(listed) - 6} more" if len(listed) > 6 else "")
 
 
+def nearest(word: object, known: Iterable[object]) -> str:
+    """Ask, in brackets, whether the nearest known word was meant; empty where none is near.
+
+    >>> nearest("stagd", ["staged", "certified"]), nearest("NORTH ", ["north"]), nearest("x", ["staged"])
+    (" (did you mean 'staged'?)", " (did you mean 'north'?)", '')
+    """
+    if not isinstance(word, str):
+        return ""
+    plain = {str(each).strip().casefold(): each for each in reversed(list(known))}
+    meant = word.strip().casefold()[:100]
+    close = difflib.get_close_matches(meant, plain, n=1, cutoff=0.8)
+    close = close or [each for each in plain if len(meant) > 2 and each.startswith(meant)]
+    return f" (did you mean {plain[close[0]]!r}?)" if close else ""
+
+
+def unknown(what: str, word: object, known: Iterable[object]) -> BadInput:
+    """Say that a word is none of those that can be chosen, and which is near."""
+    listed = list(known)
+    return BadInput(f"{what} {word!r}{nearest(word, listed)} is unknown; choose one of {', '.join(map(repr, listed))}.")
+
+
 def per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, str]]:
     """Pair one value for all sites, or one a site, with the words that say where it came from."""
     if not isinstance(value, Mapping):
         return [(value, what)] * len(names)
     given = {label_text(name): item for name, item in value.items()}
     known = set(names)
-    unknown = [name for name in given if name not in known]
+    strange = [name for name in given if name not in known]
     absent = [name for name in names if name not in given]
-    if unknown or absent:
-        problem = f"names {unknown[0]!r}, which is not a site" if unknown else f"says nothing of site {absent[0]!r}"
+    if strange or absent:
+        problem = f"says nothing of site {absent[0]!r}" if not strange else ""
+        problem = problem or f"names {strange[0]!r}{nearest(strange[0], names)}, which is not a site"
         raise BadInput(f"{what} {problem}; give one value for each of {first_few(names)}.")
     return [(given[name], f"{what} of site {name!r}") for name in names]
 

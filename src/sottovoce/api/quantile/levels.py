@@ -4,9 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sottovoce.api.quantile.planning import Prepared, Progress, coin_of, prepare, remember, run_sites, say_before
-from sottovoce.core.checks import check_callers, confidence
-from sottovoce.core.errors import BadInput
+from sottovoce.api.quantile.planning import (
+    METHODS,
+    Prepared,
+    Progress,
+    coin_of,
+    prepare,
+    remember,
+    run_sites,
+    say_before,
+)
+from sottovoce.core.checks import check_callers, confidence, unknown
 from sottovoce.core.random_source import RandomSource
 from sottovoce.server.quantile.feasibility import CERTIFIED
 from sottovoce.server.quantile.levels import QuantilesResult, StagedQuantiles, check_levels, check_sizes, split_of
@@ -103,7 +111,7 @@ def plan_levels(
     levels = check_levels(taus)
     confidence(level)
     if method not in ("staged", "certified"):
-        raise BadInput(f"method {method!r} is unknown for several levels; choose 'staged' or 'certified'.")
+        raise unknown("method of several levels", method, METHODS[:2])
     each = 1 - (1 - level) / len(levels)
     public = {**known, "limits": CERTIFIED, "confidence": each, "certified": method == "certified"}
     whole = prepare(sites, 0.5, epsilon, missing=missing, **public)

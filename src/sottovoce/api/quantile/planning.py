@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from sottovoce.client.door import Door
 from sottovoce.client.quantile.site import Site, look_rounded
 from sottovoce.client.reading.table import SiteTable, read_sites
-from sottovoce.core.checks import confidence, number
+from sottovoce.core.checks import confidence, number, unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.core.unit import Unit
@@ -144,7 +144,7 @@ def plan_study(
 ) -> PlannedStudy:
     """Check all input of `federated_quantile` without asking any record."""
     if method not in METHODS:
-        raise BadInput(f"method {method!r} is unknown; choose one of {', '.join(map(repr, METHODS))}.")
+        raise unknown("method", method, METHODS)
     confidence(level)
     walks = method in ("regression", "self-normalised")
     plain = isinstance(schedule, str) and schedule == "every:1" and participation == 1 and norm == "l2"

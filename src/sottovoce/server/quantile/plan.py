@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.core.checks import number, per_site
+from sottovoce.core.checks import nearest, number, per_site
 from sottovoce.core.errors import BadInput
 from sottovoce.core.roster import Roster, check_kind
 from sottovoce.core.unit import Unit
@@ -172,7 +172,10 @@ def _shares(shares: Any, roster: Roster) -> tuple[Floats, str]:
             return sizes / sizes.sum(), "pooled"
         if shares == "equal":
             return np.full(len(sizes), 1 / len(sizes)), "equal"
-        raise BadInput(f"shares must be 'pooled', 'equal' or a mapping from site to share, not {shares!r}; choose one.")
+        raise BadInput(
+            f"shares must be 'pooled', 'equal' or a mapping from site to share, not {shares!r}"
+            f"{nearest(shares, ('pooled', 'equal'))}; choose one."
+        )
     if not isinstance(shares, Mapping):
         raise BadInput(
             f"shares must be 'pooled', 'equal' or a mapping from site to share, not a {type(shares).__name__}; "
