@@ -61,9 +61,7 @@ def joined(texts: Sequence[str] | None, option: str) -> str | None:
 def joined_pairs(texts: Sequence[str] | None, option: str) -> str | None:
     """Join site=value pairs of an option that is given more than once; one value for all can be given only once."""
     if texts and len(texts) > 1 and not all("=" in text for text in texts):
-        raise BadInput(
-            f"{option} is given twice; keep one value for all, or write one a site: north=0.5,south=2."
-        )
+        raise BadInput(f"{option} is given twice; keep one value for all, or write one a site: north=0.5,south=2.")
     return joined(texts, option)
 
 

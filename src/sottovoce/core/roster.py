@@ -1,7 +1,8 @@
 """The roster of a study: what is public of its sites before any record answers, names and sizes above all."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import compress
 
 from sottovoce.core.checks import unknown
 from sottovoce.core.errors import BadInput
@@ -23,6 +24,11 @@ class Roster:
     per_person: bool = False
     seeded: bool = False  # whether the persons' records were drawn with a seed, which makes every result a simulation
     kind: str | None = None  # what whoever read the records declared them to be, one of KINDS
+
+    def only(self, stay: Sequence[bool]) -> "Roster":
+        """Return the roster of some of the sites."""
+        names, sizes = tuple(compress(self.names, stay)), tuple(compress(self.sizes, stay))
+        return replace(self, names=names, sizes=sizes, dropped={name: self.dropped.get(name, 0) for name in names})
 
 
 def check_kind(kind: str | None, unit: Unit) -> str | None:

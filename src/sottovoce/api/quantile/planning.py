@@ -40,8 +40,11 @@ def prepare(sites: Any, tau: Any, epsilon: Any, *, missing: str = "refuse", **pu
     """
     table = sites if isinstance(sites, SiteTable) else read_sites(sites, missing=missing)
     plan = plan_quantile(table.roster, tau, epsilon, **public)
+    if plan.left_out:
+        table = table.only(plan.names)
     largest = sorted(table.records, key=attrgetter("size"), reverse=True)[:LOOKED_AT]
-    if plan.resolution == 0 and plan.kind is None and any(map(look_rounded, largest)):
+    exposed = plan.resolution == 0 and plan.kind is None and not public.get("certified")  # such intervals mind no ties
+    if exposed and any(map(look_rounded, largest)):
         plan = replace(plan, hints=(TIED,))
     return Prepared(plan, table)
 
@@ -112,8 +115,8 @@ class PlannedStudy:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return what is worth knowing before any record answers."""
-        return self.plan.warnings
+        """Return what is worth knowing before any record answers; what the records show is for their holder."""
+        return (*self.plan.hints, *self.plan.warnings)
 
 
 def say_before(*texts: str) -> None:

@@ -1,7 +1,7 @@
 """The records of all sites of a study, read from any columns and checked: what everything downstream starts from."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -78,6 +78,13 @@ class SiteTable:
         sizes = tuple(records.size for records in self.records)
         public = (self.unit, dict(self.dropped), self.unplaced, self.left_out, self.per_person, self.seeded, self.kind)
         return Roster(self.names, sizes, *public)
+
+    def only(self, names: Sequence[str]) -> "SiteTable":
+        """Return the table of some of the sites, in their order here."""
+        stay = [i for i, name in enumerate(self.names) if name in set(names)]
+        kept = tuple(self.names[i] for i in stay)
+        dropped = {name: self.dropped.get(name, 0) for name in kept}
+        return replace(self, names=kept, records=tuple(self.records[i] for i in stay), dropped=dropped)
 
 
 def read_sites(sites: Any, *, missing: str = "refuse", needs: Needs = QUANTILE) -> SiteTable:
