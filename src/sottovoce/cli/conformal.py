@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sottovoce.cli import options
+from sottovoce.cli.command import Command
 from sottovoce.cli.options import BUDGET, Decimal, Delimiter, DropMissing, Files, Json, flag, option
-from sottovoce.cli.output import Command, draw, in_options, printed
+from sottovoce.cli.output import draw, in_options, printed
 from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def conformal(
     score: Annotated[str, option("COLUMN", "Column of the scores: the larger, the worse the prediction was.")],
     site: Annotated[str | None, option("COLUMN", "Column that says where a score is held.")] = None,
     alpha: Annotated[str, option("PART", "Part of new scores that may lie above.")] = "0.1",
-    epsilon: Annotated[str | None, option("BUDGET", f"{BUDGET} Without it sites send scores.")] = None,
+    epsilon: Annotated[list[str] | None, option("BUDGET", f"{BUDGET} Without it sites send scores.")] = None,
     maximum: Annotated[
         str | None, option("SCORE", f"Public end of the scores, chosen without a look at them ({_PRIVATE}).")
     ] = None,
@@ -31,7 +32,7 @@ def conformal(
         str | None, option("N", f"Steps of the public grid; 100, local 16, aggregate 32 ({_PRIVATE}).")
     ] = None,
     grid: Annotated[
-        str | None, option("EDGES", f"The grid itself: 0.1,0.2,0.5 or @edges.csv (.json, .txt) ({_PRIVATE}).")
+        list[str] | None, option("EDGES", f"The grid itself: 0.1,0.2,0.5 or @edges.csv (.json, .txt) ({_PRIVATE}).")
     ] = None,
     mechanism: Annotated[
         str, option("NAME", f"sparse-vector, exponential, paper, local, aggregate ({_PRIVATE}).")
@@ -55,11 +56,12 @@ def conformal(
         option("FILES", "Judge by fresh scores: all words up to the next option, with the same columns (--report)."),
     ] = None,
     report_epsilon: Annotated[
-        str | None, option("BUDGET", "As --epsilon, for a noisy count a site; else not private (--report).")
+        list[str] | None, option("BUDGET", "As --epsilon, for a noisy count a site; else not private (--report).")
     ] = None,
     weights: Annotated[
-        str, option("WEIGHTS", "Of the mixture: sites, records, north=.3,south=.7, or @FILE (--report).")
-    ] = "sites",
+        list[str] | None,
+        option("WEIGHTS", "Of the mixture: sites (default), records, north=.3,south=.7, or @FILE (--report)."),
+    ] = None,
     level: Annotated[str, option("LEVEL", "Confidence level of the intervals (--report).")] = "0.95",
     json: Json = False,
     plot: Annotated[
@@ -70,13 +72,15 @@ def conformal(
 
     All scores up to it make a prediction set. All input is checked before any record answers.
     """
+    budget = options.joined_pairs(epsilon, "--epsilon")
+    noise = options.joined_pairs(report_epsilon, "--report-epsilon")
     asked: dict[str, Any] = {
         "alpha": options.number(alpha, "--alpha", "give 0.1 for a coverage of 0.9"),
-        "epsilon": None if epsilon is None else options.per_site(epsilon, "epsilon"),
+        "epsilon": None if budget is None else options.per_site(budget, "epsilon"),
         "maximum": options.number(maximum, "--maximum"),
         "minimum": options.number(minimum, "--minimum"),
         "bins": options.whole(bins, "--bins"),
-        "grid": options.edges(grid),
+        "grid": options.edges(options.joined(grid, "--grid")),
         "mechanism": mechanism,
         "guarantee": guarantee,
         "delta": options.number(delta, "--delta"),
@@ -85,16 +89,16 @@ def conformal(
         "exact": exact,
     }
     judged: dict[str, Any] = {
-        "weights": options.shares(weights, "weights"),
+        "weights": options.shares(options.joined_pairs(weights, "--weights") or "sites", "weights"),
         "level": options.number(level, "--level"),
-        "epsilon": None if report_epsilon is None else options.per_site(report_epsilon, "report-epsilon"),
+        "epsilon": None if noise is None else options.per_site(noise, "report-epsilon"),
     }
     if not report:
         options.refuse_given(
             "{option} is about the report by site; add --report, or leave {option} out.",
             test=bool(test),
             report_epsilon=bool(report_epsilon),
-            weights=weights != "sites",
+            weights=bool(weights),
             level=judged["level"] != 0.95,
         )
 

@@ -44,9 +44,11 @@ def integrate(
         list[str] | None, typer.Argument(metavar="FILES", help=f"{FILES} None where all is in --summaries.")
     ] = None,
     value: Annotated[str | None, option("COLUMN", VALUE)] = None,
-    epsilon: Annotated[str | None, option("BUDGET", BUDGET)] = None,
+    epsilon: Annotated[list[str] | None, option("BUDGET", BUDGET)] = None,
     site: Site = None,
-    sources: Annotated[str | None, option("NAMES", "Sites that may help: north,south. All others by default.")] = None,
+    sources: Annotated[
+        list[str] | None, option("NAMES", "Sites that may help: north,south. All others by default.")
+    ] = None,
     summaries: Annotated[
         str | None,
         option(
@@ -62,7 +64,7 @@ def integrate(
     ] = "valid",
     level: Level = 0.95,
     bound: Annotated[
-        str | None,
+        list[str] | None,
         option(
             "BOUND",
             "Largest difference between a source and the target, chosen before any data were seen: 500; or a "
@@ -92,15 +94,17 @@ def integrate(
 
     By default the interval covers however much the sources differ. All input is checked before any record answers.
     """
-    budgets: Any = None if epsilon is None else options.per_site(epsilon, "epsilon")
+    each = options.joined_pairs(epsilon, "--epsilon")
+    budgets: Any = None if each is None else options.per_site(each, "epsilon")
     asked = options.as_number(tau, "--tau", "give one level, such as 0.5")
-    limits = options.bound(bound)
+    limits = options.bound(options.joined_pairs(bound, "--bound"))
     study: dict[str, Any] = {
         "bounds": options.pair(bounds),
         "scale": options.number_or_text(scale),
         "resolution": options.number_or_text(resolution),
     }
-    helpers = None if sources is None else options.names(sources, "--sources")
+    named = options.joined(sources, "--sources")
+    helpers = None if named is None else options.names(named, "--sources")
     published = {} if summaries is None else read_summaries(summaries)
     if files:
         _require(value, "--value", "the column of the records")

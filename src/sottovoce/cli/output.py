@@ -3,26 +3,22 @@
 import math
 import re
 import sys
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import typer
-from typer.core import TyperCommand
-
-from sottovoce.core.errors import BadInput, SearchFailed
 
 
-class _Option(NamedTuple):
+class Option(NamedTuple):
     """An option as a user writes it, and what stands for its word in the help."""
 
     name: str
     metavar: str
 
 
-_options: ContextVar[Mapping[str, _Option]] = ContextVar("options of the command that runs")
+options_in_use: ContextVar[Mapping[str, Option]] = ContextVar("options of the command that runs")
 
 # What is no option of the same name: a flag, the word of an option, the fields of a file of summaries, a method.
 _WRITTEN = {
@@ -39,49 +35,24 @@ _WRITTEN = {
 _PARAMETER = re.compile(r"(?<![\w/='.-])([a-z_]+)=(True|\([^()]*\)|\d[\d.]*)?(?=[,;:]?(?:\s|$)|\.$)")
 
 
-class Command(TyperCommand):
-    """A command that says what is wrong in one sentence, in the words of its own options."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
-        named = {
-            str(parameter.name): _Option(parameter.opts[0], str(parameter.metavar or ""))
-            for parameter in self.params
-            if parameter.opts[0].startswith("--")
-        }
-        token = _options.set(named)
-        try:
-            with plain_errors(), warnings.catch_warnings():
-                warnings.simplefilter("always", UserWarning)
-                warnings.showwarning = _said
-                return super().invoke(ctx)
-        finally:
-            _options.reset(token)
+def say(text: str) -> None:
+    """Say one line on stderr; characters that would move a terminal's cursor are shown as what they are."""
+    line = " ".join(text.split("\n"))
+    shown = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in line)
+    typer.echo(f"sottovoce: {shown}", err=True)
 
 
-def _said(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Say a warning as a command does, without the line of code that gave it."""
-    typer.echo(f"sottovoce: {in_options(str(message))}", err=True)
-
-
-@contextmanager
-def plain_errors() -> Iterator[None]:
-    """Turn an error of the input into one sentence and exit code 2, without a traceback."""
-    try:
-        yield
-    except (BadInput, SearchFailed) as error:
-        text = in_options(str(error), error.parameter).replace("\n", " ")
-        if isinstance(error, SearchFailed) and "spent" not in text:
-            text = f"{text.rstrip('.')} (the records that answered are spent)."
-        typer.echo(f"sottovoce: {text}", err=True)
-        raise typer.Exit(2) from None
+def say_before(texts: Iterable[str]) -> None:
+    """Say what is worth knowing before anything is asked."""
+    for text in texts:
+        say(in_options(text))
 
 
 def in_options(text: str, parameters: tuple[str, ...] = ()) -> str:
     """Name options where a text for callers of Python has `name=value`, or mentions one of `parameters` last."""
     for phrase, written in _WRITTEN.items():
         text = text.replace(phrase, written)
-    options = _options.get({})
+    options = options_in_use.get({})
 
     def in_words(found: re.Match[str]) -> str:
         name, value = found[1], found[2] or "True"

@@ -21,7 +21,6 @@ from sottovoce.cli.options import (
     option,
 )
 from sottovoce.cli.output import in_options, progress_bar, show
-from sottovoce.core.errors import BadInput
 
 _RECURSION = "regression, self-normalised"
 
@@ -29,12 +28,12 @@ _RECURSION = "regression, self-normalised"
 def quantile(
     files: Files,
     value: Value,
-    tau: Annotated[str, option("LEVEL", "0.9; or several: 0.25,0.5; or a site: north=.5,south=.6.")],
-    epsilon: Annotated[str, option("BUDGET", "1; or a site: north=0.5,south=2; or @sites.csv (.json, .toml).")],
+    tau: Annotated[list[str], option("LEVELS", "0.9; or several: 0.25,0.5; or a site: north=.5,south=.6.")],
+    epsilon: Annotated[list[str], option("BUDGET", "1; or a site: north=0.5,south=2; or @sites.csv (.json, .toml).")],
     site: Site = None,
-    shares: Annotated[str, option("SHARES", "What a site counts: pooled, equal, north=.3,south=.7, or @FILE.")] = (
-        "pooled"
-    ),
+    shares: Annotated[
+        list[str] | None, option("SHARES", "What a site counts: pooled (default), equal, north=.3,south=.7, or @FILE.")
+    ] = None,
     level: Level = 0.95,
     method: Annotated[str, option("METHOD", f"staged, certified, sequence, {_RECURSION}.")] = "staged",
     schedule: Annotated[str, option("RULE", f"every:5, log, or 1,1,2,4 ({_RECURSION}).")] = "every:1",
@@ -62,11 +61,11 @@ def quantile(
 
     The interval counts sampling noise and privacy noise. All input is checked before any record answers.
     """
-    asked = options.levels(tau)
+    asked = options.levels(options.joined(tau, "--tau") or "")
     study: dict[str, Any] = {
-        "epsilon": options.per_site(epsilon, "epsilon"),
+        "epsilon": options.per_site(options.joined_pairs(epsilon, "--epsilon") or "", "epsilon"),
         "level": level,
-        "shares": options.shares(shares),
+        "shares": options.shares(options.joined_pairs(shares, "--shares") or "pooled"),
         "bounds": options.pair(bounds),
         "scale": options.number_or_text(scale),
         "resolution": options.number_or_text(resolution),
@@ -93,6 +92,7 @@ def quantile(
     from sottovoce.api.quantile.federated import run_study
     from sottovoce.api.quantile.levels import plan_levels, run_levels
     from sottovoce.api.quantile.planning import plan_study
+    from sottovoce.core.checks import unknown
     from sottovoce.server import picture as drawing
     from sottovoce.server.description import ALTERNATIVES
 
@@ -102,7 +102,7 @@ def quantile(
     marks: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal}
     table = tables.read_files(files, value=value, site=site, person=person, missing=missing, **marks)
     if alternative not in ALTERNATIVES:
-        raise BadInput(f"--alternative is {alternative!r}; choose one of {', '.join(ALTERNATIVES)}.")
+        raise unknown("alternative", alternative, ALTERNATIVES)
     if test is not None:
         table.unit.parse(test, where="--test")
     records = sum(held.size for held in table.records)

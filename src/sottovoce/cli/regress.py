@@ -13,8 +13,8 @@ from sottovoce.core.errors import BadInput
 def regress(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Parquet, CSV, TSV or Arrow: one row a person.")],
     response: Annotated[str, option("COLUMN", "Column whose quantile is modelled.")],
-    features: Annotated[str, option("COLUMNS", "Columns it depends on: miles,hour.")],
-    tau: Annotated[str, option("LEVEL", "0.5; or several: 0.25,0.5,0.75.")],
+    features: Annotated[list[str], option("COLUMNS", "Columns it depends on: miles,hour.")],
+    tau: Annotated[list[str], option("LEVELS", "0.5; or several: 0.25,0.5,0.75.")],
     epsilon: Annotated[str, option("BUDGET", "Of a person's one report; inf: no privacy.")],
     bounds: Annotated[
         list[str] | None,
@@ -45,9 +45,9 @@ def regress(
     The intervals count sampling noise and privacy noise. All input is checked before anybody answers. Without the
     guesses of density and size they are estimated privately from the first people.
     """
-    columns = options.names(features, "--features")
+    columns = options.names(options.joined(features, "--features") or "", "--features")
     asked: dict[str, Any] = {
-        "tau": options.numbers(tau, "--tau"),
+        "tau": options.numbers(options.joined(tau, "--tau"), "--tau"),
         "epsilon": options.number(epsilon, "--epsilon", "give a budget such as 1, or inf for no privacy"),
         "bounds": options.feature_bounds(bounds or [], columns),
         "clip": clip,

@@ -1,9 +1,11 @@
 """The roster of a study: what is public of its sites before any record answers, names and sizes above all."""
 
 import unicodedata
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import compress
 
+from sottovoce.core.checks import unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import hides, quoted
 from sottovoce.core.unit import Unit
@@ -34,6 +36,11 @@ class Roster:
         """Return what is doubtful about the names, worth knowing before any record answers."""
         return doubtful_names(self.names)
 
+    def only(self, stay: Sequence[bool]) -> "Roster":
+        """Return the roster of some of the sites."""
+        names, sizes = tuple(compress(self.names, stay)), tuple(compress(self.sizes, stay))
+        return replace(self, names=names, sizes=sizes, dropped={name: self.dropped.get(name, 0) for name in names})
+
 
 def doubtful_names(names: Iterable[str]) -> tuple[str, ...]:
     """Say which sites have names that differ only in case, blanks or the way their letters are coded.
@@ -61,7 +68,7 @@ def _bare(name: str) -> str:
 def check_kind(kind: str | None, unit: Unit) -> str | None:
     """Return what records are declared to be, or refuse."""
     if kind is not None and kind not in KINDS:
-        raise BadInput(f"kind must be one of {', '.join(map(repr, KINDS))}, not {kind!r}; choose one, or leave it out.")
+        raise unknown("kind", kind, KINDS)
     if kind is not None and unit.kind != "number":
         raise BadInput(f"kind={kind!r} is said of numbers, and the records are {unit.plural}; leave it out.")
     return kind

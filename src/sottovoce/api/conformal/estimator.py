@@ -26,7 +26,7 @@ from sottovoce.client.reading.labels import arrow_labels, code_labels, name_site
 from sottovoce.client.reading.reader import is_missing
 from sottovoce.client.reading.table import SCORES
 from sottovoce.core.arrays import Floats
-from sottovoce.core.checks import bad_row, check_names, kind_of, label_text, sentence
+from sottovoce.core.checks import bad_row, check_names, kind_of, label_text, sentence, unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.server.conformal.settings import check_edges, check_settings
 
@@ -214,7 +214,7 @@ def refuse_other(model: Any, method: str) -> None:
 def chosen(value: Any, allowed: tuple[str, ...]) -> str:
     """Return the name of a score, or refuse."""
     if value not in allowed:
-        raise BadInput(f"conformity_score must be {' or '.join(map(repr, allowed))}, not {value!r}; choose one.")
+        raise unknown("conformity_score", value, allowed)
     return str(value)
 
 

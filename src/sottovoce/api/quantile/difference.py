@@ -8,7 +8,7 @@ from sottovoce.api.quantile.planning import origin, plan_study, say_before
 from sottovoce.client.answered import shared_columns
 from sottovoce.client.fingerprint import mark
 from sottovoce.client.reading.table import SiteTable, read_sites
-from sottovoce.core.checks import check_callers, confidence, label_text
+from sottovoce.core.checks import check_callers, confidence, label_text, nearest
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
 from sottovoce.server.quantile.difference import Difference
@@ -107,7 +107,8 @@ def check_names(mappings: Mapping[str, Any], tables: list[SiteTable]) -> None:
     for what, value in mappings.items():
         unknown = [name for name in value if label_text(name) not in known] if isinstance(value, Mapping) else []
         if unknown:
-            raise BadInput(f"{what} names {unknown[0]!r}, which is a site of neither group; correct it.")
+            near = nearest(unknown[0], known)
+            raise BadInput(f"{what} names {unknown[0]!r}{near}, which is a site of neither group; correct it.")
 
 
 def _check_units(first: Unit, second: Unit) -> None:

@@ -1,7 +1,7 @@
 """The records of all sites of a study, read from any columns and checked: what everything downstream starts from."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -94,6 +94,13 @@ class SiteTable:
         if (shared := shared_columns(self.columns, marks)) is not None:
             raise twice(*(self.names[at] for at in shared))
         return marks
+
+    def only(self, names: Sequence[str]) -> "SiteTable":
+        """Return the table of some of the sites, in their order here."""
+        stay = [i for i, name in enumerate(self.names) if name in set(names)]
+        kept = tuple(self.names[i] for i in stay)
+        dropped = {name: self.dropped.get(name, 0) for name in kept}
+        return replace(self, names=kept, records=tuple(self.records[i] for i in stay), dropped=dropped)
 
 
 def twice(one: str, two: str) -> BadInput:

@@ -187,9 +187,14 @@ def together(talks: Sequence[Generator[Ask, Ints, Outcome]]) -> Generator[Ask, I
     return [outcomes[i] for i in range(len(talks))]
 
 
+def fewest_records(parts: Sequence[float]) -> int:
+    """Return how many records a site needs to be split."""
+    return math.ceil(FEWEST / min(parts) - 1e-9)
+
+
 def check_sizes(plan: QuantilePlan, parts: Sequence[float]) -> None:
-    """Refuse a site that is too small to be split."""
-    needed = math.ceil(FEWEST / min(parts) - 1e-9)
+    """Refuse sites that are all too small to be split."""
+    needed = fewest_records(parts)
     for name, size in zip(plan.names, plan.crowd.sizes.tolist(), strict=True):
         if size < needed:
             raise BadInput(

@@ -99,6 +99,11 @@ class QuantileResult(StoredResult):
         return Test(supposed, alternative, self._pvalue(supposed, alternative))
 
     @property
+    def left_out(self) -> tuple[str, ...]:
+        """Return the sites that were too small to take part: they were not asked, and the estimand is without them."""
+        return self.plan.left_out
+
+    @property
     def hints(self) -> tuple[str, ...]:
         """Return what was noticed in the records themselves: for whoever holds them, so never part of `to_dict`."""
         return self.plan.hints
@@ -141,9 +146,9 @@ class QuantileResult(StoredResult):
             return f"the value below which {self.tau:.6g} of the {unit} of {self.plan.names[0]} lie"
         below = f"the value below which {self.tau:.6g}"
         text = {
-            "pooled": f"{below} of all {unit} of the {number} sites lie (pooled)",
-            "equal": f"{below} lies when each of the {number} sites counts the same (equal)",
-            "custom": f"{below} lies when the {number} sites count by their given shares (custom)",
+            "pooled": f"{below} of all {unit} of {self.plan.sites} lie (pooled)",
+            "equal": f"{below} lies when each of {self.plan.sites} counts the same (equal)",
+            "custom": f"{below} lies when {self.plan.sites} count by their given shares (custom)",
         }
         return text[self.plan.shares_name]
 
@@ -220,6 +225,7 @@ class QuantileResult(StoredResult):
             "dropped": dict(roster.dropped),
             "left_out": roster.left_out,
             "unplaced": roster.unplaced,
+            "sites_left_out": list(self.left_out),
             "reports": self.reports,
             "rounds": self.rounds,
             "support": self.plan.support.ratio,

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats
+from sottovoce.core.checks import nearest
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.exact import check_within
 from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
@@ -230,7 +231,10 @@ def _named(text: str, wanted: Setting) -> RegressionChannel:
     if shape is not None:
         return cq(tau, known.p, epsilon, int(shape[1]), int(shape[2]))
     if text not in ("cq", "lp", "box"):
-        raise BadInput(f"there is no channel {text!r}; give auto, cq, cq:q,s (for example cq:3,1), lp, box, or open.")
+        meant = nearest(text, ("auto", "cq", "lp", "box", "open"))
+        raise BadInput(
+            f"there is no channel {text!r}{meant}; give auto, cq, cq:q,s (for example cq:3,1), lp, box, or open."
+        )
     if text == "lp" and (known.p == 0 or math.isinf(epsilon)):
         raise BadInput("channel 'lp' needs a slope and a finite epsilon; give channel 'auto'.")
     table = boxes((tau,), epsilon, known)
