@@ -43,6 +43,7 @@ class ThresholdState(NamedTuple):
     seeded: bool
     per_person: bool
     dropped: int
+    column: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +62,7 @@ class Threshold(StoredResult):
     seeded: bool = field(repr=False)
     per_person: bool = field(repr=False)
     dropped: int = field(repr=False)
+    column: str = field(default="", repr=False)
     # for whoever holds the scores, and kept out of everything that is passed on
     hints: tuple[str, ...] = field(default=(), repr=False, compare=False)
 

@@ -69,6 +69,7 @@ class CoverageReport(StoredResult):
     private_threshold: bool = field(repr=False)
     dropped: int = field(repr=False)
     per_person: bool = field(repr=False)
+    column: str = field(default="", repr=False)
 
     @property
     def target(self) -> float:
@@ -371,6 +372,7 @@ class CoverageMethod(OneRound[Counts, tuple[int, tuple[float, ...]], CoverageRep
             private_threshold=plan.private_threshold,
             dropped=self._who.dropped,
             per_person=self._who.per_person,
+            column=self._who.column,
         )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from sottovoce.core.digits import multiple, span
 from sottovoce.core.unit import Unit
 from sottovoce.inference.integration import weighted
 from sottovoce.server.description import Interval, promise
@@ -32,6 +33,7 @@ class Integrated:
     seeded: bool = field(repr=False)
     per_person: bool = field(repr=False)
     measured_warnings: tuple[str, ...] = field(repr=False)
+    column: str = field(default="", repr=False)
     # for whoever holds the records, and kept out of everything that is passed on
     hints: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
@@ -162,7 +164,7 @@ class Integrated:
     def rounded(self, value: float) -> float:
         """Round to the public resolution."""
         step = self.resolution
-        return float(f"{round(value / step) * step:.16g}") if step > 0 and math.isfinite(value / step) else value
+        return multiple(round(value / step), step) if step > 0 and math.isfinite(value / step) else value
 
     @cached_property
     def combination(self) -> Combination:

@@ -225,6 +225,7 @@ class IntegrationMethod:
             seeded=plan.seeded or plan.simulated,
             per_person=plan.per_person,
             measured_warnings=(*_warnings(known), *_some(warnings)),
+            column=plan.column,
         )
 
 

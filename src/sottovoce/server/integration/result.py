@@ -42,6 +42,7 @@ class KeptIntegration(NamedTuple):
     seeded: bool
     per_person: bool
     measured_warnings: tuple[str, ...]
+    column: str = ""
 
 
 class KeptSensitivity(NamedTuple):

@@ -13,6 +13,7 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import number, per_site
+from sottovoce.core.digits import multiple
 from sottovoce.core.errors import BadInput
 from sottovoce.core.roster import Roster, check_kind
 from sottovoce.core.unit import Unit
@@ -75,7 +76,7 @@ class QuantilePlan:
         if step > 0 and math.isfinite(value):
             place = value / step
             whole = round(place) if side == 0 else math.floor(place + 0.5) if side < 0 else math.ceil(place - 0.5)
-            value = float(f"{whole * step:.16g}")
+            value = multiple(whole, step)
         return min(max(value, low), high)
 
     def card(self, method: str = "staged", name: str = "", nonce: bytes = b"") -> Card:
@@ -130,7 +131,7 @@ def plan_quantile(
     step, source = _step(resolution, roster.unit, kind)
     within = _bounds(bounds, roster.unit, step)
     width = _scale(scale, roster.unit)
-    level = float(np.sum(weights * taus))
+    level = float(taus[0]) if np.all(taus == taus[0]) else float(np.sum(weights * taus))
     effective = SiteProfile(weights, crowd.rates, np.maximum((sizes * thinned).astype(np.int64), 1))
     measured = check(effective, level, names, limits)
     warnings = []
