@@ -32,7 +32,7 @@ def places(width: float, step: float = 0.0) -> int | None:
     """
     if step > 0:
         exponent = Decimal(repr(float(step))).normalize().as_tuple().exponent
-        if isinstance(exponent, int) and -SHORTEST_STEP <= exponent:
+        if isinstance(exponent, int) and exponent >= -SHORTEST_STEP:
             return max(-exponent, 0)
     if not (math.isfinite(width) and width > 0):
         return None

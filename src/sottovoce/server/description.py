@@ -102,6 +102,11 @@ def percent(level: float) -> str:
     return f"{100 * level:.6g}%"
 
 
+def of_column(column: str) -> str:
+    """Name the column of a quantile, where it has a name."""
+    return f" of {column}" if column else ""
+
+
 def protection(epsilons: Iterable[float], private: bool) -> str:
     """Say in a few words what a record paid, and whether that protects it.
 

@@ -137,26 +137,25 @@ def frame_of(rows: Sequence[Drawn]) -> tuple[float, float]:
     return low - room, high + room
 
 
-def forest(title: str, rows: Sequence[Drawn], format_: Callable[[float], str], label: str) -> "Figure":
-    """Draw intervals one below the other, each with its numbers."""
-    from matplotlib.ticker import MaxNLocator
-
+def forest(
+    title: str, rows: Sequence[Drawn], format_: Callable[[float], str], frame: tuple[float, float] | None = None
+) -> "Figure":
+    """Draw intervals one below the other, each with its numbers; what the axis is called is for the caller."""
     figure = new_figure(8.6, 1.5 + 0.42 * len(rows))
     axes = figure.subplots()
-    frame = frame_of(rows)
+    frame = frame_of(rows) if frame is None else frame
     for place, row in enumerate(rows):
         draw_interval(axes, place, row, frame)
         ends = f"[{format_(row.low)}, {format_(row.high)}]" if row.bounded else "no interval"
+        where = min(max(row.estimate, frame[0]), frame[1])
+        part = (where - frame[0]) / (frame[1] - frame[0])
         axes.annotate(
-            plain(f"{format_(row.estimate)} {ends}"), (min(max(row.estimate, frame[0]), frame[1]), place), (0, 7),
-            textcoords="offset points", ha="center", fontsize=8, color="#333333",
+            plain(f"{format_(row.estimate)} {ends}"), (where, place), (0, 7), textcoords="offset points",
+            ha="left" if part < 0.25 else "right" if part > 0.75 else "center", fontsize=8, color="#333333",
         )  # fmt: skip
     axes.set_yticks(range(len(rows)), [short(row.name) for row in rows], fontsize=9)
     axes.set_ylim(len(rows) - 0.4, -0.75)
     axes.set_xlim(*frame)
-    axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.xaxis.set_major_formatter(lambda value, _: plain(format_(value)))
-    axes.set_xlabel(plain(label))
     axes.set_title(plain(title), fontsize=11, loc="left")
     clear(axes)
     axes.grid(visible=False, axis="y")

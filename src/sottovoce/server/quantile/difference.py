@@ -33,13 +33,14 @@ from sottovoce.server.description import (
     check_alternative,
     finite,
     labelled,
+    of_column,
     percent,
     protection,
 )
-from sottovoce.server.picture import INK, Drawn, check_path, forest, save, short
+from sottovoce.server.picture import INK, Drawn, check_path, forest, frame_of, save, short
 from sottovoce.server.quantile.result import KeptQuantile, QuantileResult
 from sottovoce.server.quantile.solutions import CertifiedSolution, SequenceSolution
-from sottovoce.server.quantile.summary import holds, of_column, outside
+from sottovoce.server.quantile.summary import holds, outside
 from sottovoce.server.stored import StoredResult
 
 NAMES = ("first", "second")
@@ -223,12 +224,10 @@ class Difference(StoredResult):
         """Return the picture of `plot`, as a figure of matplotlib."""
         unit, low, high = self._unit, *self.interval
         title = f"Difference of the {self.first.tau:.4g} quantiles, {percent(self.level)} interval"
-        figure = forest(title, [Drawn("difference", self.estimate, low, high, INK)], self.format, "")
+        row = Drawn("difference", self.estimate, low, high, INK)
+        figure = forest(title, [row], self.format, frame_of([row, Drawn("", 0.0, 0.0, 0.0)]))
         axes = figure.axes[0]
-        left, right = axes.get_xlim()
-        if left - 2 * (right - left) < 0 < right + 2 * (right - left):
-            axes.set_xlim(min(left, -0.05 * right), max(right, -0.05 * left))
-            axes.axvline(0, color="#777777", lw=1.0)
+        axes.axvline(0, color="#777777", lw=1.0)
         value_axis(axes.xaxis, unit, widths=True)
         column = self.first.plan.roster.column
         axes.set_xlabel(f"difference of {short(column)}" if column else "difference")

@@ -15,7 +15,16 @@ from sottovoce.core.checks import confidence, number
 from sottovoce.core.digits import span
 from sottovoce.core.errors import BadInput
 from sottovoce.server.axis import axis_name, value_axis
-from sottovoce.server.description import Description, Interval, Outside, finite, labelled, percent, protection
+from sottovoce.server.description import (
+    Description,
+    Interval,
+    Outside,
+    finite,
+    labelled,
+    of_column,
+    percent,
+    protection,
+)
 from sottovoce.server.picture import Drawn, check_path, forest, save
 from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile, all_periods
 from sottovoce.server.quantile.certified.protocol import Certificate
@@ -28,7 +37,7 @@ from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.search import find
 from sottovoce.server.quantile.solutions import staged_solution
 from sottovoce.server.quantile.staged import Local
-from sottovoce.server.quantile.summary import of_column, outside
+from sottovoce.server.quantile.summary import outside
 from sottovoce.server.stored import StoredResult
 
 MOST_SHOWN = 5  # levels in one line
@@ -140,7 +149,9 @@ class QuantilesResult(StoredResult):
         )
         asked = about.question.partition("? ")[2]
         taus = ", ".join(f"{tau:.6g}" for tau in self.taus)
-        question = f"What are the quantiles{of_column(self.results[0].plan.roster.column)} at the levels {taus}? {asked}"
+        question = (
+            f"What are the quantiles{of_column(self.results[0].plan.roster.column)} at the levels {taus}? {asked}"
+        )
         answer = f"{said} (all of them at once with {percent(self.level)} confidence)."
         settings = [pair for pair in about.settings if pair[0] != "Level of the quantile"]
         settings.append(("Levels of the quantiles", taus))
@@ -159,7 +170,7 @@ class QuantilesResult(StoredResult):
             for tau, estimate, (low, high) in zip(self.taus, self.estimates, self.intervals, strict=True)
         ]
         title = f"Quantiles{of_column(roster.column)}, {percent(self.level)} jointly"
-        figure = forest(title, rows, self.format, "")
+        figure = forest(title, rows, self.format)
         axes = figure.axes[0]
         value_axis(axes.xaxis, roster.unit)
         axes.set_xlabel(axis_name(roster.column, roster.unit))

@@ -1,6 +1,5 @@
 """What a study returns: the estimate with its interval, tests, budgets, trajectory, and one picture of the run."""
 
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -22,6 +21,7 @@ from sottovoce.server.quantile.plan import QuantilePlan
 from sottovoce.server.quantile.plot import draw
 from sottovoce.server.quantile.solutions import Solution
 from sottovoce.server.stored import StoredResult
+
 
 class KeptQuantile(NamedTuple):
     """A result as plain values."""

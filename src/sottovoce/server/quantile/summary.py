@@ -1,6 +1,5 @@
 """What a quantile says of itself: one line, the rows and the table to read, plain values, and a page for outsiders."""
 
-import math
 from typing import Any
 
 from sottovoce.core.digits import number_text
@@ -10,6 +9,7 @@ from sottovoce.server.description import (
     Outside,
     finite,
     labelled,
+    of_column,
     percent,
     protection,
 )
@@ -31,11 +31,6 @@ ResultToDescribe = Any  # a QuantileResult
 def holds(method: str, level: float) -> str:
     """Return what the interval of a method promises, in words."""
     return f"at least {100 * level:.6g} % {HOLDS[method]}" if method in HOLDS else "sampling and privacy noise"
-
-
-def of_column(column: str) -> str:
-    """Name the column of a quantile, where it has a name."""
-    return f" of {column}" if column else ""
 
 
 def estimate_text(result: ResultToDescribe) -> str:
@@ -73,7 +68,9 @@ def describe(result: ResultToDescribe) -> Description:
     notes = [*labelled("Warning", result.warnings), ("Promise", result.promise)]
     worst = max(result.variance_shares, key=lambda name: result.variance_shares[name])
     if len(plan.names) > 1:
-        notes.insert(0, ("Width", f"driven most by {worst} ({result.variance_shares[worst]:.0%} of the noise variance)"))
+        notes.insert(
+            0, ("Width", f"driven most by {worst} ({result.variance_shares[worst]:.0%} of the noise variance)")
+        )
     cells = [HEAD, *_sites(result)]
     table = [_row(*HEAD), "-" * WIDTH, *(_row(*site) for site in cells[1:])]
     title = f"Private quantile{of_column(roster.column)}, tau = {result.tau:.6g}"
