@@ -142,7 +142,7 @@ def format_duration(seconds: float, places: int | None = None) -> str:
     hours, minute = divmod(int(minutes), 60)
     days, hour = divmod(hours, 24)
     parts = [f"{days:,} day{'' if days == 1 else 's'}"] if days else []
-    rest = [(f"{hour}", "h", hour), (f"{minute:02}", "min", minute)]
+    rest: list[tuple[str, str, float]] = [(f"{hour}", "h", hour), (f"{minute:02}", "min", minute)]
     rest.append((f"{second:0{3 + kept if kept else 2}.{kept}f}", "s", second))
     while rest and not round(rest[-1][2], kept):
         rest.pop()

@@ -149,8 +149,8 @@ class Unit:
             return self.format(number) if math.isfinite(number) else None
         if not self.timed:
             return number
-        step, count = ("D", number) if self.kind == "date" else ("us", number * 1e6)
-        made = np.timedelta64 if self.kind == "duration" else np.datetime64
+        count, step = (number, "D") if self.kind == "date" else (number * 1e6, "us")
+        made: Any = np.timedelta64 if self.kind == "duration" else np.datetime64
         return made(round(count), step) if abs(count) < 2.0**62 else made("NaT")
 
     def width_value(self, number: float) -> Any:

@@ -1,4 +1,4 @@
-"""Axes of values in the unit of the records: few ticks, at round numbers or times, written with the digits they need."""
+"""Axes of values in the unit of the records: few ticks, at round numbers or times, with the digits they need."""
 
 import math
 from typing import TYPE_CHECKING

@@ -17,11 +17,12 @@ from sottovoce.server.description import Description
 from sottovoce.server.markup import cells_table, rows_table
 from sottovoce.server.picture import check_target
 
+EXPOSED = "Not private: this result does not protect the records behind it; the privacy statement says why."
 SUFFIXES = (".html", ".htm")
 MOST_ROWS = 60
 LIMITS = (
     "Further studies of the same records, here or elsewhere: each adds its epsilon to the cost that is stated here.",
-    "What a population tells of its members: the result is meant to be published, and says something of everybody in it.",
+    "What a population tells of its members: the result is meant to be published, and says something of all of them.",
     "Names of sites, columns and categories, the sizes of sites, and how many values were missing.",
     "Side channels (time, memory, power), a site that lies, and a program that was changed.",
 )
@@ -58,13 +59,14 @@ def write_page(text: str, target: Path) -> Path:
     return target
 
 
-def page(headline: str, about: Description, picture: bytes | str) -> str:
+def page(headline: str, about: Description, picture: bytes | str, private: bool) -> str:
     """Return the page of a result; ``picture`` is a PNG, or the sentence that says why there is none."""
     outside = about.outside
     assert outside is not None
     statement, _, unprotected = outside.privacy.partition("Not protected: ")
     limits = [unprotected[0].upper() + unprotected[1:], *LIMITS] if unprotected else LIMITS
-    warnings = [f"{label}: {text}" for label, text in about.notes if label in ("Warning", "Caution", "No interval")]
+    warnings = [] if private else [EXPOSED]
+    warnings += [f"{label}: {text}" for label, text in about.notes if label in ("Warning", "Caution", "No interval")]
     parts = [
         f"<h1>{escape(about.title)}</h1>",
         _section("Question", _paragraphs([outside.question])),
@@ -78,8 +80,8 @@ def page(headline: str, about: Description, picture: bytes | str) -> str:
         _section("Assumptions", _listed(outside.assumptions)),
         _section("Limits: what is not protected", _listed(limits)),
         _section("Settings", f'<div class="wide">{rows_table([*about.rows, *outside.settings])}</div>'),
-        f"<footer>Made with Sottovoce {escape(version())} on {_today()}. This page holds no record, no script and no "
-        "link; it asks nothing of any other machine.</footer>",
+        f"<footer>Made with Sottovoce {escape(version())} on {_today()}. This page has no script and no link; it "
+        "asks nothing of any other machine.</footer>",
     ]
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     return (

@@ -5,7 +5,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sottovoce.core.errors import BadInput
 
@@ -27,9 +27,7 @@ def check_path(path: str | os.PathLike[str], *, make_folder: bool = False) -> Pa
     return target
 
 
-def check_target(
-    path: str | os.PathLike[str], suffixes: tuple[str, ...], what: str, *, make_folder: bool = False
-) -> Path:
+def check_target(path: Any, suffixes: tuple[str, ...], what: str, *, make_folder: bool = False) -> Path:
     """Refuse a path to which a file of some kind cannot be written."""
     if not isinstance(path, str | os.PathLike) or not str(path):
         raise BadInput(f"a {what} is written to a file that ends in {', '.join(suffixes)}; give its path.")

@@ -24,6 +24,7 @@ class StoredResult(ABC):
     """A result that describes itself once, and can be stored."""
 
     kind: ClassVar[str]
+    private: Any  # whether the result protects the records behind it
 
     @property
     @abstractmethod
@@ -86,7 +87,7 @@ class StoredResult(ABC):
             picture = "No picture: matplotlib is not installed where this report was written."
         except BadInput as error:
             picture = f"No picture: {error}"
-        return write_page(page(self.headline, self.describe(), picture), target)
+        return write_page(page(self.headline, self.describe(), picture, self.private), target)
 
     def __str__(self) -> str:
         return self.summary()

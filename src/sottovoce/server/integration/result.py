@@ -176,6 +176,11 @@ class Sensitivity(StoredResult):
         return cls(result, bounds, curve_of(result, bounds))
 
     @property
+    def private(self) -> bool:
+        """Tell whether the run protects its records."""
+        return self.result.private
+
+    @property
     def bound(self) -> Floats:
         """Return the assumed bounds."""
         return self.curve.bound

@@ -133,6 +133,11 @@ class Difference(StoredResult):
         return self._unit.format_width(value, span(low, self.estimate, high), step)
 
     @property
+    def hints(self) -> tuple[str, ...]:
+        """Return what was noticed in the records themselves: for whoever holds them, so never part of `to_dict`."""
+        return tuple(dict.fromkeys([*self.first.hints, *self.second.hints]))
+
+    @property
     def headline(self) -> str:
         """Return the difference in one line."""
         low, high = self.interval
@@ -144,7 +149,7 @@ class Difference(StoredResult):
     def describe(self) -> Description:
         """Return the two quantiles and their difference."""
         low, high = self.interval
-        cells = [("", "estimate", "low", "high", "sites")]
+        cells: list[tuple[str, ...]] = [("", "estimate", "low", "high", "sites")]
         for which, result in zip(NAMES, (self.first, self.second), strict=True):
             ends = result.interval_at(self.level)
             texts = (result.format(value) for value in (result.estimate, *ends))

@@ -102,6 +102,11 @@ class QuantilesResult(StoredResult):
         return tuple(map(self.results[0].plan.roster.unit.value, self.estimates))
 
     @property
+    def hints(self) -> tuple[str, ...]:
+        """Return what was noticed in the records themselves: for whoever holds them, so never part of `to_dict`."""
+        return self.results[0].hints
+
+    @property
     def headline(self) -> str:
         """Return the results in one line."""
         first, shown = self.results[0], list(zip(self.taus, self.estimates, self.intervals, strict=True))
@@ -118,7 +123,7 @@ class QuantilesResult(StoredResult):
     def describe(self) -> Description:
         """Return the levels with their joint intervals, then the promise."""
         first = self.results[0]
-        cells = [("tau", "estimate", "low", "high", "of the records")]
+        cells: list[tuple[str, ...]] = [("tau", "estimate", "low", "high", "of the records")]
         joint = []
         for tau, estimate, (low, high), part in zip(self.taus, self.estimates, self.intervals, self.split, strict=True):
             cells.append((f"{tau:.6g}", *map(self.format, (estimate, low, high)), f"{part:.1%}"))

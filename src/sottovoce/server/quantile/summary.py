@@ -79,7 +79,7 @@ def describe(result: ResultToDescribe) -> Description:
 
 def outside(result: ResultToDescribe) -> Outside:
     """Return what somebody outside the study asks."""
-    plan, roster, low, high = result.plan, result.plan.roster, *result.interval
+    (low, high), plan, roster = result.interval, result.plan, result.plan.roster
     who = "persons" if roster.per_person else "records"
     total = sum(roster.sizes)
     answer = (

@@ -225,7 +225,7 @@ class RegressionResult(StoredResult):
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """Return what was noticed in the rows themselves: for whoever holds them, so never part of what is passed on."""
+        """Return what was noticed in the rows themselves: for whoever holds them, and never passed on."""
         if not self.clipped:
             return ()
         return (f"not to be passed on: {self.clipped:,} of {self.people:,} rows were moved to the bounds",)
