@@ -18,13 +18,14 @@ from sottovoce.cli.options import (
     Level,
     NoProgress,
     Person,
+    Report,
     Resolution,
     Scale,
     Site,
     flag,
     option,
 )
-from sottovoce.cli.output import in_options, progress_bar, show
+from sottovoce.cli.output import check_outputs, in_options, progress_bar, show
 from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ def integrate(
     ] = False,
     json: Json = False,
     plot: Annotated[str | None, option("PATH", "Draw all intervals to a .png, .svg or .pdf file.")] = None,
+    report: Report = None,
     no_progress: NoProgress = False,
 ) -> None:
     """Estimate one site's quantile with the help of other sites, each record answering once.
@@ -118,14 +120,12 @@ def integrate(
 
     from sottovoce.api import tables
     from sottovoce.api.integration import by_name, integrated_quantile
-    from sottovoce.server import picture as drawing
     from sottovoce.server.integration.plan import check_settings
 
     how: dict[str, Any] = {"method": method, "level": level, "variance": variance, "quantile": quantile}
     how |= {"caution": caution, "sites": sites, "chains": chains}
     check_settings(tau=asked, **how)
-    if plot is not None:
-        drawing.check_path(plot)
+    check_outputs(plot, report)
     missing = "drop" if drop_missing else "refuse"
     columns: dict[str, Any] = {"site": site, "person": person, "delimiter": delimiter, "decimal": decimal}
     table = tables.read_files(files, value=value, missing=missing, **columns) if files and value else None
@@ -147,10 +147,12 @@ def integrate(
             **how,
             **study,
         )
-    _show(found, {} if table is None else rows_left_out(table, chosen), sensitivity, json, plot)
+    _show(found, {} if table is None else rows_left_out(table, chosen), sensitivity, json, plot, report)
 
 
-def _show(found: "IntegratedResult", rows: dict[str, Any], sensitivity: bool, json: bool, plot: str | None) -> None:
+def _show(
+    found: "IntegratedResult", rows: dict[str, Any], sensitivity: bool, json: bool, plot: str | None, report: str | None
+) -> None:
     """Print the result; the records are spent, so nothing that fails from here on may cost the answer."""
     payload, lines = {**found.to_dict(), **rows}, [in_options(found.summary()), *in_words(rows)]
     if sensitivity:
@@ -162,7 +164,7 @@ def _show(found: "IntegratedResult", rows: dict[str, Any], sensitivity: bool, js
         else:
             payload["sensitivity"] = curve.to_dict()
             lines.append(f"Sensitivity to the bound on every source's difference:\n{curve.table()}")
-    show(found, payload, lines, json, plot)
+    show(found, payload, lines, json, plot, report)
 
 
 def _require(given: Any, option: str, what: str) -> None:

@@ -47,6 +47,7 @@ Resolution = Annotated[
     str | None, option("STEP", "Public step the records are rounded to; 1 for whole numbers by type; 0 for none.")
 ]
 Json = Annotated[bool, flag("--json", "Print one JSON object instead of the table.")]
+Report = Annotated[str | None, option("PATH", "Write a page for an ethics board, picture inside, to a .html file.")]
 NoProgress = Annotated[bool, flag("--no-progress", "Show no progress bar.")]
 
 

@@ -29,7 +29,7 @@ _WRITTEN = {
     "math.inf": "inf",
     "give n= in its summary": 'give "n" in its summary',
     "trusted=False": '"trusted": false',
-    "report(scores)": "--report",
+    "coverage_by_site(scores)": "--coverage",
 }
 # A parameter as Python has it, with or without a value; not the part of a path, which may hold an equals sign too.
 _PARAMETER = re.compile(r"(?<![\w/='.-])([a-z_]+)=(True|\([^()]*\)|\d[\d.]*)?(?=[,;:]?(?:\s|$)|\.$)")
@@ -84,10 +84,20 @@ def printed(payload: Mapping[str, Any], lines: list[str], json: bool) -> Iterato
             typer.echo("\n".join(lines))
 
 
-def show(found: Any, payload: dict[str, Any], lines: list[str], json: bool, plot: str | None) -> None:
-    """Draw a result, where a plot is asked for, and print it."""
+def show(
+    found: Any, payload: dict[str, Any], lines: list[str], json: bool, plot: str | None, report: str | None = None
+) -> None:
+    """Draw a result, and write a page on it, where these are asked for, and print it."""
     with printed(payload, lines, json):
+        say_hints(found)
         draw(found, payload, lines, plot)
+        write_report(found, payload, lines, report)
+
+
+def say_hints(found: Any) -> None:
+    """Tell whoever runs the command, and no file, what was noticed in the records themselves."""
+    for hint in found.hints:
+        typer.echo(f"sottovoce: hint, for you alone: {in_options(hint)}", err=True)
 
 
 def draw(found: Any, payload: dict[str, Any], lines: list[str], plot: str | None) -> None:
@@ -95,6 +105,24 @@ def draw(found: Any, payload: dict[str, Any], lines: list[str], plot: str | None
     if plot is not None:
         payload["plot"] = str(found.plot(plot))
         lines.append(f"Plot:          {payload['plot']}")
+
+
+def check_outputs(plot: str | None, report: str | None) -> None:
+    """Refuse files that cannot be written, before anything is asked."""
+    from sottovoce.server.page import check_page
+    from sottovoce.server.picture import check_path
+
+    if plot is not None:
+        check_path(plot)
+    if report is not None:
+        check_page(report)
+
+
+def write_report(found: Any, payload: dict[str, Any], lines: list[str], report: str | None) -> None:
+    """Write a page on a result, where one is asked for, and say where it is."""
+    if report is not None:
+        payload["report"] = str(found.report(report))
+        lines.append(f"Report:        {payload['report']}")
 
 
 def print_json(payload: Mapping[str, Any]) -> None:

@@ -14,13 +14,14 @@ from sottovoce.cli.options import (
     Level,
     NoProgress,
     Person,
+    Report,
     Resolution,
     Scale,
     Site,
     Value,
     option,
 )
-from sottovoce.cli.output import in_options, progress_bar, show
+from sottovoce.cli.output import check_outputs, in_options, progress_bar, show
 
 _RECURSION = "regression, self-normalised"
 
@@ -55,6 +56,7 @@ def quantile(
     alternative: Annotated[str, option("SIDE", "Of the test: two-sided, greater, less.")] = "two-sided",
     json: Json = False,
     plot: Annotated[str | None, option("PATH", "Draw the run to a .png, .svg or .pdf file.")] = None,
+    report: Report = None,
     no_progress: NoProgress = False,
 ) -> None:
     """Estimate a quantile over many sites, each record answering once through randomised response.
@@ -93,11 +95,9 @@ def quantile(
     from sottovoce.api.quantile.levels import plan_levels, run_levels
     from sottovoce.api.quantile.planning import plan_study
     from sottovoce.core.checks import unknown
-    from sottovoce.server import picture as drawing
     from sottovoce.server.description import ALTERNATIVES
 
-    if plot is not None:
-        drawing.check_path(plot)
+    check_outputs(plot, report)
     missing = "drop" if drop_missing else "refuse"
     marks: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal}
     table = tables.read_files(files, value=value, site=site, person=person, missing=missing, **marks)
@@ -118,6 +118,6 @@ def quantile(
         tested = found.test(test, alternative)
         payload["test"] = tested._asdict()
         lines.append(
-            f"Test:          the quantile is {found.format(tested.value)}, {alternative}: p = {tested.pvalue:.4g}"
+            f"Test:          the quantile is {table.unit.format(tested.value)}, {alternative}: p = {tested.pvalue:.4g}"
         )
-    show(found, payload, lines, json, plot)
+    show(found, payload, lines, json, plot, report)

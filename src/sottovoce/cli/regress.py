@@ -5,8 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from sottovoce.cli import options
-from sottovoce.cli.options import Decimal, Delimiter, Json, Level, NoProgress, flag, option
-from sottovoce.cli.output import in_options, print_json, progress_bar, show
+from sottovoce.cli.options import Decimal, Delimiter, Json, Level, NoProgress, Report, flag, option
+from sottovoce.cli.output import check_outputs, in_options, print_json, progress_bar, show
 from sottovoce.core.errors import BadInput
 
 
@@ -38,6 +38,7 @@ def regress(
     ] = False,
     json: Json = False,
     plot: Annotated[str | None, option("PATH", "Draw the coefficients to a .png, .svg or .pdf file.")] = None,
+    report: Report = None,
     no_progress: NoProgress = False,
 ) -> None:
     """Fit a linear model of a quantile, each person answering once with one randomised letter.
@@ -60,12 +61,12 @@ def regress(
     }
     if explain and plot is not None:
         raise BadInput("--plot draws what people told, and --explain asks nobody; leave one of them out.")
+    if explain and report is not None:
+        raise BadInput("--report is about what people told, and --explain asks nobody; leave one of them out.")
 
     from sottovoce.api.regression.file import regression_study
-    from sottovoce.server import picture as drawing
 
-    if plot is not None:
-        drawing.check_path(plot)
+    check_outputs(plot, report)
     marks = {"delimiter": delimiter, "decimal": decimal}
     study = regression_study(file, response, columns, level=level, marks=marks, **asked)
     if explain:
@@ -76,4 +77,4 @@ def regress(
         return
     with progress_bar(study.people, wanted=not no_progress, who="people") as progress:
         found = study.run(progress)
-    show(found, dict(found.describe().values), [in_options(found.summary())], json, plot)
+    show(found, dict(found.describe().values), [in_options(found.summary())], json, plot, report)

@@ -26,6 +26,7 @@ class Roster:
     per_person: bool = False
     seeded: bool = False  # whether the persons' records were drawn with a seed, which makes every result a simulation
     kind: str | None = None  # what whoever read the records declared them to be, one of KINDS
+    column: str = ""  # what the records are called, where they came from a named column
 
     def __post_init__(self) -> None:
         if any(map(hides, self.names)):

@@ -6,6 +6,7 @@ which every interval and test can be computed again. There is no record in eithe
 
 import json
 import math
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,9 @@ from typing import Any, ClassVar, Self
 from sottovoce.core import codec
 from sottovoce.core.errors import BadInput
 from sottovoce.server.description import Description
+from sottovoce.server.markup import in_notebook
+from sottovoce.server.page import check_page, page, write_page
+from sottovoce.server.picture import as_png
 
 FORMAT = 1
 
@@ -30,9 +34,18 @@ class StoredResult(ABC):
     # what the records of each site have cost in the process that made the result, this study included; None: simulated
     in_all: InAll = field(default=None, kw_only=True, repr=False, compare=False)
 
+    @property
+    @abstractmethod
+    def headline(self) -> str:
+        """Return the result in one line: what was asked, estimate and interval, and what a record paid."""
+
     @abstractmethod
     def describe(self) -> Description:
         """Return what the result says of itself."""
+
+    @abstractmethod
+    def draw(self) -> Any:
+        """Return the picture of the result, as a figure of matplotlib, or refuse where there is nothing to draw."""
 
     @abstractmethod
     def to_state(self) -> Any:
@@ -52,6 +65,10 @@ class StoredResult(ABC):
     def cost(self) -> list[tuple[str, str]]:
         """Return a row that says what the records have cost in all."""
         return cost_row(self.in_all)
+
+    def with_cost(self, found: Description) -> Description:
+        """Add to a description what the records have cost in all."""
+        return replace(found, rows=[*found.rows, *self.cost])
 
     def summary(self) -> str:
         """Return a table that a statistician reads at a glance."""
@@ -79,8 +96,33 @@ class StoredResult(ABC):
             raise BadInput(f"{target} cannot be written ({error.strerror or error}); give another path.") from None
         return target
 
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write one page on the result for readers outside: question, answer, picture, privacy, limits, settings.
+
+        Parameters
+        ----------
+        path
+            A file that ends in .html. The page stands alone: no script, no link, and the picture inside it.
+        """
+        target = check_page(path)
+        picture: bytes | str
+        try:
+            picture = as_png(self.draw())
+        except ImportError:
+            picture = "No picture: matplotlib is not installed where this report was written."
+        except BadInput as error:
+            picture = f"No picture: {error}"
+        return write_page(page(self.headline, self.describe(), picture, getattr(self, "private", False)), target)
+
     def __str__(self) -> str:
         return self.summary()
+
+    def __repr__(self) -> str:
+        return f"<{self.headline}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return in_notebook(self.headline, self.describe())
 
 
 def cost_row(in_all: Mapping[str, float] | None) -> list[tuple[str, str]]:

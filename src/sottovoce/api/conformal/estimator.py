@@ -4,11 +4,13 @@ The calibration data are read and checked here; the sentences name a site and a 
 """
 
 import copy
+import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Self
 
 import narwhals as nw
@@ -184,6 +186,11 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             raise
         except (ValueError, TypeError) as error:
             raise refused_covariates(name, X, error) from None
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write one page on the threshold for readers outside: question, answer, picture, privacy, limits, settings."""
+        self._threshold("report")
+        return self.threshold_.report(path)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell whether there is a model to predict with."""

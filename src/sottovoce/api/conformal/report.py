@@ -91,7 +91,7 @@ def coverage_report(
     budgets = [math.inf if noises is None else float(value) for value, _ in per_site(epsilon, table.names, "epsilon")]
     facts = tuple(SiteFacts(records.size, budget) for records, budget in zip(table.records, budgets, strict=True))
     seeded = (noises is not None and not dice.private) or table.seeded
-    who = Participants(table.names, facts, sum(table.dropped.values()), table.per_person, seeded)
+    who = Participants(table.names, facts, sum(table.dropped.values()), table.per_person, seeded, table.column)
     promised = None if made is None else float(made.coverage)
     private = made is not None and made.epsilon is not None
     asked = CoveragePlan(value, missed, share, parts, weights_name, noises, promised, private)

@@ -124,7 +124,7 @@ def conformal_threshold(
     dice = SystemEntropy() if randomness is None else randomness
     facts = tuple(SiteFacts(records.size, budget) for records, budget in zip(table.records, budgets, strict=True))
     seeded = not dice.private or table.seeded
-    who = Participants(table.names, facts, sum(table.dropped.values()), table.per_person, seeded)
+    who = Participants(table.names, facts, sum(table.dropped.values()), table.per_person, seeded, table.column)
     line: tuple[float, ...] = () if edges is None else tuple(edges.tolist())
     card = card_of(who, settings, line)
     method, opens = _pooled(who, settings, line, card) if settings.pooled else _votes(who, settings, line, dice)
@@ -219,4 +219,4 @@ def read_scores(
     table = read_files(paths, **columns, missing=missing, dice=dice.words, needs=SCORES)
     if table.unit.kind != "number":
         raise BadInput(f"column {score!r} holds {table.unit.plural}, and scores must be numbers; name another column.")
-    return replace(table, seeded=person is not None and not dice.private)
+    return replace(table, seeded=person is not None and not dice.private, column=score)

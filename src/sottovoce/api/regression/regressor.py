@@ -66,7 +66,7 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     coef_, intercept_
         Raw slopes (p,) and intercept; with several levels (levels, p) and (levels,).
     result_
-        The result by itself: it holds no record, and `summary`, `to_dict`, `save` and `plot` are its own.
+        The result by itself: it holds no record, and `summary`, `to_dict`, `save`, `plot` and `report` are its own.
     taus_, epsilon_, epsilon_in_all_, private_, n_reports_, clipped_, design_, warnings_
         Levels; realised epsilon, computed from the channel; what the dearest row has cost in this process, by fits and
         other studies (None: simulated); whether the fit protects anybody; people asked; rows moved to their bounds; the
@@ -234,6 +234,11 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         """Draw the coefficients with their intervals; of several levels, against tau."""
         check_is_fitted(self)
         return self.result_.plot(path, confidence(level))
+
+    def report(self, path: str | Path) -> Path:
+        """Write one page on the fit for readers outside: question, answer, picture, privacy, limits, settings."""
+        check_is_fitted(self)
+        return self.result_.report(path)
 
     @property
     def warnings_(self) -> tuple[str, ...]:

@@ -231,7 +231,9 @@ def begin(
     settings = read_settings(given)
     found = read(X, y, settings.bounds, settings.clip, collinear=whole, warn=warn)
     design = design_of(settings, found.rows.p)
-    plan = RegressionPlan(settings, design, found.bounds, settings.starts(found.bounds.to_scaled))
+    response = getattr(y, "name", None)
+    named = response if isinstance(response, str) else ""
+    plan = RegressionPlan(settings, design, found.bounds, settings.starts(found.bounds.to_scaled), response=named)
     if whole:
         feasibility.check(found.rows.size, design, settings)
     else:

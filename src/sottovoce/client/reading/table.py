@@ -63,6 +63,8 @@ class SiteTable:
         Whether the persons' records were drawn with seeded dice, which make every result a simulation.
     kind
         What the records are declared to be: "counts", "scores", "amounts", or None.
+    column
+        What the records are called: the name of their column, or nothing.
     """
 
     names: tuple[str, ...]
@@ -74,13 +76,14 @@ class SiteTable:
     per_person: bool = False
     seeded: bool = False
     kind: str | None = None
+    column: str = ""
 
     @property
     def roster(self) -> Roster:
         """Return what is public of the sites."""
         sizes = tuple(records.size for records in self.records)
         public = (self.unit, dict(self.dropped), self.unplaced, self.left_out, self.per_person, self.seeded, self.kind)
-        return Roster(self.names, sizes, *public)
+        return Roster(self.names, sizes, *public, self.column)
 
     @cached_property
     def columns(self) -> list[Floats]:

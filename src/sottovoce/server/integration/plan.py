@@ -172,6 +172,7 @@ class IntegrationPlan:
     per_person: bool = False
     seeded: bool = False
     simulated: bool = False
+    column: str = ""
 
     @property
     def target(self) -> PlannedSite:
@@ -258,6 +259,7 @@ def plan_integration(
     plan = IntegrationPlan(settings, sites, simulated=simulated)
     if roster is not None:
         plan = replace(plan, unit=roster.unit, per_person=roster.per_person, seeded=roster.seeded)
+        plan = replace(plan, column=roster.column)
     plan = replace(plan, settings=with_bound(settings, bound, names[1:], plan.unit, plan.step))
     for site in sites:
         _check_site(plan.settings, site)

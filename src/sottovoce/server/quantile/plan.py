@@ -14,6 +14,7 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import nearest, number, per_site
+from sottovoce.core.digits import multiple
 from sottovoce.core.errors import BadInput
 from sottovoce.core.roster import Roster, check_kind
 from sottovoce.core.unit import Unit
@@ -83,7 +84,7 @@ class QuantilePlan:
         if step > 0 and math.isfinite(value):
             place = value / step
             whole = round(place) if side == 0 else math.floor(place + 0.5) if side < 0 else math.ceil(place - 0.5)
-            value = float(f"{whole * step:.16g}")
+            value = multiple(whole, step)
         return min(max(value, low), high)
 
     def card(self, method: str = "staged", name: str = "", nonce: bytes = b"") -> Card:
