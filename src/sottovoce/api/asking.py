@@ -68,7 +68,8 @@ class limit:  # noqa: N801 - called like a function, and used in a `with` statem
 
 def spend(table: SiteTable, epsilons: Sequence[float], randomness: RandomSource | None) -> InAll:
     """Count a study of a table that is about to begin; return what its records have cost with it, a site each."""
-    columns, marks, instead = table.columns, table.marks, _instead.get(None)
+    columns: Sequence[Column] = table.columns
+    marks, instead = table.marks, _instead.get(None)
     if instead is not None:
         columns = [instead[name] for name in table.names]
         marks = mark(columns)

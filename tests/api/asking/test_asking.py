@@ -20,7 +20,7 @@ G = dice(11).generator()
 WAITS = {"north": G.gamma(2, 10, 6_000), "south": G.gamma(2, 12, 5_000)}
 TRIPS = G.uniform(-1, 1, (4_000, 2))
 FARES = np.round(TRIPS @ [1.0, 2.0] + G.normal(size=4_000), 1)
-GUESSES = {"density": 0.3, "size": 3.0}
+GUESSES: dict[str, Any] = {"density": 0.3, "size": 3.0}
 
 pytestmark = pytest.mark.filterwarnings("ignore:the .* quantile is barely supported:UserWarning")
 ANSWERED = "these records have answered before in this process"
@@ -83,7 +83,7 @@ def test_responses_of_a_regression_are_the_records_of_a_quantile() -> None:
     sv.federated_quantile([response], 0.5, 1.0)
     with pytest.warns(UserWarning, match=ANSWERED):
         fitted = sv.PrivateQuantileRegressor(0.5, 2.0, **GUESSES).fit(TRIPS, response)
-    assert fitted.result_.epsilon_in_all == {"rows": pytest.approx(3.0)}
+    assert fitted.epsilon_in_all_ == pytest.approx(3.0)
 
 
 def test_cross_validation_is_added_up_row_by_row() -> None:

@@ -29,7 +29,7 @@ from sottovoce.server.regression.liu_hu.step import LiuHuState, chains_of
 from sottovoce.server.regression.plot import draw
 from sottovoce.server.regression.study import DitheredStudy, LiuHuStudy, StoredDithered, StoredLiuHu
 from sottovoce.server.regression.summary import CoefficientRow, RegressionFacts, describe, headline
-from sottovoce.server.stored import FORMAT, StoredResult
+from sottovoce.server.stored import StoredResult
 
 Found = TypeVar("Found")
 
