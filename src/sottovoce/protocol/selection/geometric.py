@@ -19,7 +19,7 @@ else: whoever also knows the shares of some sites, or a sum from which some are 
 
 import functools
 import math
-from dataclasses import KW_ONLY, InitVar, dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 
@@ -88,13 +88,12 @@ class NoisyCount:
     """
 
     numerator: int
-    _: KW_ONLY
-    budget: InitVar[float] = math.inf
+    budget: float = field(default=math.inf, kw_only=True, repr=False, compare=False)
 
-    def __post_init__(self, budget: float) -> None:
+    def __post_init__(self) -> None:
         if not 0 < self.numerator < WORD:
             raise ValueError("the numerator of geometric noise lies between 0 and 2^64")
-        check_within(self.ratio, budget, "this noisy count")
+        check_within(self.ratio, self.budget, "this noisy count")
 
     @property
     def ratio(self) -> Fraction:
@@ -131,13 +130,14 @@ class Polya:
 
     numerator: int
     sites: int
-    _: KW_ONLY
-    budget: InitVar[float] = math.inf
+    budget: float = field(default=math.inf, kw_only=True, repr=False, compare=False)
 
-    def __post_init__(self, budget: float) -> None:
+    def __post_init__(self) -> None:
         if not 0 <= self.numerator < WORD:
             raise ValueError("the numerator of shared noise lies between 0 and 2^64")
-        check_within(ratio(self.numerator, self.numerator) if self.numerator else None, budget, "this shared noise")
+        check_within(
+            ratio(self.numerator, self.numerator) if self.numerator else None, self.budget, "this shared noise"
+        )
 
     @property
     def ratio(self) -> Fraction:
