@@ -90,8 +90,8 @@ class RegressionChannel:
     def __post_init__(self, budget: float) -> None:
         if not self.blocks or not all(_fits(block, len(self.taus), self.p) for block in self.blocks):
             raise BadInput(
-                f"a block of the channel {self.name!r} is not for its levels, its slopes or the die of 2^62 outcomes, "
-                "so that a letter could cost more than it says; build the block for them."
+                f"a block of the channel {self.name!r} is not for its levels, its slopes or a die of 2^62 faces, and "
+                "a letter could cost more than it says; build the block for them."
             )
         total = sum((block.probability * block.inclusion(self.p) * block.gains for block in self.blocks), np.zeros(1))
         if np.abs(total - 1).max() > 1e-12:

@@ -10,7 +10,7 @@ need rows.
 
 *The integers.* Then the weights are made whole, so privacy and unbiasedness are exact whatever the solver's
 tolerance was. Each letter's smaller weight is rounded down and its larger one is the largest integer within e^epsilon
-of it. What a row then lacks of the die goes to one more letter, the blank: about one outcome in a million, yet not
+of it. What a row then lacks of the die goes to one more letter, the blank: about one outcome in a million, but not
 quite alike, as the solver's tolerance is no smaller than 1e-7; the blank is made so much larger that its own
 likelihood ratio is within e^epsilon too (mostly less than a hundredth of the die at epsilon 1e-5). The channel's
 constructor checks all this in integers.
