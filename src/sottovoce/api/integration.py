@@ -14,6 +14,7 @@ from sottovoce.client.fingerprint import mark
 from sottovoce.client.integration.site import OpenSite
 from sottovoce.client.quantile.site import Site, look_rounded
 from sottovoce.client.reading.table import SiteTable, read_sites
+from sottovoce.core.calling import public
 from sottovoce.core.checks import check_callers, check_names, close_names, first_few, label_text
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
@@ -175,6 +176,7 @@ def _shared(one: str, two: str, target: str) -> BadInput:
     return BadInput(f"the sources {one!r} and {two!r} share records; give each record to one site.")
 
 
+@public
 def integrated_quantile(
     target: Any,
     sources: Any,

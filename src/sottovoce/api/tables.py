@@ -7,10 +7,12 @@ from typing import Any
 
 from sottovoce.client.reading import files, frames
 from sottovoce.client.reading.table import SiteTable as SiteTable
+from sottovoce.core.calling import public
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.core.roster import check_kind
 
 
+@public
 def read_frame(
     frame: Any,
     *,
@@ -54,6 +56,7 @@ def read_frame(
     return replace(table, seeded=person is not None and not dice.private, kind=kind, column=value)
 
 
+@public
 def read_files(
     paths: str | Path | Sequence[str | Path],
     *,

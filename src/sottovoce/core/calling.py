@@ -8,13 +8,21 @@ nobody expected keeps its class and its places in the package, and loses its mes
 import functools
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from types import UnionType
+from typing import Any, ParamSpec, TypeVar, get_args
 
+import numpy as np
+
+from sottovoce.core.checks import kind_of
 from sottovoce.core.errors import BadInput, SearchFailed
+from sottovoce.core.shown import escaped
 
 PACKAGE = str(Path(__file__).parents[1])
+_PLAIN = (str, int, float, bool, type(None), np.generic)  # what a sentence may quote
+_FEW, _BRIEF = 10, 4  # settings in a list; letters of a value that may stand in a sentence by chance
+_SETTING = {str, int, float, bool, type(None)}
 Given = ParamSpec("Given")
 Returned = TypeVar("Returned")
 
@@ -34,21 +42,36 @@ def public(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
     sottovoce.core.calling.Unexpected: an unexpected KeyError ended the call; please report it, nothing of the data is \
 in it
     """
+    names = function.__code__.co_varnames  # type: ignore[attr-defined]
+    annotated = function.__annotations__.items()
+    kinds = {name: [*get_args(kind)] if isinstance(kind, UnionType) else [kind] for name, kind in annotated}
+    settings = {name for name, kind in kinds.items() if all(each in _SETTING for each in kind)}
 
     @functools.wraps(function)
     def called(*args: Given.args, **kwargs: Given.kwargs) -> Returned:
         try:
+            _check_settings(settings, (*zip(names, args, strict=False), *kwargs.items()))
             return function(*args, **kwargs)
         except BaseException as error:
-            left = leaving(error)
+            left = leaving(error, [*args, *kwargs.values()])
         del args, kwargs
         raise left
 
     return called
 
 
-def leaving(error: BaseException) -> BaseException:
-    """Return an error as it may leave the package."""
+def _check_settings(settings: Container[str], given: Iterable[tuple[str, object]]) -> None:
+    """Refuse a collection in the place of a word or a number, before anything is compared with it."""
+    for name, value in given:
+        if name in settings and not isinstance(value, _PLAIN):
+            what = type(value).__name__
+            raise BadInput(f"{name} must be a word or a number, not {what}; correct it.", parameter=name)
+
+
+def leaving(error: BaseException, given: Sequence[object] = ()) -> BaseException:
+    """Return an error as it may leave the package, which was given some arguments."""
+    if isinstance(error, BadInput):
+        error.args = (without_data(str(error), given),)
     trace = error.__traceback__
     if isinstance(error, TypeError) and (trace is None or trace.tb_next is None or trace.tb_next.tb_next is None):
         return bare(error)  # of the call itself: a parameter too many or too few
@@ -64,6 +87,45 @@ def leaving(error: BaseException) -> BaseException:
     for place in where[:-1]:
         found.add_note(f"called from {place}")
     return found
+
+
+def without_data(text: str, given: Iterable[object]) -> str:
+    """Put its kind in the place of every collection that a sentence quotes, unless it is short: it may be a column.
+
+    >>> long = [12.5, 14.25] * 9
+    >>> without_data(f"tau must be a number, not {long!r}; correct it.", [long])
+    'tau must be a number, not a list; correct it.'
+    >>> without_data("tau must ascend, not [0.9, 0.5]; sort them.", [[0.9, 0.5]])
+    'tau must ascend, not [0.9, 0.5]; sort them.'
+    """
+    for value in given:
+        held = getattr(value, "__dict__", {}) if type(value).__module__.startswith("sottovoce") else {}
+        for part in (value, *held.values()):
+            if not _short(part):
+                text = _unquoted(text, part)
+    return text
+
+
+def _short(value: object) -> bool:
+    """Tell whether a value is a setting that a sentence may quote: a word, a number, or a few of them."""
+    if isinstance(value, _PLAIN):
+        return True
+    return isinstance(value, list | tuple) and len(value) <= _FEW and all(isinstance(each, _PLAIN) for each in value)
+
+
+def _unquoted(text: str, value: object) -> str:
+    """Take what a sentence quotes of one collection out of it."""
+    parts: list[object] = []
+    if isinstance(value, list | tuple | set | np.ndarray):
+        parts = [list(value), *value]
+    elif isinstance(value, Mapping):
+        parts = [*value.values()]
+    for part in (value, *parts):
+        written = repr(part)
+        if len(written) > _BRIEF and (written in text or escaped(written) in text):
+            kind = kind_of(part)
+            text = text.replace(written, kind).replace(escaped(written), kind)
+    return text
 
 
 def _expected(error: Exception) -> bool:

@@ -47,6 +47,17 @@ def kind_of(value: object) -> str:
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
+def dimensions(value: Any) -> int:
+    """Count the axes of a parameter; rows of unequal length are two.
+
+    >>> dimensions(0.5), dimensions([0.5]), dimensions([[1], [2, 3]]), dimensions(np.zeros((2, 2)))
+    (0, 1, 2, 2)
+    """
+    if isinstance(value, list | tuple):
+        return 1 + max((dimensions(each) for each in value), default=0)
+    return int(getattr(value, "ndim", 1 if isinstance(value, set | Mapping) else 0))
+
+
 def number(value: Any, where: str) -> float:
     """Return a finite number or refuse."""
     if type(value) is float and value == value:

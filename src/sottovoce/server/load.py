@@ -5,10 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sottovoce.core.calling import public
 from sottovoce.core.errors import BadInput
 from sottovoce.server.stored import StoredResult, stored_kind
 
 
+@public
 def load(path: str | Path) -> Any:
     """Read a stored result back.
 

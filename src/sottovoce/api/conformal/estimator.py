@@ -28,7 +28,8 @@ from sottovoce.client.reading.labels import arrow_labels, code_labels, name_site
 from sottovoce.client.reading.reader import is_missing
 from sottovoce.client.reading.table import SCORES
 from sottovoce.core.arrays import Floats
-from sottovoce.core.checks import bad_row, check_names, kind_of, label_text, sentence, unknown
+from sottovoce.core.calling import public
+from sottovoce.core.checks import bad_row, check_names, dimensions, kind_of, label_text, sentence, unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.server.conformal.settings import check_edges, check_settings
 
@@ -64,6 +65,7 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _ends(self) -> tuple[Any, Any]:
         """Return the smallest and the largest score, as public as the settings."""
 
+    @public
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:  # noqa: N803
         """Fit the model, forgetting any threshold before; a model that is ``prefit`` is taken as it is.
 
@@ -82,6 +84,7 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 model.fit(X, responses, **fit_params)
         return self._take(models)
 
+    @public
     def conformalize(self, sites: Any, y: Any = None, *, site: Any = None) -> Self:
         """Find the threshold from the calibration data of many sites, each of which sends one message.
 
@@ -112,6 +115,7 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             )
         return self
 
+    @public
     def score_sites(self, sites: Any, y: Any = None, *, site: Any = None) -> dict[str, Floats]:
         """Return the scores of every site's records: for whoever may see the records, since scores tell of them.
 
@@ -184,7 +188,7 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             return question(X)
         except NotFittedError:
             raise
-        except (ValueError, TypeError) as error:
+        except Exception as error:  # whatever a model complains of may quote a record
             raise refused_covariates(name, X, error) from None
 
     def report(self, path: str | os.PathLike[str]) -> Path:
@@ -277,9 +281,9 @@ def _labels(site: Any) -> Any:
     series = nw.from_native(site, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return arrow_labels(series)
+    if dimensions(site) != 1:
+        raise BadInput("site has not one column: give one label for each row.")
     values = np.asarray(site, dtype=object)
-    if values.ndim != 1:
-        raise BadInput(f"site has the shape {values.shape}: give one label for each row.")
     try:
         return pa.chunked_array([pa.array(values.tolist(), from_pandas=True)])
     except (pa.ArrowException, TypeError, ValueError):

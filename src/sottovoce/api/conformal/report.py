@@ -16,6 +16,7 @@ from sottovoce.api.asking import spend
 from sottovoce.client.conformal.site import CoverageSite, PooledScores
 from sottovoce.client.door import Door, SiteLimits
 from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
+from sottovoce.core.calling import public
 from sottovoce.core.checks import check_callers, confidence, number, per_site
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
@@ -29,6 +30,7 @@ from sottovoce.server.conformal.report import CoverageMethod, CoveragePlan, Cove
 LIMITS = SiteLimits(points=1, rounds=1)
 
 
+@public
 def coverage_report(
     threshold: Any,
     scores: Any,

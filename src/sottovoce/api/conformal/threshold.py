@@ -14,6 +14,7 @@ from sottovoce.client.reading.files import expand, file_identity, read_files
 from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats
+from sottovoce.core.calling import public
 from sottovoce.core.checks import check_callers
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
@@ -36,6 +37,7 @@ Opens = Callable[..., AnsweringSite]  # a site, from its records, budget, dice a
 Paths = str | Path | Sequence[str | Path]
 
 
+@public
 def conformal_threshold(
     scores: Any,
     alpha: float = 0.1,
@@ -179,6 +181,7 @@ def _hints(table: SiteTable, edges: Floats) -> tuple[str, ...]:
     )
 
 
+@public
 def read_scores(
     paths: Paths,
     *,

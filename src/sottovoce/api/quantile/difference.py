@@ -8,6 +8,7 @@ from sottovoce.api.quantile.planning import origin, plan_study, say_before
 from sottovoce.client.answered import shared_columns
 from sottovoce.client.fingerprint import mark
 from sottovoce.client.reading.table import SiteTable, read_sites
+from sottovoce.core.calling import public
 from sottovoce.core.checks import check_callers, confidence, label_text, nearest
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
@@ -16,6 +17,7 @@ from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.server.stored import InAll
 
 
+@public
 def compare(first: QuantileResult, second: QuantileResult, level: float | None = None) -> Difference:
     """Return the difference of two results over different records.
 
@@ -52,6 +54,7 @@ def check_comparable(first: SiteTable, second: SiteTable) -> None:
         raise BadInput("the two groups share records, so they are not independent; compare different groups of sites.")
 
 
+@public
 def quantile_difference(first: Any, second: Any, tau: Any, epsilon: Any, **options: Any) -> Difference:
     """Estimate the difference of a quantile between two groups of sites.
 

@@ -23,6 +23,7 @@ from sottovoce.api.quantile.planning import (
     say_before,
 )
 from sottovoce.client.reading.table import SiteTable
+from sottovoce.core.calling import public
 from sottovoce.core.checks import check_callers
 from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.common import normal
@@ -32,6 +33,7 @@ from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.server.quantile.sequence import SequenceQuantile
 
 
+@public
 def federated_quantile(
     sites: Any,
     tau: Any,

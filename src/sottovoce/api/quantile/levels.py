@@ -15,6 +15,7 @@ from sottovoce.api.quantile.planning import (
     run_sites,
     say_before,
 )
+from sottovoce.core.calling import public
 from sottovoce.core.checks import check_callers, confidence, unknown
 from sottovoce.core.random_source import RandomSource
 from sottovoce.server.quantile.feasibility import CERTIFIED
@@ -30,6 +31,7 @@ from sottovoce.server.quantile.levels import (
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
 
 
+@public
 def federated_quantiles(
     sites: Any,
     taus: Sequence[float],

@@ -8,6 +8,7 @@ from typing import Any
 
 from sottovoce.api.regression.stream import Progress, opened
 from sottovoce.client.reading.design_matrix import ReadRows, read_regression_file
+from sottovoce.core.calling import public
 from sottovoce.core.checks import check_callers, confidence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
@@ -19,6 +20,7 @@ from sottovoce.server.regression.result import RegressionResult
 from sottovoce.server.regression.settings import DEFAULTS, RegressionSettings, read_settings
 
 
+@public
 def regression_study(
     path: str | os.PathLike[str],
     response: str,

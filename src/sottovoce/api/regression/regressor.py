@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sottovoce.api.regression.stream import Progress, begin
 from sottovoce.core.arrays import Floats
+from sottovoce.core.calling import public
 from sottovoce.core.checks import confidence, number
 from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.regression.region import Ellipsoid
@@ -124,6 +125,7 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         self.shuffle = shuffle
         self.randomness = randomness
 
+    @public
     def fit(self, X: Any, y: Any, *, progress: Progress | None = None) -> Self:  # noqa: N803
         """Ask every row of X and y once, forgetting any fit before; all input is checked before anything is spent."""
         stream, rows = begin(self.get_params(deep=False), X, y, progress, _warn, whole=True)
@@ -133,6 +135,7 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         stream.ask(rows, progress, whole=True)
         return self._look()
 
+    @public
     def partial_fit(self, X: Any, y: Any, *, progress: Progress | None = None) -> Self:  # noqa: N803
         """Ask the rows of a further batch; with ``shuffle=False`` batches give the numbers of one fit to all rows."""
         given = self.get_params(deep=False)
@@ -157,12 +160,14 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             self.feature_names_in_ = np.array(stream.names, dtype=object)
         return self
 
+    @public
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """Return the fitted quantiles of raw covariates: (n,), or (n, levels) without crossing."""
         check_is_fitted(self)
         fitted = self.result_.predict(self._stream.features(X, _warn))
         return fitted if self._several else fitted[:, 0]
 
+    @public
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
         """Return the part of the check loss that the covariates explain (R^2 of a quantile), averaged over levels.
 
@@ -177,6 +182,7 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         ]
         return float(np.mean(scores))
 
+    @public
     def confidence_interval(self, level: float = 0.95, contrast: Any = None, tau: Any = None) -> Floats:
         """Return the intervals of intercept and slopes, (p + 1, 2), or of a contrast of them, (2,).
 
@@ -204,22 +210,26 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             found = [np.array(answers.interval(at, contrast, wanted)) for at in levels]
         return np.array(found) if tau is None and self._several else found[0]
 
+    @public
     def ellipsoid(self, level: float = 0.95, tau: Any = None) -> Ellipsoid:
         """Return the ellipsoid that holds intercept and slopes at once; of several levels, name one."""
         check_is_fitted(self)
         return self.result_.ellipsoid(tau, confidence(level))
 
+    @public
     def test(self, contrast: Any, value: float = 0.0, tau: Any = None) -> Test:
         """Test, two-sided, whether a contrast of intercept and slopes has a value."""
         check_is_fitted(self)
         supposed = number(value, "value")
         return Test(supposed, "two-sided", self.result_.p_value(tau, contrast, supposed))
 
+    @public
     def summary(self, level: float = 0.95) -> str:
         """Return a table that a statistician reads at a glance."""
         check_is_fitted(self)
         return self.result_.summary(confidence(level))
 
+    @public
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return everything as plain values, ready for strict JSON."""
         check_is_fitted(self)

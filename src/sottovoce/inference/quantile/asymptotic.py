@@ -10,12 +10,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from sottovoce.core.arrays import Floats
+from sottovoce.core.calling import public
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.self_normalised.clock import checked
 
 Values = Sequence[float] | Floats
 
 
+@public
 def asymptotic_variance(
     tau_at_sites: Values, densities: Values, rates: Values, shares: Values, nu: float = 1.0
 ) -> float:

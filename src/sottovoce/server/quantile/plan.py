@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.core.checks import nearest, number, per_site
+from sottovoce.core.checks import dimensions, nearest, number, per_site
 from sottovoce.core.digits import multiple
 from sottovoce.core.errors import BadInput
 from sottovoce.core.roster import Roster, check_kind
@@ -164,7 +164,7 @@ def plan_quantile(
 
 
 def _level(value: Any, where: str) -> float:
-    if np.ndim(value) or isinstance(value, set | Mapping):
+    if dimensions(value):
         raise BadInput(f"{where} names several levels; call federated_quantiles for several, or give one number.")
     result = number(value, where)
     if not 0 < result < 1:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.bounds import Bounds, read_bounds
-from sottovoce.core.checks import number, unknown
+from sottovoce.core.checks import dimensions, number, unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.regression.blocks import RegressionChannel
@@ -145,7 +145,7 @@ def _same(before: Any, now: Any) -> bool:
 
 def _levels(tau: Any) -> tuple[list[float], bool]:
     """Return the levels as they were given, and whether they were a sequence."""
-    several = not isinstance(tau, str | bytes) and np.ndim(tau) == 1
+    several = not isinstance(tau, str | bytes) and dimensions(tau) == 1
     levels = [number(each, "tau") for each in (tau if several else [tau])]
     if not levels or not all(0 < level < 1 for level in levels) or len(set(levels)) < len(levels):
         raise BadInput(f"quantile levels lie between 0 and 1, each once, not {tau!r}; give tau such as 0.5.")
@@ -194,12 +194,12 @@ def _in_range(guess: float, where: str) -> float:
 def _whole(value: Any, where: str, least: int) -> int:
     found = number(value, where)
     if not math.isfinite(found) or found != int(found) or found < least:
-        raise BadInput(f"{where} must be a whole number, at least {least}, not {value!r}; correct it.")
+        raise BadInput(f"{where} must be a whole number, at least {least}; correct it.")
     return int(found)
 
 
 def _branching(tree: Any) -> tuple[int, ...]:
-    if isinstance(tree, str | bytes) or np.ndim(tree) != 1 or np.size(tree) == 0:
+    if isinstance(tree, str | bytes) or dimensions(tree) != 1 or len(tree) == 0:
         raise BadInput(f"tree must be the branches of each level, such as (4, 4), not {tree!r}; correct it.")
     return tuple(_whole(branches, "tree", 1) for branches in tree)
 

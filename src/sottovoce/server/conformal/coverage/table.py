@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats
+from sottovoce.core.calling import public
 from sottovoce.core.errors import BadInput
 
 FAR, NEAR = 0.27, 0.65  # spacing in y: absolute, and in standard deviations of the narrowest distribution
@@ -33,6 +34,7 @@ CELLS = 100_000_000  # 800 MB
 THEMSELVES, DEGREE = 64, 20  # whole numbers that stand for themselves, and points of a segment
 
 
+@public
 def conformal_coverage(m: int, n: int) -> Floats:
     """Return the probability that the k-th smallest of m sites' l-th smallest scores covers a new score.
 
