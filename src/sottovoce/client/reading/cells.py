@@ -122,4 +122,4 @@ def text_refused(
             before, first = kind, row
         elif kind != before:
             return bad_row(place, row, kind.name, "the rows before it hold another kind of value")
-    return bad_row(place, first, "a number or a date written as text", f"convert the column: {rule}")
+    return bad_row(place, first, "a number or a date written as text", "convert the column to its type")

@@ -23,6 +23,7 @@ WHO = "every row must name its person"
 
 _MANY, _FEW = 30, 5  # different numbers that name no sites if they have fractions or so few rows each
 _WRITTEN_OUT = r"^\+?(-?)0*([0-9]+)(?:[.,]0*)?$"  # a whole number, with zeros before it and after the point
+_FRACTION_TOO = r"^-?[0-9]+(?:[.,][0-9]+)?$"
 _POWER = r"^[0-9]+(?:\.[0-9]+)?e\+?[0-9]{1,2}$"
 _NUMBER = r"^[+-]?[0-9]*[.,]?[0-9]+(?:[eE][+-]?[0-9]+)?$"
 
@@ -43,6 +44,9 @@ class Labels(NamedTuple):
 
 def arrow_labels(series: "nw.Series[Any]") -> Any:
     """Turn a column of labels into Arrow; labels of mixed types become text."""
+    native = series.to_native()
+    if type(native).__module__.startswith("pyarrow"):
+        return native
     if series.dtype not in (nw.Object, nw.Unknown):
         try:
             return series.to_arrow()
@@ -70,8 +74,13 @@ def code_persons(column: Any, where: str) -> Coded:
     coded = code_labels(column, where, WHO)
     of = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_floating(of) and coded.labels.type != pa.int64():
-        raise sentence(where, "holds numbers with fractions, or too long for float64, which name nobody: give text")
+        raise _no_person(where)
     return coded
+
+
+def _no_person(where: str) -> BadInput:
+    """Refuse numbers that name nobody."""
+    return sentence(where, "holds numbers with fractions, or too long for float64, which name nobody: give text")
 
 
 def join_coded(parts: Sequence[Coded]) -> Coded:
@@ -173,6 +182,11 @@ def number_persons(coded: Coded, where: str) -> Ints:
         text = pa.array(
             [_whole(each) if power else each for each, power in zip(*map(_listed, (text, powers)), strict=True)]
         )
+    if (
+        pc.all(pc.match_substring_regex(text, _FRACTION_TOO)).as_py()
+        and pc.any(pc.match_substring_regex(text, "[.,]")).as_py()
+    ):
+        raise _no_person(where)
     blank = np.isin(codes, np.flatnonzero(pc.equal(text, "").to_numpy(zero_copy_only=False)))
     if blank.any():
         raise bad_row(where, int(blank.argmax()), "a blank", WHO)

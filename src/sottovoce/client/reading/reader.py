@@ -298,12 +298,13 @@ def _kind(value: Any) -> Kind | None:
     return "number" if isinstance(value, numbers.Real | Decimal) else None
 
 
-def _words(value: Any) -> str:
-    """Name the kind of an object that is no record; of text, what it looks like."""
+def _refused(value: Any, where: str, row: int) -> BadInput:
+    """Refuse an object that is no record; of text, say what it looks like."""
     if not isinstance(value, str):
-        return kind_of(value)
+        return RECORDS.refusal(where, row, kind_of(value))
     found = kind_of_cell(value)
-    return f"{found.name} written as text" if found in (NUMERAL, DATE, MOMENT) else found.name
+    written = " written as text" if found in (NUMERAL, DATE, MOMENT) else ""
+    return bad_row(where, row, found.name + written, found.advice or RECORDS.rule)
 
 
 def _zone(value: Any) -> str:
@@ -316,7 +317,7 @@ def _unit_of(value: Any, where: str, row: int) -> Unit:
     """Find the unit that one value announces for its column."""
     kind = _kind(value)
     if kind is None:
-        raise RECORDS.refusal(where, row, _words(value))
+        raise _refused(value, where, row)
     if kind == "category":
         return TRUTH
     return Unit(kind, {"number": "", "date": "D"}.get(kind, "us"), _zone(value))
@@ -328,7 +329,7 @@ def _float(value: Any, unit: Unit, where: str, row: int) -> float:
         return float("nan")
     kind = _kind(value)
     if kind is None:
-        raise RECORDS.refusal(where, row, _words(value))
+        raise _refused(value, where, row)
     if kind != unit.kind:
         other = {"datetime": "a date with a time", "category": "a truth value"}.get(kind, f"a {kind}")
         raise bad_row(where, row, other, f"the rows before it hold {unit.plural}")

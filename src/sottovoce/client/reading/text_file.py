@@ -5,7 +5,9 @@ when the process ends brings it down.
 """
 
 import codecs
+import csv
 import gzip
+import io
 import stat
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -133,12 +135,22 @@ def blocks(path: Path, first: str, rest: Iterator[str]) -> Iterator[bytes]:
             yield data[: cut + 1]
         left = data[cut + 1 :]
         if len(left) > LONGEST_ROW:
-            raise BadInput(
-                f"{shown(path, 200)} has a row longer than {LONGEST_ROW >> 20} MB, or a quote that is never closed: "
-                "check its quotes and line ends"
-            )
+            raise _no_row(path)
+    if left.count(b'"') % 2:
+        try:
+            all(csv.reader(io.StringIO(left.decode(), newline=""), strict=True))
+        except csv.Error:
+            raise _no_row(path) from None
     if left:
         yield left
+
+
+def _no_row(path: Path) -> BadInput:
+    """Refuse a row without an end."""
+    return BadInput(
+        f"{shown(path, 200)} has a row longer than {LONGEST_ROW >> 20} MB, or a quote that is never closed: check its "
+        "quotes and line ends"
+    )
 
 
 def _after(first: str, rest: Iterator[str]) -> Iterator[str]:
