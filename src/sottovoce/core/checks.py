@@ -99,8 +99,11 @@ def close_names(name: object, known: Iterable[object]) -> str:
     >>> close_names("nort", ["north", "south"]), close_names("west", ["north"])
     ("did you mean 'north'?", '')
     """
-    folded = {str(each).strip().casefold()[:LONGEST_NAME]: each for each in islice(known, _COMPARED)}
-    close = difflib.get_close_matches(str(name).strip().casefold()[:LONGEST_NAME], folded, n=3, cutoff=0.6)
+    folded: dict[str, object] = {}
+    for each in islice(known, _COMPARED):
+        folded.setdefault(str(each).strip().casefold()[:LONGEST_NAME], each)
+    given = str(name).strip().casefold()[:LONGEST_NAME]
+    close = [given] if given in folded else difflib.get_close_matches(given, folded, n=3, cutoff=0.6)
     return f"did you mean {' or '.join(quoted(folded[each]) for each in close)}?" if close else ""
 
 

@@ -7,6 +7,7 @@ option that decides it.
 import csv
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
@@ -104,7 +105,9 @@ def _layout(sample: str, delimiter: str, wanted: Sequence[str], whole: bool) -> 
     while not any(names) and (row := next(reader, None)) is not None:
         names = row
     start = sum(map(len, lines[: reader.line_num]))
-    rows = [row for row in islice(reader, _LINES) if row]
+    rows: list[list[str]] = []
+    with suppress(csv.Error):  # a cell that is long, which Arrow can read
+        rows.extend(row for row in islice(reader, _LINES) if row)
     header = [name if name in wanted else name.strip() for name in names]
     return _Layout(delimiter, header, rows if whole else rows[:-1], start)  # the last row may be cut
 

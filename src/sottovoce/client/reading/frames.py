@@ -14,6 +14,7 @@ from narwhals.exceptions import NarwhalsError
 
 from sottovoce.client.reading.formats import check_columns
 from sottovoce.client.reading.labels import Labels, arrow_labels, code_labels, code_persons, name_sites, number_persons
+from sottovoce.client.reading.reader import collected, not_computed
 from sottovoce.client.reading.table import (
     DROP,
     QUANTILE,
@@ -96,9 +97,11 @@ def _select(frame: Any, columns: list[str]) -> "nw.DataFrame[Any]":
         raise BadInput(f"frame is {kind_of(frame)}: give a data frame of pandas, polars or Arrow") from None
     except NarwhalsError:
         raise BadInput("the data frame has two columns of one name: rename one of them") from None
+    except Exception:  # of a lazy frame, whatever its library raises, with values in it
+        raise not_computed("the data frame") from None
     check_columns("the data frame", columns, present)
     narrow = native.select(columns)
-    return narrow.collect() if isinstance(narrow, nw.LazyFrame) else narrow
+    return collected(narrow, "the data frame") if isinstance(narrow, nw.LazyFrame) else narrow
 
 
 def group(

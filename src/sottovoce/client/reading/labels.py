@@ -25,7 +25,7 @@ _MANY, _FEW = 30, 5  # different numbers that name no sites if they have fractio
 _WRITTEN_OUT = r"^\+?(-?)0*([0-9]+)(?:[.,]0*)?$"  # a whole number, with zeros before it and after the point
 _FRACTION_TOO = r"^-?[0-9]+(?:[.,][0-9]+)?$"
 _POWER = r"^[0-9]+(?:\.[0-9]+)?e\+?[0-9]{1,2}$"
-_NUMBER = r"^[+-]?[0-9]*[.,]?[0-9]+(?:[eE][+-]?[0-9]+)?$"
+_RECORD = r"^[+-]?[0-9]*[.,]?[0-9]+(?:[eE][+-]?[0-9]+)?$|^[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}"  # a number, a date
 
 
 class Coded(NamedTuple):
@@ -148,7 +148,7 @@ def name_sites(coded: Coded, where: str, needs: Needs = QUANTILE) -> Labels:
     fractions = pa.types.is_floating(of)
     numeric = fractions or pa.types.is_integer(of) or pa.types.is_decimal(of) or pa.types.is_temporal(of)
     if not numeric and str(of) == "large_string" and len(labels):
-        seem = pc.match_substring_regex(labels, _NUMBER)
+        seem = pc.match_substring_regex(labels, _RECORD)
         numeric = bool(pc.all(seem).as_py())
         fractions = numeric and bool(pc.any(pc.match_substring_regex(labels, "[.,]")).as_py())
     alone, sites = np.count_nonzero(rows == 1), np.count_nonzero(rows)
@@ -156,7 +156,8 @@ def name_sites(coded: Coded, where: str, needs: Needs = QUANTILE) -> Labels:
         raise sentence(where, "names a site of its own in most rows: name the column that says where a record is held")
     if numeric and sites > _MANY and (fractions or rows.sum() < _FEW * sites):
         raise sentence(
-            where, "holds many different numbers, as measurements do: name the column that says where a record is held"
+            where,
+            "holds many different numbers or dates, as records do: name the column that says where a record is held",
         )
     names = labels.to_pylist()
     order = sorted((place for place in range(len(names)) if rows[place]), key=names.__getitem__)

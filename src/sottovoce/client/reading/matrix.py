@@ -10,7 +10,7 @@ import numpy.typing as npt
 from narwhals.exceptions import NarwhalsError
 
 from sottovoce.client.reading.column import Column, NotNumbers, complex_refused
-from sottovoce.client.reading.reader import open_column
+from sottovoce.client.reading.reader import collected, open_column
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import how_often, kind_of, sentence
 from sottovoce.core.errors import BadInput
@@ -74,7 +74,7 @@ def open_matrix(table: Any) -> Matrix:
     try:
         frame = nw.from_native(table, allow_series=True, pass_through=True)
         if isinstance(frame, nw.LazyFrame):
-            frame = frame.collect()
+            frame = collected(frame, "X")
         if isinstance(frame, nw.DataFrame):
             labels = frame.columns
             if not labels:
@@ -175,7 +175,7 @@ example using ravel().
     refuse_sparse(y, "y")
     frame = nw.from_native(y, allow_series=True, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
+        frame = collected(frame, where)
     if isinstance(frame, nw.DataFrame):
         _check_flat(frame.shape, where, warn)
         return open_column(next(frame.iter_columns()).to_native(), where)

@@ -55,6 +55,19 @@ neither a string nor a date but a number, so code it as numbers first
     raise sentence(where, f"is {kind_of(column)}: give {accepts.array}")
 
 
+def collected(lazy: "nw.LazyFrame[Any]", where: str) -> "nw.DataFrame[Any]":
+    """Compute a lazy frame; the errors of its library, which may show values, become a sentence."""
+    try:
+        return lazy.collect()
+    except Exception:
+        raise not_computed(where) from None
+
+
+def not_computed(where: str) -> BadInput:
+    """Refuse a lazy frame that cannot be computed."""
+    return sentence(where, "is lazy and cannot be computed: collect it first, and see why")
+
+
 def _from_series(series: "nw.Series[Any]", where: str, accepts: Accepts) -> Column:
     """Read a pandas or polars column with as little copying as its type allows."""
     dtype = series.dtype
