@@ -10,6 +10,7 @@ from sottovoce.client.reading import text_file
 from sottovoce.client.reading.design_matrix import read_regression_file
 from sottovoce.client.reading.files import read_files
 from sottovoce.core.errors import BadInput
+from sottovoce.sim.randomness import dice
 
 
 def values(folder: Path, text: str | bytes, name: str = "d.csv", **options: Any) -> list[float]:
@@ -155,3 +156,37 @@ def test_a_file_is_opened_once_and_kinds_join_across_blocks(tmp_path: Path, monk
 def test_a_cell_longer_than_python_s_reader_takes(tmp_path: Path) -> None:
     note = "a\n" * 100_000
     assert values(tmp_path, f'delay,note\n1,"{note}"\n2,"b"\n') == [1.0, 2.0]
+
+
+def in_words(number: float, decimals: int, mark: str, part: str) -> str:
+    """Write a number as a country does."""
+    text = f"{number:,.{decimals}f}"
+    return text.replace(",", "\0").replace(".", mark).replace("\0", part)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_whatever_is_read_is_what_was_written(seed: int, tmp_path: Path) -> None:
+    """A file is read as it was written or refused as ambiguous, and never read as something else."""
+    g = dice(seed).generator()
+    decimals, size = int(g.integers(0, 5)), 10.0 ** g.integers(0, 7)
+    mark = ".,"[int(g.integers(2))]
+    part = [part for part in ("", "", ",", ".", " ", "\u202f", "'") if part != mark][int(g.integers(6))]
+    delimiter = ",;\t|"[int(g.integers(4))]
+    numbers = g.normal(size=30) * size
+    cells = [in_words(number, decimals, mark, part) for number in numbers]
+    quote = '"' if delimiter in (mark, part) or g.random() < 0.3 else ""
+    rows = [f"{quote}{cell}{quote}{delimiter}a{delimiter}{at}" for at, cell in enumerate(cells)]
+    text = "\n".join([delimiter.join(("delay", "site", "row")), *rows, ""])
+    encoding = ("utf-8", "utf-16", "utf-8-sig")[int(g.integers(3))]
+    exact = [round(float(number), decimals) for number in numbers]
+    if delimiter != ";" and part == "." and not decimals and min(abs(number) for number in exact) >= 1000:
+        exact = [number / 1000 for number in exact]  # by convention three decimals, where every cell has a point
+    try:
+        found = values(tmp_path, text.encode(encoding))
+    except BadInput as refused:
+        found = values(tmp_path, text.encode(encoding), decimal=mark)
+        problem = str(refused)
+    else:
+        problem = "may part thousands or decimals"
+    assert "may part thousands or decimals" in problem
+    assert found == exact

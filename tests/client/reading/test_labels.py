@@ -127,9 +127,9 @@ MARKED = 7654.321
 MEASURES = np.arange(60) + MARKED
 SWAPPED = {
     "fractions": (np.repeat(MEASURES, 3), "holds many different numbers or dates, as records do"),
-    "one row each": (MEASURES, "names a site of its own in most rows"),
+    "one row each": (MEASURES, "names sites that have one row only"),
     "few rows each": (np.repeat(MEASURES.astype(np.int64), 3), "holds many different numbers or dates, as records do"),
-    "people": ([f"Anna {number}" for number in MEASURES], "names a site of its own in most rows"),
+    "people": ([f"Anna {number}" for number in MEASURES], "names sites that have one row only"),
     "days": (np.datetime64("7654-01-01", "D") + np.repeat(np.arange(60), 2), "holds many different numbers or dates"),
 }
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
-from sottovoce.client.reading.cells import grouped, is_value
+from sottovoce.client.reading.cells import TEXT, grouped, is_value, kind_of_cell
 from sottovoce.client.reading.text_file import SAMPLE
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import quoted
@@ -126,10 +126,15 @@ def _choose(layouts: Sequence[_Layout], wanted: Sequence[str]) -> _Layout:
 
 def _proved(layout: _Layout) -> bool:
     """Tell whether some column has a name above numbers or dates, and no name looks like one of those."""
-    if any(map(is_value, layout.header)):
+    if not all(map(may_name, layout.header)) or set(layout.header) & {cell for row in layout.rows for cell in row}:
         return False
     columns = ([row[at] for row in layout.rows[:20] if len(row) > at and row[at]] for at in range(len(layout.header)))
     return any(cells and all(map(is_value, cells)) for cells in columns)
+
+
+def may_name(text: str) -> bool:
+    """Tell whether a text may be shown as the name of a column: it begins with a letter, and looks like no record."""
+    return (text[:1].isalpha() or text.startswith("_")) and text.isprintable() and kind_of_cell(text) == TEXT
 
 
 def _decimal(cells: Sequence[str], others: Sequence[str], delimiter: str, place: str) -> tuple[str, bool]:
@@ -138,10 +143,11 @@ def _decimal(cells: Sequence[str], others: Sequence[str], delimiter: str, place:
     if shows["."] or shows[","]:
         return ("," if shows[","] and not shows["."] else "."), True
     maybe = [mark for mark in ".," if any(_EITHER[mark].fullmatch(cell) for cell in cells)]
-    if not maybe or (maybe == ["."] and delimiter != ";"):
-        return (
-            "," if delimiter != "," and not maybe and _shows(others, ",") and not _shows(others, ".") else "."
-        ), bool(maybe)
+    if not maybe:
+        comma = delimiter != "," and _shows(others, ",") and not _shows(others, ".")
+        return ("," if comma else "."), False
+    if maybe == ["."] and delimiter != ";" and not any(cell.lstrip("+-").isdigit() for cell in cells):
+        return ".", True  # three decimals in every cell
     elsewhere = [mark for mark in ".," if _shows(others, mark)]
     if len(elsewhere) == 1:
         return elsewhere[0], True

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from sottovoce.client.reading.cells import is_value
 from sottovoce.client.reading.column import RECORDS, Accepts
 from sottovoce.client.reading.csv_file import Wanted, read_csv
-from sottovoce.client.reading.dialect import check_decimal, check_delimiter
+from sottovoce.client.reading.dialect import check_decimal, check_delimiter, may_name
 from sottovoce.client.reading.text_file import AMPLE, MOST_RATIO, check_regular, too_large
 from sottovoce.core.checks import close_names, sentence
 from sottovoce.core.errors import BadInput
@@ -107,11 +106,12 @@ def check_columns(place: str, wanted: Sequence[str], present: Sequence[Any], lis
     for name in wanted:
         if (count := list(present).count(name)) > 1:
             raise sentence(place, f"has {count} columns called {quoted(name)}: rename all but one")
-        if not count and (not listed or any(map(is_value, (text for text in present if isinstance(text, str))))):
-            raise sentence(
-                place,
-                f"has no column {quoted(name)}, and seems to have no line of column names: add one as its first line",
-            )
+        if not count and not listed:
+            said = "and seems to have no line of column names: add one as its first line"
+            raise sentence(place, f"has no column {quoted(name)}, {said}")
+        if not count and not all(may_name(text) for text in present if isinstance(text, str)):
+            said = "and names of others look like records, so they are not listed: check the name"
+            raise sentence(place, f"has no column {quoted(name)}, {said}")
         if not count:
             hint = close_names(name, present) or f"its columns are {first_few(present, 8) or 'none'}"
             raise sentence(place, f"has no column {quoted(name)}: {hint}")

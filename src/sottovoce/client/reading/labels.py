@@ -145,16 +145,18 @@ def name_sites(coded: Coded, where: str, needs: Needs = QUANTILE) -> Labels:
     codes, labels = coded
     rows = np.bincount(codes[codes >= 0], minlength=len(labels))
     of = labels.type
-    fractions = pa.types.is_floating(of)
-    numeric = fractions or pa.types.is_integer(of) or pa.types.is_decimal(of) or pa.types.is_temporal(of)
-    if not numeric and str(of) == "large_string" and len(labels):
-        seem = pc.match_substring_regex(labels, _RECORD)
-        numeric = bool(pc.all(seem).as_py())
-        fractions = numeric and bool(pc.any(pc.match_substring_regex(labels, "[.,]")).as_py())
+    measured = pa.types.is_floating(of) or pa.types.is_temporal(of)
+    numeric = measured or pa.types.is_integer(of) or pa.types.is_decimal(of)
+    if str(of) == "large_string" and len(labels):
+        numeric = bool(pc.all(pc.match_substring_regex(labels, _RECORD)).as_py())
+        measured = numeric and bool(pc.any(pc.match_substring_regex(labels, "[.,/]|[0-9]-")).as_py())
     alone, sites = np.count_nonzero(rows == 1), np.count_nonzero(rows)
-    if needs.records > 1 and sites > 2 and 2 * alone > sites:
-        raise sentence(where, "names a site of its own in most rows: name the column that says where a record is held")
-    if numeric and sites > _MANY and (fractions or rows.sum() < _FEW * sites):
+    if needs.records > 1 and ((measured and alone) or (sites > 2 and 2 * alone > sites)):
+        raise sentence(
+            where,
+            "names sites that have one row only: name the column that says where a record is held, or leave them out",
+        )
+    if numeric and sites > _MANY and (measured or rows.sum() < _FEW * sites):
         raise sentence(
             where,
             "holds many different numbers or dates, as records do: name the column that says where a record is held",
