@@ -52,7 +52,7 @@ def number(value: Any, where: str) -> float:
     if type(value) is float and value == value:
         return value
     if isinstance(value, bool | str | bytes) or value is None or value is np.ma.masked:
-        raise BadInput(f"{where} must be a number, not {value!r}; correct it.")
+        raise BadInput(f"{where} must be a number, not {quoted(value)}; correct it.")
     try:
         result = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -66,7 +66,7 @@ def confidence(value: Any) -> float:
     """Return a confidence level or refuse."""
     result = number(value, "level")
     if not 0 < result < 1:
-        raise BadInput(f"level must lie strictly between 0 and 1, not {value!r}; give 0.95 for a 95 % interval.")
+        raise BadInput(f"level must lie strictly between 0 and 1, not {quoted(value)}; give 0.95 for a 95 % interval.")
     return result
 
 

@@ -61,7 +61,9 @@ def _bare(name: str) -> str:
 def check_kind(kind: str | None, unit: Unit) -> str | None:
     """Return what records are declared to be, or refuse."""
     if kind is not None and kind not in KINDS:
-        raise BadInput(f"kind must be one of {', '.join(map(repr, KINDS))}, not {kind!r}; choose one, or leave it out.")
+        raise BadInput(
+            f"kind must be one of {', '.join(map(repr, KINDS))}, not {quoted(kind)}; choose one, or leave it out."
+        )
     if kind is not None and unit.kind != "number":
         raise BadInput(f"kind={kind!r} is said of numbers, and the records are {unit.plural}; leave it out.")
     return kind

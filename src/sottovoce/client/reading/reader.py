@@ -176,7 +176,7 @@ def _codes(column: Any, where: str) -> tuple[Unit, Any]:
     names = [chunk.dictionary.to_pylist() for chunk in column.chunks]
     if any(other != names[0] for other in names):
         raise sentence(where, "has parts with different categories: declare the same ones, in one order, for all rows")
-    if any(not isinstance(name, str) or hides(name) for name in names[0] if names):
+    if any(not isinstance(name, str) or hides(name) for part in names[:1] for name in part):
         raise sentence(where, "has a category that is missing or has a control character in its name: rename it")
     unit = Unit("category", "1", categories=tuple(names[0]) if names else ())
     return unit, pa.chunked_array([chunk.indices for chunk in column.chunks], type=column.type.index_type)
