@@ -145,6 +145,9 @@ def test_a_file_is_opened_once_and_kinds_join_across_blocks(tmp_path: Path, monk
     table = read_files(tmp_path / "d.csv.gz", value="delay", missing="drop")
     assert table.records[0].values().tolist() == [1.0] * 20 + [2.5] * 20
     assert len(opened) == 1
+    steps = [1, -200, 2**15, -(2**31), 2**53]
+    whole = "delay,note\n" + "".join(f"{step},x\n" * 50 for step in steps)
+    assert values(tmp_path, whole) == [float(step) for step in steps for _ in range(50)]
     mixed = "delay,note\n" + "1,x\n" * 50 + "2013-05-01,x\n" * 50
     assert "holds another kind of value after row" in refusal(tmp_path, mixed) or "holds a date in row 51" in refusal(
         tmp_path, mixed

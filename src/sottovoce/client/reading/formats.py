@@ -12,7 +12,7 @@ import pyarrow as pa
 from sottovoce.client.reading.column import RECORDS, Accepts
 from sottovoce.client.reading.csv_file import Wanted, read_csv
 from sottovoce.client.reading.dialect import check_decimal, check_delimiter, may_name
-from sottovoce.client.reading.text_file import AMPLE, MOST_RATIO, check_regular, too_large
+from sottovoce.client.reading.text_file import check_regular
 from sottovoce.core.checks import close_names, sentence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import first_few, quoted, shown
@@ -45,6 +45,7 @@ class Marks(NamedTuple):
 
 
 FOUND = Marks()
+MOST_RATIO, AMPLE = 1_000, 1 << 29  # how many times its size the rows of a file may take, beyond so many bytes
 
 
 def read_table(
@@ -67,6 +68,8 @@ def read_table(
             table = read_csv(path, wanted, partial(where, path), partial(_check_header, name, columns))
         else:
             table = (_read_parquet if kind == "Parquet" else _read_arrow)(path, columns)
+            for column in table.columns:  # offsets, indices and text that lead nowhere
+                column.validate(full=not pa.types.is_date64(column.type))
     except FileNotFoundError:
         raise BadInput(f"there is no file {name}: check its name") from None
     except PermissionError:
@@ -140,7 +143,10 @@ def _ending(path: Path) -> str:
 def _check_size(path: Path, rows: int, columns: Sequence[str]) -> None:
     """Refuse a file that holds far more rows than its size makes likely."""
     if 8 * rows * len(columns) > max(AMPLE, MOST_RATIO * path.stat().st_size):
-        raise too_large(path)
+        raise BadInput(
+            f"{shown(path, 200)} has {rows:,} rows, which take more than {MOST_RATIO:,} times its size in memory: check "
+            "how it was written"
+        )
 
 
 def _read_parquet(path: Path, columns: Sequence[str]) -> Any:

@@ -19,7 +19,7 @@ from sottovoce.core.shown import shown
 PIECE = 1 << 22  # bytes that are read at once
 SAMPLE = 1 << 18  # characters that are looked at to find out how a file is written
 LONGEST_ROW = 1 << 24  # bytes
-MOST_RATIO, AMPLE = 100, 1 << 26  # how many times its size a file may unpack to, beyond so many bytes
+MOST_RATIO, AMPLE = 50, 1 << 26  # how many times its size a text may unpack to, beyond so many bytes
 
 _MAGIC = {
     b"\x1f\x8b": "a gzip file: end its name in .csv.gz",
@@ -50,13 +50,6 @@ def check_regular(path: Path) -> int:
     if not found.st_size:
         raise BadInput(f"{shown(path, 200)} is an empty file: write it again with its records")
     return found.st_size
-
-
-def too_large(path: Path) -> BadInput:
-    """Refuse a file that unpacks to more than its size makes likely."""
-    return BadInput(
-        f"{shown(path, 200)} unpacks to more than {MOST_RATIO} times its size: check it, and unpack it yourself first"
-    )
 
 
 def texts(path: Path) -> Generator[str, None, None]:
@@ -103,7 +96,9 @@ def _pieces(path: Path) -> Iterator[bytes]:
         while piece := source.read(PIECE):
             total += len(piece)
             if packed and total > max(AMPLE, MOST_RATIO * raw.tell()):
-                raise too_large(path)
+                raise BadInput(
+                    f"{shown(path, 200)} unpacks to more than {MOST_RATIO} times its size: check it and unpack it first"
+                )
             yield piece
 
 
