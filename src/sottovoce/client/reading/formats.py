@@ -144,8 +144,8 @@ def _check_size(path: Path, rows: int, columns: Sequence[str]) -> None:
     """Refuse a file that holds far more rows than its size makes likely."""
     if 8 * rows * len(columns) > max(AMPLE, MOST_RATIO * path.stat().st_size):
         raise BadInput(
-            f"{shown(path, 200)} has {rows:,} rows, which take more than {MOST_RATIO:,} times its size in memory: check "
-            "how it was written"
+            f"{shown(path, 200)} has {rows:,} rows, which take more than {MOST_RATIO:,} times its size in memory: "
+            "check how it was written"
         )
 
 

@@ -113,7 +113,7 @@ def _code(chunk: Any) -> Coded:
     if str(chunk.type).startswith("run_end_encoded"):
         chunk = pc.run_end_decode(chunk)
     if not pa.types.is_dictionary(chunk.type):
-        chunk = _simple(chunk).dictionary_encode()
+        chunk = chunk.dictionary_encode()
     indices = chunk.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return _again(indices, _simple(chunk.dictionary))
 
