@@ -10,10 +10,10 @@ WORKERS ?= 0
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.demo $(VENV)/.kernels ## the main job on real data: a table and demo/arrival-delays.png
+demo: $(VENV)/.demo ## the main job on real data: a table and demo/arrival-delays.png
 	@$(BIN)/sottovoce demo --plot demo/arrival-delays.png
 
-test: $(VENV)/.test $(VENV)/.kernels ## the tests, without the slow statistical ones (WORKERS=2 for two at a time)
+test: $(VENV)/.test ## the tests, without the slow statistical ones (WORKERS=2 for two at a time)
 	@$(BIN)/python -m pytest -n $(WORKERS)
 
 lint: $(VENV)/.all ## ruff and the import contracts
@@ -24,7 +24,7 @@ lint: $(VENV)/.all ## ruff and the import contracts
 types: $(VENV)/.all ## mypy, strict
 	@$(BIN)/mypy
 
-bench: $(VENV)/.all $(VENV)/.kernels ## the statistical promises and the speeds, measured (minutes)
+bench: $(VENV)/.all ## the statistical promises and the speeds, measured (minutes)
 	@$(BIN)/python -m benchmarks
 
 house: $(VENV)/.test ## the package at a glance: who imports whom, cycles, longest files, what a call loads
@@ -40,11 +40,6 @@ $(BIN)/python:
 	@echo "Making $(VENV)"
 	@$(PYTHON) -m venv $(VENV) || \
 		{ rm -rf $(VENV); echo "'$(PYTHON)' cannot make an environment: install its venv module"; exit 1; }
-
-# A compiled kernel is kept by the date of its own file, not by those of the functions it calls: forget all when one changes.
-$(VENV)/.kernels: $(shell find src papers/src -name '*.py') | $(BIN)/python
-	@find src papers/src -name '*.nb[ic]' -delete
-	@touch $@
 
 # One stamp an extra, made again when what is to be installed changes.
 $(VENV)/.%: pyproject.toml papers/pyproject.toml constraints.txt | $(BIN)/python

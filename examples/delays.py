@@ -67,7 +67,7 @@ def boosted(loss: str) -> Any:
 
 def line(name: str, model: sv.FederatedConformalRegressor, fresh: Sites) -> tuple[str, Any]:
     """Return a line of the comparison, and the report by carrier."""
-    threshold, report = model.threshold_, model.threshold_.report(model.score_sites(fresh))
+    threshold, report = model.threshold_, model.threshold_.coverage_by_site(model.score_sites(fresh))
     long = float(np.mean(np.concatenate([np.diff(model.predict_interval(x))[:, 0] for x, _ in fresh.values()])))
     least = ">=" if threshold.epsilon is not None else "  "
     text = (
@@ -132,7 +132,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout.write(f"Left {row[0]:g} minutes late at {row[1]:g} for {row[2]:,.0f} miles: ")
         sys.stdout.write(f"arrives between {low:.0f} and {high:.0f} minutes late.\n")
     sys.stdout.write(f"\n{private.threshold_.summary()}\n\n{report.summary()}\n")
-    told = private.threshold_.report(private.score_sites(parts.fresh), epsilon=asked.epsilon, randomness=dice)
+    told = private.threshold_.coverage_by_site(private.score_sites(parts.fresh), epsilon=asked.epsilon, randomness=dice)
     sys.stdout.write(f"\nThe private threshold, judged by noisy counts (epsilon {asked.epsilon:g} of a fresh flight): ")
     sys.stdout.write(f"{told.mixture.estimate:.3f}, worst {told.worst.name} {told.worst.coverage:.3f} ")
     sys.stdout.write(f"[{told.worst.low:.3f}, {told.worst.high:.3f}], {len(told.below)} below.\n")

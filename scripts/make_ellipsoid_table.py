@@ -23,9 +23,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sottovoce.core.kernels import njit
 from sottovoce.inference.regression import vector_normalised
 from sottovoce.inference.regression.vector_normalised import FURTHEST, SCALE, mean_square, radius
 from sottovoce.sim import dice

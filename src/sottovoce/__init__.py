@@ -20,6 +20,7 @@ _HOMES = {
     "read_frame": "sottovoce.api.tables",
     "read_files": "sottovoce.api.tables",
     "load": "sottovoce.server.load",
+    "limit": "sottovoce.api.asking",
     "asymptotic_variance": "sottovoce.inference.quantile.asymptotic",
     "BadInput": "sottovoce.core.errors",
     "Infeasible": "sottovoce.core.errors",
@@ -31,6 +32,7 @@ _HOMES = {
 
 if TYPE_CHECKING:
     from sottovoce import sim as sim
+    from sottovoce.api.asking import limit as limit
     from sottovoce.api.conformal.classifier import FederatedConformalClassifier as FederatedConformalClassifier
     from sottovoce.api.conformal.regressor import FederatedConformalRegressor as FederatedConformalRegressor
     from sottovoce.api.conformal.report import coverage_report as coverage_report

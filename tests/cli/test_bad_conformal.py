@@ -194,4 +194,4 @@ def test_files_and_a_column_are_needed(score_files: Path) -> None:
     for words in (["--score", "residual"], [str(score_files / "made.parquet")]):
         done = CliRunner().invoke(app, ["conformal", *words])
         assert done.exit_code == 2
-        assert "Missing" in done.stderr
+        assert "missing" in done.stderr

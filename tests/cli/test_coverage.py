@@ -37,7 +37,7 @@ Reported = Callable[..., dict[str, Any]]
 def test_a_report_is_judged_by_the_scores_themselves(
     conformal: Conformal, reported: Reported, score_files: Path, scores: Drawn
 ) -> None:
-    expected = dict(sv.conformal_threshold(scores[0]).report(scores[0]).describe().values)
+    expected = dict(sv.conformal_threshold(scores[0]).coverage_by_site(scores[0]).describe().values)
     report = reported()
     assert {name: report[name] for name in expected} == expected
     assert report["judged_by"] == "calibration"
@@ -59,7 +59,7 @@ def test_a_report_is_judged_by_fresh_scores_however_they_are_named(
     reported: Reported, score_files: Path, scores: Drawn, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     monkeypatch.setenv("HOME", str(score_files))
-    expected = dict(sv.conformal_threshold(scores[0], 0.2).report(scores[1]).describe().values)
+    expected = dict(sv.conformal_threshold(scores[0], 0.2).coverage_by_site(scores[1]).describe().values)
     report = reported(*WAYS[way](sorted(map(str, (score_files / "fresh").iterdir()))))
     assert {name: report[name] for name in expected} == expected
     assert report["judged_by"] == "test"
@@ -67,7 +67,7 @@ def test_a_report_is_judged_by_fresh_scores_however_they_are_named(
 
 def test_fresh_scores_have_the_same_columns(conformal: Conformal, score_files: Path, scores: Drawn) -> None:
     words = ("--site", "clinic", "--report", "--test", str(score_files / "fresh.parquet"))
-    expected = dict(sv.conformal_threshold(scores[0]).report(scores[1]).describe().values)
+    expected = dict(sv.conformal_threshold(scores[0]).coverage_by_site(scores[1]).describe().values)
     found = as_json(conformal(score_files, *words, "--json", files=("made.parquet",)))
     assert found["report"]["sites"] == expected["sites"]
     shown = conformal(score_files, *words, "--person", "whose", files=("made.parquet",)).stdout

@@ -78,6 +78,6 @@ def test_a_name_that_may_have_been_meant() -> None:
     assert close_names("NORTH ", ["south", "north"]) == "did you mean 'north'?"
     assert close_names("x" * 10_000, ["north"]) == ""
     with pytest.raises(
-        BadInput, match=r"epsilon names 'nroth', which is not a site \(did you mean 'north'\?\); give one"
+        BadInput, match=r"epsilon names 'nroth' \(did you mean 'north'\?\), which is not a site; give one"
     ):
-        per_site({"nroth": 1.0, "south": 1.0}, ("north", "south"), "epsilon")
+        per_site({"nroth": 1.0, "south": 1.0}, ("north", "east"), "epsilon")

@@ -61,7 +61,8 @@ def reproduce(
     Finished cells are kept: an interrupted run continues. Writes report.html and one CSV file per item.
     """
     from sottovoce.cli import options
-    from sottovoce.cli.output import plain_errors, print_json
+    from sottovoce.cli.command import plain_errors
+    from sottovoce.cli.output import print_json
 
     with plain_errors():
         often = _at_least(options.whole(replications, "--replications"), 2, "--replications")

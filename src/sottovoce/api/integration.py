@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sottovoce.api.asking import spend_columns
 from sottovoce.api.quantile.planning import TIED, say_before
+from sottovoce.client.answered import shared_columns
+from sottovoce.client.fingerprint import mark
 from sottovoce.client.integration.site import OpenSite
 from sottovoce.client.quantile.site import Site, look_rounded
 from sottovoce.client.reading.table import SiteTable, read_sites
@@ -22,6 +25,7 @@ from sottovoce.server.integration.method import IntegrationMethod
 from sottovoce.server.integration.plan import TARGET, IntegrationPlan, check_settings, plan_integration, where
 from sottovoce.server.integration.result import IntegratedResult
 from sottovoce.server.integration.site_summary import SiteSummary, summary_from
+from sottovoce.server.stored import InAll
 
 Progress = Callable[[int], None]
 
@@ -159,6 +163,8 @@ def _check_apart(table: SiteTable, target: str) -> None:
         for j in range(i):
             if one.overlaps(table.records[j]):
                 raise _shared(table.names[j], table.names[i], target)
+    if (found := shared_columns(table.columns, mark(table.columns))) is not None:
+        raise _shared(table.names[found[0]], table.names[found[1]], target)
 
 
 def _shared(one: str, two: str, target: str) -> BadInput:
@@ -258,7 +264,16 @@ def integrated_quantile(
     )
     say_before(*doubtful_names(given.names))
     opened = opener(plan, given.table, dice)
-    return replace(ask_in_turn(IntegrationMethod(plan), opened, progress), hints=given.hints(plan))
+    in_all = None if given.table is None else _spend(plan, given.table, randomness)
+    return replace(ask_in_turn(IntegrationMethod(plan), opened, progress), hints=given.hints(plan), in_all=in_all)
+
+
+def _spend(plan: IntegrationPlan, table: SiteTable, randomness: RandomSource | None) -> InAll:
+    """Count what the sites that are about to be asked have cost with this study."""
+    asked = {site.name: site.study.budgets[0] for site in plan.asked if site.study is not None}
+    columns = [table.records[table.names.index(name)].values() for name in asked]
+    total = spend_columns(columns, mark(columns), [*asked.values()], randomness)
+    return None if total is None else dict(zip(asked, total, strict=True))
 
 
 def opener(plan: IntegrationPlan, table: SiteTable | None, dice: RandomSource) -> Callable[[int], Site | OpenSite]:

@@ -50,7 +50,8 @@ def read_frame(
     """
     dice = SystemEntropy() if randomness is None else randomness
     table = frames.read_frame(frame, value=value, site=site, person=person, missing=missing, dice=dice.words)
-    return replace(table, seeded=person is not None and not dice.private, kind=check_kind(kind, table.unit))
+    kind = check_kind(kind, table.unit)
+    return replace(table, seeded=person is not None and not dice.private, kind=kind, column=value)
 
 
 def read_files(
@@ -92,4 +93,5 @@ def read_files(
     dice = SystemEntropy() if randomness is None else randomness
     marks: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal}
     table = files.read_files(paths, value=value, site=site, person=person, missing=missing, dice=dice.words, **marks)
-    return replace(table, seeded=person is not None and not dice.private, kind=check_kind(kind, table.unit))
+    kind = check_kind(kind, table.unit)
+    return replace(table, seeded=person is not None and not dice.private, kind=kind, column=value)

@@ -10,15 +10,16 @@ from typing import Annotated
 import typer
 
 from sottovoce import __version__
+from sottovoce.cli.command import Command, Commands, no_traceback
 from sottovoce.cli.conformal import SeveralTests, conformal
 from sottovoce.cli.demo import demo
 from sottovoce.cli.integrate import integrate
-from sottovoce.cli.output import Command
 from sottovoce.cli.quantile import quantile
 from sottovoce.cli.regress import regress
 
 app = typer.Typer(
     name="sottovoce",
+    cls=Commands,
     help="Private quantiles with confidence intervals, over many sites, under local differential privacy.",
     no_args_is_help=True,
     add_completion=False,
@@ -52,4 +53,5 @@ def _before_any_command(
 
 def main() -> None:
     """Run the command line."""
-    app(prog_name="sottovoce")
+    with no_traceback():
+        app(prog_name="sottovoce")

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sottovoce.cli import options
-from sottovoce.cli.options import BUDGET, Decimal, Delimiter, DropMissing, Files, Json, flag, option
-from sottovoce.cli.output import Command, draw, in_options, printed
+from sottovoce.cli.command import Command, plain_errors
+from sottovoce.cli.options import BUDGET, Decimal, Delimiter, DropMissing, Files, Json, Report, flag, option
+from sottovoce.cli.output import check_outputs, draw, in_options, printed, say_hints, write_report
 from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def conformal(
     score: Annotated[str, option("COLUMN", "Column of the scores: the larger, the worse the prediction was.")],
     site: Annotated[str | None, option("COLUMN", "Column that says where a score is held.")] = None,
     alpha: Annotated[str, option("PART", "Part of new scores that may lie above.")] = "0.1",
-    epsilon: Annotated[str | None, option("BUDGET", f"{BUDGET} Without it sites send scores.")] = None,
+    epsilon: Annotated[list[str] | None, option("BUDGET", f"{BUDGET} Without it sites send scores.")] = None,
     maximum: Annotated[
         str | None, option("SCORE", f"Public end of the scores, chosen without a look at them ({_PRIVATE}).")
     ] = None,
@@ -31,7 +32,7 @@ def conformal(
         str | None, option("N", f"Steps of the public grid; 100, local 16, aggregate 32 ({_PRIVATE}).")
     ] = None,
     grid: Annotated[
-        str | None, option("EDGES", f"The grid itself: 0.1,0.2,0.5 or @edges.csv (.json, .txt) ({_PRIVATE}).")
+        list[str] | None, option("EDGES", f"The grid itself: 0.1,0.2,0.5 or @edges.csv (.json, .txt) ({_PRIVATE}).")
     ] = None,
     mechanism: Annotated[
         str, option("NAME", f"sparse-vector, exponential, paper, local, aggregate ({_PRIVATE}).")
@@ -49,34 +50,38 @@ def conformal(
     drop_missing: DropMissing = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
-    report: Annotated[bool, flag("--report", "Report the coverage site by site, worst first; a second round.")] = False,
+    coverage: Annotated[bool, flag("--coverage", "Tell the coverage by site, worst first; a second round.")] = False,
     test: Annotated[
         list[str] | None,
-        option("FILES", "Judge by fresh scores: all words up to the next option, with the same columns (--report)."),
+        option("FILES", "Judge by fresh scores: all words up to the next option, with the same columns (--coverage)."),
     ] = None,
-    report_epsilon: Annotated[
-        str | None, option("BUDGET", "As --epsilon, for a noisy count a site; else not private (--report).")
+    coverage_epsilon: Annotated[
+        list[str] | None, option("BUDGET", "As --epsilon, for a noisy count a site; else not private (--coverage).")
     ] = None,
     weights: Annotated[
-        str, option("WEIGHTS", "Of the mixture: sites, records, north=.3,south=.7, or @FILE (--report).")
-    ] = "sites",
-    level: Annotated[str, option("LEVEL", "Confidence level of the intervals (--report).")] = "0.95",
+        list[str] | None,
+        option("WEIGHTS", "Of the mixture: sites (default), records, north=.3,south=.7, or @FILE (--coverage)."),
+    ] = None,
+    level: Annotated[str, option("LEVEL", "Confidence level of the intervals (--coverage).")] = "0.95",
     json: Json = False,
     plot: Annotated[
-        str | None, option("PATH", "Draw coverage by site (--report), or its distribution: .png, .svg or .pdf.")
+        str | None, option("PATH", "Draw coverage by site (--coverage), or its distribution: .png, .svg or .pdf.")
     ] = None,
+    report: Report = None,
 ) -> None:
     """Find the score that new ones exceed with probability alpha at most, each site sending one message.
 
     All scores up to it make a prediction set. All input is checked before any record answers.
     """
+    budget = options.joined_pairs(epsilon, "--epsilon")
+    noise = options.joined_pairs(coverage_epsilon, "--coverage-epsilon")
     asked: dict[str, Any] = {
         "alpha": options.number(alpha, "--alpha", "give 0.1 for a coverage of 0.9"),
-        "epsilon": None if epsilon is None else options.per_site(epsilon, "epsilon"),
+        "epsilon": None if budget is None else options.per_site(budget, "epsilon"),
         "maximum": options.number(maximum, "--maximum"),
         "minimum": options.number(minimum, "--minimum"),
         "bins": options.whole(bins, "--bins"),
-        "grid": options.edges(grid),
+        "grid": options.edges(options.joined(grid, "--grid")),
         "mechanism": mechanism,
         "guarantee": guarantee,
         "delta": options.number(delta, "--delta"),
@@ -85,31 +90,29 @@ def conformal(
         "exact": exact,
     }
     judged: dict[str, Any] = {
-        "weights": options.shares(weights, "weights"),
+        "weights": options.shares(options.joined_pairs(weights, "--weights") or "sites", "weights"),
         "level": options.number(level, "--level"),
-        "epsilon": None if report_epsilon is None else options.per_site(report_epsilon, "report-epsilon"),
+        "epsilon": None if noise is None else options.per_site(noise, "coverage-epsilon"),
     }
-    if not report:
+    if not coverage:
         options.refuse_given(
-            "{option} is about the report by site; add --report, or leave {option} out.",
+            "{option} is about the coverage by site; add --coverage, or leave {option} out.",
             test=bool(test),
-            report_epsilon=bool(report_epsilon),
-            weights=weights != "sites",
+            coverage_epsilon=bool(coverage_epsilon),
+            weights=bool(weights),
             level=judged["level"] != 0.95,
         )
 
     from sottovoce.api.conformal.report import check_report
     from sottovoce.api.conformal.threshold import conformal_threshold, read_scores
-    from sottovoce.server import picture as drawing
 
     settings = _settings(asked)
-    if plot is not None:
-        if settings.pooled and not report:
-            raise BadInput(
-                f"mechanism {settings.mechanism!r} knows bounds of its coverage, and no distribution to draw; add "
-                "--report to draw coverage by site, or leave --plot out."
-            )
-        drawing.check_path(plot)
+    if plot is not None and settings.pooled and not coverage:
+        raise BadInput(
+            f"mechanism {settings.mechanism!r} knows bounds of its coverage, and no distribution to draw; add "
+            "--coverage to draw coverage by site, or leave --plot out."
+        )
+    check_outputs(plot, report)
     columns: dict[str, Any] = {"score": score, "site": site, "person": person}
     columns |= {"delimiter": delimiter, "decimal": decimal}
     columns["missing"] = "drop" if drop_missing else "refuse"
@@ -119,10 +122,10 @@ def conformal(
         if "" in test:
             raise BadInput("--test names no file; give files of fresh scores, or leave --test out.")
         fresh = read_scores(test, **columns, apart_from=files)
-    if report:
-        check_report(table if fresh is None else fresh, **judged, called="--report-epsilon")
+    if coverage:
+        check_report(table if fresh is None else fresh, **judged, called="--coverage-epsilon")
     found = conformal_threshold(table, **asked)
-    _show(found, table, fresh, judged if report else None, json, plot)
+    _show(found, table, fresh, judged if coverage else None, json, plot, report)
 
 
 def _settings(asked: dict[str, Any]) -> "ConformalSettings":
@@ -143,16 +146,18 @@ def _show(
     judged: dict[str, Any] | None,
     json: bool,
     plot: str | None,
+    report: str | None,
 ) -> None:
-    """Report, draw and print; the message is spent, so nothing that fails from here on may cost the answer."""
+    """Judge, draw and print; the message is spent, so nothing that fails from here on may cost the answer."""
     payload = {**found.describe().values, **_left_out(table)}
     lines = [in_options(found.summary()), *_in_words(table)]
     with printed(payload, lines, json):
+        say_hints(found)
         drawn: Any = found
         if judged is not None:
-            drawn = found.report(table if fresh is None else fresh, **judged)
+            drawn = found.coverage_by_site(table if fresh is None else fresh, **judged)
             together = None if fresh is not None else _together(found.epsilon, drawn.epsilon)
-            payload["report"] = {
+            payload["coverage_by_site"] = {
                 **drawn.describe().values,
                 **_left_out(table if fresh is None else fresh),
                 "judged_by": "calibration" if fresh is None else "test",
@@ -161,6 +166,7 @@ def _show(
             lines += ["", _judged(table, fresh, together), drawn.summary()]
             lines += [] if fresh is None else _in_words(fresh)
         draw(drawn, payload, lines, plot)
+        write_report(drawn, payload, lines, report)
 
 
 def _left_out(table: "SiteTable") -> dict[str, int]:
@@ -199,8 +205,21 @@ class SeveralTests(Command):
     """A command whose --test takes all words up to the next option, since a shell writes a glob out into many words."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Repeat the option before each of its words."""
+        """Repeat the option before each of its words; what --report meant once is called --coverage now."""
+        with plain_errors():
+            _refuse_former(args)
         return super().parse_args(ctx, repeated(args))
+
+
+def _refuse_former(words: list[str]) -> None:
+    """Refuse the former names of options, each with the one it has now."""
+    for place, word in enumerate(words):
+        name = word.partition("=")[0]
+        if name == "--report-epsilon":
+            raise BadInput("--report-epsilon is called --coverage-epsilon now; write that.")
+        after = words[place + 1] if place + 1 < len(words) else "-"
+        if word == "--report" and (after.startswith("-") or not after.lower().endswith((".html", ".htm"))):
+            raise BadInput("--report PATH writes a page to a .html file; for the coverage by site write --coverage.")
 
 
 def repeated(words: list[str]) -> list[str]:

@@ -4,8 +4,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from sottovoce.cli.options import Json, NoProgress, option
-from sottovoce.cli.output import printed, progress_bar
+from sottovoce.cli.options import Json, NoProgress, Report, option
+from sottovoce.cli.output import check_outputs, printed, progress_bar, write_report
 from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ BUDGETS = {40_000: 1.0, 10_000: 1.5, 1_000: 2.0, 0: 3.0}  # from so many flights
 
 def demo(
     plot: Annotated[str, option("PATH", "Where to draw the run: .png, .svg or .pdf.")] = "demo/arrival-delays.png",
+    report: Report = None,
     json: Json = False,
     no_progress: NoProgress = False,
 ) -> None:
@@ -33,14 +34,17 @@ def demo(
     flights = arrival_delays()
     path = Path(plot)
     check_path(path, make_folder=True)
+    check_outputs(None, report)
     table = read_frame(flights, value="arr_delay", site="carrier", missing="drop")
     sizes = [records.size for records in table.records]
     with progress_bar(sum(sizes), wanted=not no_progress) as progress:
         result = federated_quantile(table, TAU, budgets(table.names, sizes), resolution=1, progress=progress)
     open_answer = pooled_quantile(table, TAU, result.level)
     payload = {**result.to_dict(), "without_privacy": open_answer._asdict(), "plot": str(path)}
-    with printed(payload, _lines(result, open_answer, path), json):
+    lines = _lines(result, open_answer, path)
+    with printed(payload, lines, json):
         draw(result, path, reference=("without privacy", open_answer.estimate), measure="arrival delay in minutes")
+        write_report(result, payload, lines, report)
 
 
 def budgets(names: tuple[str, ...], sizes: list[int]) -> dict[str, float]:

@@ -18,13 +18,14 @@ from sottovoce.cli.options import (
     Level,
     NoProgress,
     Person,
+    Report,
     Resolution,
     Scale,
     Site,
     flag,
     option,
 )
-from sottovoce.cli.output import in_options, progress_bar, show
+from sottovoce.cli.output import check_outputs, in_options, progress_bar, show
 from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -44,9 +45,11 @@ def integrate(
         list[str] | None, typer.Argument(metavar="FILES", help=f"{FILES} None where all is in --summaries.")
     ] = None,
     value: Annotated[str | None, option("COLUMN", VALUE)] = None,
-    epsilon: Annotated[str | None, option("BUDGET", BUDGET)] = None,
+    epsilon: Annotated[list[str] | None, option("BUDGET", BUDGET)] = None,
     site: Site = None,
-    sources: Annotated[str | None, option("NAMES", "Sites that may help: north,south. All others by default.")] = None,
+    sources: Annotated[
+        list[str] | None, option("NAMES", "Sites that may help: north,south. All others by default.")
+    ] = None,
     summaries: Annotated[
         str | None,
         option(
@@ -62,7 +65,7 @@ def integrate(
     ] = "valid",
     level: Level = 0.95,
     bound: Annotated[
-        str | None,
+        list[str] | None,
         option(
             "BOUND",
             "Largest difference between a source and the target, chosen before any data were seen: 500; or a "
@@ -86,21 +89,24 @@ def integrate(
     ] = False,
     json: Json = False,
     plot: Annotated[str | None, option("PATH", "Draw all intervals to a .png, .svg or .pdf file.")] = None,
+    report: Report = None,
     no_progress: NoProgress = False,
 ) -> None:
     """Estimate one site's quantile with the help of other sites, each record answering once.
 
     By default the interval covers however much the sources differ. All input is checked before any record answers.
     """
-    budgets: Any = None if epsilon is None else options.per_site(epsilon, "epsilon")
+    each = options.joined_pairs(epsilon, "--epsilon")
+    budgets: Any = None if each is None else options.per_site(each, "epsilon")
     asked = options.as_number(tau, "--tau", "give one level, such as 0.5")
-    limits = options.bound(bound)
+    limits = options.bound(options.joined_pairs(bound, "--bound"))
     study: dict[str, Any] = {
         "bounds": options.pair(bounds),
         "scale": options.number_or_text(scale),
         "resolution": options.number_or_text(resolution),
     }
-    helpers = None if sources is None else options.names(sources, "--sources")
+    named = options.joined(sources, "--sources")
+    helpers = None if named is None else options.names(named, "--sources")
     published = {} if summaries is None else read_summaries(summaries)
     if files:
         _require(value, "--value", "the column of the records")
@@ -114,14 +120,12 @@ def integrate(
 
     from sottovoce.api import tables
     from sottovoce.api.integration import by_name, integrated_quantile
-    from sottovoce.server import picture as drawing
     from sottovoce.server.integration.plan import check_settings
 
     how: dict[str, Any] = {"method": method, "level": level, "variance": variance, "quantile": quantile}
     how |= {"caution": caution, "sites": sites, "chains": chains}
     check_settings(tau=asked, **how)
-    if plot is not None:
-        drawing.check_path(plot)
+    check_outputs(plot, report)
     missing = "drop" if drop_missing else "refuse"
     columns: dict[str, Any] = {"site": site, "person": person, "delimiter": delimiter, "decimal": decimal}
     table = tables.read_files(files, value=value, missing=missing, **columns) if files and value else None
@@ -143,10 +147,12 @@ def integrate(
             **how,
             **study,
         )
-    _show(found, {} if table is None else rows_left_out(table, chosen), sensitivity, json, plot)
+    _show(found, {} if table is None else rows_left_out(table, chosen), sensitivity, json, plot, report)
 
 
-def _show(found: "IntegratedResult", rows: dict[str, Any], sensitivity: bool, json: bool, plot: str | None) -> None:
+def _show(
+    found: "IntegratedResult", rows: dict[str, Any], sensitivity: bool, json: bool, plot: str | None, report: str | None
+) -> None:
     """Print the result; the records are spent, so nothing that fails from here on may cost the answer."""
     payload, lines = {**found.to_dict(), **rows}, [in_options(found.summary()), *in_words(rows)]
     if sensitivity:
@@ -158,7 +164,7 @@ def _show(found: "IntegratedResult", rows: dict[str, Any], sensitivity: bool, js
         else:
             payload["sensitivity"] = curve.to_dict()
             lines.append(f"Sensitivity to the bound on every source's difference:\n{curve.table()}")
-    show(found, payload, lines, json, plot)
+    show(found, payload, lines, json, plot, report)
 
 
 def _require(given: Any, option: str, what: str) -> None:

@@ -47,7 +47,28 @@ Resolution = Annotated[
     str | None, option("STEP", "Public step the records are rounded to; 1 for whole numbers by type; 0 for none.")
 ]
 Json = Annotated[bool, flag("--json", "Print one JSON object instead of the table.")]
+Report = Annotated[str | None, option("PATH", "Write a page for an ethics board, picture inside, to a .html file.")]
 NoProgress = Annotated[bool, flag("--no-progress", "Show no progress bar.")]
+
+
+def joined(texts: Sequence[str] | None, option: str) -> str | None:
+    """Join the words of an option that takes a list, where it is given more than once.
+
+    >>> joined(["0.25,0.5", "0.9"], "--tau"), joined(None, "--tau")
+    ('0.25,0.5,0.9', None)
+    """
+    if not texts:
+        return None
+    if len(texts) > 1 and any(text.startswith("@") for text in texts):
+        raise BadInput(f"{option} is given twice, once as a file; write all of it in one of them.")
+    return ",".join(texts)
+
+
+def joined_pairs(texts: Sequence[str] | None, option: str) -> str | None:
+    """Join site=value pairs of an option that is given more than once; one value for all can be given only once."""
+    if texts and len(texts) > 1 and not all("=" in text for text in texts):
+        raise BadInput(f"{option} is given twice; keep one value for all, or write one a site: north=0.5,south=2.")
+    return joined(texts, option)
 
 
 def refuse_given(sentence: str, **given: bool) -> None:
@@ -113,7 +134,7 @@ def schedule(text: str) -> str | list[int]:
     >>> schedule("every:5"), schedule("1, 1,2,4")
     ('every:5', [1, 1, 2, 4])
     """
-    return [int(part) for part in text.split(",")] if re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)*", text) else text
+    return [int(part) for part in text.split(",")] if re.fullmatch(r"\s*\d{1,18}\s*(,\s*\d{1,18}\s*)*", text) else text
 
 
 def number_or_text(text: str | None) -> float | str | None:

@@ -3,26 +3,22 @@
 import math
 import re
 import sys
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import typer
-from typer.core import TyperCommand
-
-from sottovoce.core.errors import BadInput, SearchFailed
 
 
-class _Option(NamedTuple):
+class Option(NamedTuple):
     """An option as a user writes it, and what stands for its word in the help."""
 
     name: str
     metavar: str
 
 
-_options: ContextVar[Mapping[str, _Option]] = ContextVar("options of the command that runs")
+options_in_use: ContextVar[Mapping[str, Option]] = ContextVar("options of the command that runs")
 
 # What is no option of the same name: a flag, the word of an option, the fields of a file of summaries, a method.
 _WRITTEN = {
@@ -33,55 +29,30 @@ _WRITTEN = {
     "math.inf": "inf",
     "give n= in its summary": 'give "n" in its summary',
     "trusted=False": '"trusted": false',
-    "report(scores)": "--report",
+    "coverage_by_site(scores)": "--coverage",
 }
 # A parameter as Python has it, with or without a value; not the part of a path, which may hold an equals sign too.
 _PARAMETER = re.compile(r"(?<![\w/='.-])([a-z_]+)=(True|\([^()]*\)|\d[\d.]*)?(?=[,;:]?(?:\s|$)|\.$)")
 
 
-class Command(TyperCommand):
-    """A command that says what is wrong in one sentence, in the words of its own options."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
-        named = {
-            str(parameter.name): _Option(parameter.opts[0], str(parameter.metavar or ""))
-            for parameter in self.params
-            if parameter.opts[0].startswith("--")
-        }
-        token = _options.set(named)
-        try:
-            with plain_errors(), warnings.catch_warnings():
-                warnings.simplefilter("always", UserWarning)
-                warnings.showwarning = _said
-                return super().invoke(ctx)
-        finally:
-            _options.reset(token)
+def say(text: str) -> None:
+    """Say one line on stderr; characters that would move a terminal's cursor are shown as what they are."""
+    line = " ".join(text.split("\n"))
+    shown = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in line)
+    typer.echo(f"sottovoce: {shown}", err=True)
 
 
-def _said(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Say a warning as a command does, without the line of code that gave it."""
-    typer.echo(f"sottovoce: {in_options(str(message))}", err=True)
-
-
-@contextmanager
-def plain_errors() -> Iterator[None]:
-    """Turn an error of the input into one sentence and exit code 2, without a traceback."""
-    try:
-        yield
-    except (BadInput, SearchFailed) as error:
-        text = in_options(str(error), error.parameter).replace("\n", " ")
-        if isinstance(error, SearchFailed) and "spent" not in text:
-            text = f"{text.rstrip('.')} (the records that answered are spent)."
-        typer.echo(f"sottovoce: {text}", err=True)
-        raise typer.Exit(2) from None
+def say_before(texts: Iterable[str]) -> None:
+    """Say what is worth knowing before anything is asked."""
+    for text in texts:
+        say(in_options(text))
 
 
 def in_options(text: str, parameters: tuple[str, ...] = ()) -> str:
     """Name options where a text for callers of Python has `name=value`, or mentions one of `parameters` last."""
     for phrase, written in _WRITTEN.items():
         text = text.replace(phrase, written)
-    options = _options.get({})
+    options = options_in_use.get({})
 
     def in_words(found: re.Match[str]) -> str:
         name, value = found[1], found[2] or "True"
@@ -113,10 +84,20 @@ def printed(payload: Mapping[str, Any], lines: list[str], json: bool) -> Iterato
             typer.echo("\n".join(lines))
 
 
-def show(found: Any, payload: dict[str, Any], lines: list[str], json: bool, plot: str | None) -> None:
-    """Draw a result, where a plot is asked for, and print it."""
+def show(
+    found: Any, payload: dict[str, Any], lines: list[str], json: bool, plot: str | None, report: str | None = None
+) -> None:
+    """Draw a result, and write a page on it, where these are asked for, and print it."""
     with printed(payload, lines, json):
+        say_hints(found)
         draw(found, payload, lines, plot)
+        write_report(found, payload, lines, report)
+
+
+def say_hints(found: Any) -> None:
+    """Tell whoever runs the command, and no file, what was noticed in the records themselves."""
+    for hint in found.hints:
+        typer.echo(f"sottovoce: hint, for you alone: {in_options(hint)}", err=True)
 
 
 def draw(found: Any, payload: dict[str, Any], lines: list[str], plot: str | None) -> None:
@@ -124,6 +105,24 @@ def draw(found: Any, payload: dict[str, Any], lines: list[str], plot: str | None
     if plot is not None:
         payload["plot"] = str(found.plot(plot))
         lines.append(f"Plot:          {payload['plot']}")
+
+
+def check_outputs(plot: str | None, report: str | None) -> None:
+    """Refuse files that cannot be written, before anything is asked."""
+    from sottovoce.server.page import check_page
+    from sottovoce.server.picture import check_path
+
+    if plot is not None:
+        check_path(plot)
+    if report is not None:
+        check_page(report)
+
+
+def write_report(found: Any, payload: dict[str, Any], lines: list[str], report: str | None) -> None:
+    """Write a page on a result, where one is asked for, and say where it is."""
+    if report is not None:
+        payload["report"] = str(found.report(report))
+        lines.append(f"Report:        {payload['report']}")
 
 
 def print_json(payload: Mapping[str, Any]) -> None:

@@ -14,14 +14,14 @@ from sottovoce.cli.options import (
     Level,
     NoProgress,
     Person,
+    Report,
     Resolution,
     Scale,
     Site,
     Value,
     option,
 )
-from sottovoce.cli.output import in_options, progress_bar, show
-from sottovoce.core.errors import BadInput
+from sottovoce.cli.output import check_outputs, in_options, progress_bar, show
 
 _RECURSION = "regression, self-normalised"
 
@@ -29,12 +29,12 @@ _RECURSION = "regression, self-normalised"
 def quantile(
     files: Files,
     value: Value,
-    tau: Annotated[str, option("LEVEL", "0.9; or several: 0.25,0.5; or a site: north=.5,south=.6.")],
-    epsilon: Annotated[str, option("BUDGET", "1; or a site: north=0.5,south=2; or @sites.csv (.json, .toml).")],
+    tau: Annotated[list[str], option("LEVELS", "0.9; or several: 0.25,0.5; or a site: north=.5,south=.6.")],
+    epsilon: Annotated[list[str], option("BUDGET", "1; or a site: north=0.5,south=2; or @sites.csv (.json, .toml).")],
     site: Site = None,
-    shares: Annotated[str, option("SHARES", "What a site counts: pooled, equal, north=.3,south=.7, or @FILE.")] = (
-        "pooled"
-    ),
+    shares: Annotated[
+        list[str] | None, option("SHARES", "What a site counts: pooled (default), equal, north=.3,south=.7, or @FILE.")
+    ] = None,
     level: Level = 0.95,
     method: Annotated[str, option("METHOD", f"staged, certified, sequence, {_RECURSION}.")] = "staged",
     schedule: Annotated[str, option("RULE", f"every:5, log, or 1,1,2,4 ({_RECURSION}).")] = "every:1",
@@ -56,17 +56,18 @@ def quantile(
     alternative: Annotated[str, option("SIDE", "Of the test: two-sided, greater, less.")] = "two-sided",
     json: Json = False,
     plot: Annotated[str | None, option("PATH", "Draw the run to a .png, .svg or .pdf file.")] = None,
+    report: Report = None,
     no_progress: NoProgress = False,
 ) -> None:
     """Estimate a quantile over many sites, each record answering once through randomised response.
 
     The interval counts sampling noise and privacy noise. All input is checked before any record answers.
     """
-    asked = options.levels(tau)
+    asked = options.levels(options.joined(tau, "--tau") or "")
     study: dict[str, Any] = {
-        "epsilon": options.per_site(epsilon, "epsilon"),
+        "epsilon": options.per_site(options.joined_pairs(epsilon, "--epsilon") or "", "epsilon"),
         "level": level,
-        "shares": options.shares(shares),
+        "shares": options.shares(options.joined_pairs(shares, "--shares") or "pooled"),
         "bounds": options.pair(bounds),
         "scale": options.number_or_text(scale),
         "resolution": options.number_or_text(resolution),
@@ -93,16 +94,15 @@ def quantile(
     from sottovoce.api.quantile.federated import run_study
     from sottovoce.api.quantile.levels import plan_levels, run_levels
     from sottovoce.api.quantile.planning import plan_study
-    from sottovoce.server import picture as drawing
+    from sottovoce.core.checks import unknown
     from sottovoce.server.description import ALTERNATIVES
 
-    if plot is not None:
-        drawing.check_path(plot)
+    check_outputs(plot, report)
     missing = "drop" if drop_missing else "refuse"
     marks: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal}
     table = tables.read_files(files, value=value, site=site, person=person, missing=missing, **marks)
     if alternative not in ALTERNATIVES:
-        raise BadInput(f"--alternative is {alternative!r}; choose one of {', '.join(ALTERNATIVES)}.")
+        raise unknown("alternative", alternative, ALTERNATIVES)
     if test is not None:
         table.unit.parse(test, where="--test")
     records = sum(held.size for held in table.records)
@@ -118,6 +118,6 @@ def quantile(
         tested = found.test(test, alternative)
         payload["test"] = tested._asdict()
         lines.append(
-            f"Test:          the quantile is {found.format(tested.value)}, {alternative}: p = {tested.pvalue:.4g}"
+            f"Test:          the quantile is {table.unit.format(tested.value)}, {alternative}: p = {tested.pvalue:.4g}"
         )
-    show(found, payload, lines, json, plot)
+    show(found, payload, lines, json, plot, report)

@@ -5,16 +5,16 @@ from typing import Annotated, Any
 import typer
 
 from sottovoce.cli import options
-from sottovoce.cli.options import Decimal, Delimiter, Json, Level, NoProgress, flag, option
-from sottovoce.cli.output import in_options, print_json, progress_bar, show
+from sottovoce.cli.options import Decimal, Delimiter, Json, Level, NoProgress, Report, flag, option
+from sottovoce.cli.output import check_outputs, in_options, print_json, progress_bar, show
 from sottovoce.core.errors import BadInput
 
 
 def regress(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Parquet, CSV, TSV or Arrow: one row a person.")],
     response: Annotated[str, option("COLUMN", "Column whose quantile is modelled.")],
-    features: Annotated[str, option("COLUMNS", "Columns it depends on: miles,hour.")],
-    tau: Annotated[str, option("LEVEL", "0.5; or several: 0.25,0.5,0.75.")],
+    features: Annotated[list[str], option("COLUMNS", "Columns it depends on: miles,hour.")],
+    tau: Annotated[list[str], option("LEVELS", "0.5; or several: 0.25,0.5,0.75.")],
     epsilon: Annotated[str, option("BUDGET", "Of a person's one report; inf: no privacy.")],
     bounds: Annotated[
         list[str] | None,
@@ -38,6 +38,7 @@ def regress(
     ] = False,
     json: Json = False,
     plot: Annotated[str | None, option("PATH", "Draw the coefficients to a .png, .svg or .pdf file.")] = None,
+    report: Report = None,
     no_progress: NoProgress = False,
 ) -> None:
     """Fit a linear model of a quantile, each person answering once with one randomised letter.
@@ -45,9 +46,9 @@ def regress(
     The intervals count sampling noise and privacy noise. All input is checked before anybody answers. Without the
     guesses of density and size they are estimated privately from the first people.
     """
-    columns = options.names(features, "--features")
+    columns = options.names(options.joined(features, "--features") or "", "--features")
     asked: dict[str, Any] = {
-        "tau": options.numbers(tau, "--tau"),
+        "tau": options.numbers(options.joined(tau, "--tau"), "--tau"),
         "epsilon": options.number(epsilon, "--epsilon", "give a budget such as 1, or inf for no privacy"),
         "bounds": options.feature_bounds(bounds or [], columns),
         "clip": clip,
@@ -60,12 +61,12 @@ def regress(
     }
     if explain and plot is not None:
         raise BadInput("--plot draws what people told, and --explain asks nobody; leave one of them out.")
+    if explain and report is not None:
+        raise BadInput("--report is about what people told, and --explain asks nobody; leave one of them out.")
 
     from sottovoce.api.regression.file import regression_study
-    from sottovoce.server import picture as drawing
 
-    if plot is not None:
-        drawing.check_path(plot)
+    check_outputs(plot, report)
     marks = {"delimiter": delimiter, "decimal": decimal}
     study = regression_study(file, response, columns, level=level, marks=marks, **asked)
     if explain:
@@ -76,4 +77,4 @@ def regress(
         return
     with progress_bar(study.people, wanted=not no_progress, who="people") as progress:
         found = study.run(progress)
-    show(found, dict(found.describe().values), [in_options(found.summary())], json, plot)
+    show(found, dict(found.describe().values), [in_options(found.summary())], json, plot, report)

@@ -9,8 +9,8 @@ import os
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, uint32, uint64
 
+from sottovoce.core.kernels import njit, uint32, uint64
 from sottovoce.core.random_source import RandomSource
 
 ROUNDS = 8

@@ -107,19 +107,36 @@ def close_names(name: object, known: Iterable[object]) -> str:
     return f"did you mean {' or '.join(quoted(folded[each]) for each in close)}?" if close else ""
 
 
+def nearest(word: object, known: Iterable[object]) -> str:
+    """Ask, in brackets, whether the nearest known word was meant; empty where none is near.
+
+    >>> nearest("stagd", ["staged", "certified"]), nearest("NORTH ", ["north"]), nearest("x", ["staged"])
+    (" (did you mean 'staged'?)", " (did you mean 'north'?)", '')
+    """
+    close = close_names(word, known) if isinstance(word, str) else ""
+    return f" ({close})" if close else ""
+
+
+def unknown(what: str, word: object, known: Iterable[object]) -> BadInput:
+    """Say that a word is none of those that can be chosen, and which is near."""
+    listed = list(known)
+    return BadInput(
+        f"{what} {quoted(word)}{nearest(word, listed)} is unknown; choose one of {', '.join(map(repr, listed))}."
+    )
+
+
 def per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, str]]:
     """Pair one value for all sites, or one a site, with the words that say where it came from."""
     if not isinstance(value, Mapping):
         return [(value, what)] * len(names)
     given = {label_text(name): item for name, item in value.items()}
     known = set(names)
-    unknown = [name for name in given if name not in known]
+    strange = [name for name in given if name not in known]
     absent = [name for name in names if name not in given]
-    if unknown or absent:
+    if strange or absent:
         problem = f"says nothing of site {absent[0]!r}" if absent else ""
-        if unknown:
-            close = close_names(unknown[0], absent)
-            problem = f"names {quoted(unknown[0])}, which is not a site{close and f' ({close})'}"
+        if strange:
+            problem = f"names {quoted(strange[0])}{nearest(strange[0], names)}, which is not a site"
         raise BadInput(f"{what} {problem}; give one value for each of {first_few(names)}.")
     return [(given[name], f"{what} of site {name!r}") for name in names]
 

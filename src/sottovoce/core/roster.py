@@ -1,9 +1,11 @@
 """The roster of a study: what is public of its sites before any record answers, names and sizes above all."""
 
 import unicodedata
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import compress
 
+from sottovoce.core.checks import unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import hides, quoted
 from sottovoce.core.unit import Unit
@@ -24,6 +26,7 @@ class Roster:
     per_person: bool = False
     seeded: bool = False  # whether the persons' records were drawn with a seed, which makes every result a simulation
     kind: str | None = None  # what whoever read the records declared them to be, one of KINDS
+    column: str = ""  # what the records are called, where they came from a named column
 
     def __post_init__(self) -> None:
         if any(map(hides, self.names)):
@@ -33,6 +36,11 @@ class Roster:
     def doubts(self) -> tuple[str, ...]:
         """Return what is doubtful about the names, worth knowing before any record answers."""
         return doubtful_names(self.names)
+
+    def only(self, stay: Sequence[bool]) -> "Roster":
+        """Return the roster of some of the sites."""
+        names, sizes = tuple(compress(self.names, stay)), tuple(compress(self.sizes, stay))
+        return replace(self, names=names, sizes=sizes, dropped={name: self.dropped.get(name, 0) for name in names})
 
 
 def doubtful_names(names: Iterable[str]) -> tuple[str, ...]:
@@ -61,9 +69,7 @@ def _bare(name: str) -> str:
 def check_kind(kind: str | None, unit: Unit) -> str | None:
     """Return what records are declared to be, or refuse."""
     if kind is not None and kind not in KINDS:
-        raise BadInput(
-            f"kind must be one of {', '.join(map(repr, KINDS))}, not {quoted(kind)}; choose one, or leave it out."
-        )
+        raise unknown("kind", kind, KINDS)
     if kind is not None and unit.kind != "number":
         raise BadInput(f"kind={kind!r} is said of numbers, and the records are {unit.plural}; leave it out.")
     return kind

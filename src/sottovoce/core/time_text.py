@@ -1,9 +1,11 @@
 """Dates, moments and durations as people write them, to and from days or seconds (since 1970-01-01)."""
 
 import datetime as dt
+import math
 import re
 from zoneinfo import ZoneInfo
 
+from sottovoce.core.digits import number_text
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import quoted
 
@@ -74,17 +76,20 @@ def format_date(days: float) -> str:
         return f"day {days:.6g} since 1970-01-01"
 
 
-def format_moment(seconds: float, zone: str = "") -> str:
-    """Write seconds since 1970-01-01 as the nearest second, with its offset when a time zone is known.
+def format_moment(seconds: float, zone: str = "", places: int = 0) -> str:
+    """Write seconds since 1970-01-01 to so many places of a second, with its offset when a time zone is known.
 
-    >>> format_moment(1367416999.8), format_moment(1367416999.8, "+02:00")
-    ('2013-05-01 14:03:20', '2013-05-01 16:03:20+02:00')
+    >>> format_moment(1367416999.8), format_moment(1367416999.8, "+02:00"), format_moment(1367416999.8125, places=2)
+    ('2013-05-01 14:03:20', '2013-05-01 16:03:20+02:00', '2013-05-01 14:03:19.81')
     """
+    kept = min(max(places, 0), 6)
     try:
-        moment = (_EPOCH + dt.timedelta(seconds=round(seconds))).astimezone(zone_of(zone))
+        moment = (_EPOCH + dt.timedelta(seconds=round(seconds, kept))).astimezone(zone_of(zone))
     except (OverflowError, ValueError):
         return f"second {seconds:.6g} since 1970-01-01"
-    return moment.isoformat(sep=" ") if zone else moment.replace(tzinfo=None).isoformat(sep=" ")
+    text = moment.replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds" if kept else "seconds")
+    text = text[: len(text) - 6 + kept] if kept else text
+    return text + moment.isoformat()[len(moment.replace(tzinfo=None).isoformat()) :] if zone else text
 
 
 def parse_date(value: object) -> float | None:
@@ -119,20 +124,32 @@ def duration_of(value: dt.timedelta | dt.time) -> float:
     return value / dt.timedelta(seconds=1)
 
 
-def format_duration(seconds: float) -> str:
-    """Write seconds as "12.3 s", "1:23:20" or "2 days 4:00:00".
+def format_duration(seconds: float, places: int | None = None) -> str:
+    """Write seconds, to so many places, as "12.3 s", "1 h 23 min 20 s" or "2 days 4 h".
 
-    >>> format_duration(12.34), format_duration(-5000.0), format_duration(187200.0)
-    ('12.34 s', '-1:23:20', '2 days 4:00:00')
+    >>> format_duration(12.34), format_duration(-5000.0), format_duration(187200.0), format_duration(3900.25, places=1)
+    ('12.34 s', '-1 h 23 min 20 s', '2 days 4 h', '1 h 05 min 00.2 s')
     """
-    size = abs(seconds)
-    if size < 59.5:
-        return f"{seconds:.4g} s"
-    minutes, second = divmod(round(size), 60)
-    hours, minute = divmod(minutes, 60)
+    if not math.isfinite(seconds):
+        return str(seconds)
+    if places is None and abs(seconds) < 59.5:
+        return f"{number_text(float(f'{seconds:.4g}'))} s"
+    kept = min(max(places or 0, 0), 12)
+    size = round(abs(seconds), kept)
+    if size < 60:
+        return f"{number_text(seconds, 0.0 if places is None else 10.0 ** (1 - kept))} s"
+    minutes, second = divmod(size, 60)
+    hours, minute = divmod(int(minutes), 60)
     days, hour = divmod(hours, 24)
-    before = f"{days:,} day{'' if days == 1 else 's'} " if days else ""
-    return f"{'-' if seconds < 0 else ''}{before}{hour}:{minute:02}:{second:02}"
+    parts = [f"{days:,} day{'' if days == 1 else 's'}"] if days else []
+    rest: list[tuple[str, str, float]] = [(f"{hour}", "h", hour), (f"{minute:02}", "min", minute)]
+    rest.append((f"{second:0{3 + kept if kept else 2}.{kept}f}", "s", second))
+    while rest and not round(rest[-1][2], kept):
+        rest.pop()
+    for text, name, amount in rest:
+        if amount or parts:
+            parts.append(f"{text if parts else text.lstrip('0') or '0'} {name}")
+    return f"{'-' if seconds < 0 else ''}{' '.join(parts)}"
 
 
 def parse_duration(value: object) -> float | None:

@@ -10,12 +10,12 @@ import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.core import time_text
+from sottovoce.core import digits, time_text
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import quoted
 
@@ -51,7 +51,7 @@ class Unit:
     >>> Unit("duration", "s").parse("90min")
     5400.0
     >>> Unit("duration", "s").format(5000.0)
-    '1:23:20'
+    '1 h 23 min 20 s'
     """
 
     kind: Kind
@@ -115,20 +115,59 @@ class Unit:
         seconds: npt.NDArray[np.float64] = (counts - part) // per_second + part / per_second
         return seconds
 
-    def format(self, value: float, digits: int = 6) -> str:
-        """Write a value as text a person reads."""
+    def format(self, value: float, width: float = math.nan, step: float = 0.0) -> str:
+        """Write a value as text a person reads, with the digits that an interval of a width deserves."""
         value = float(value)
         if not math.isfinite(value):
             return f"{value}"
         if self.kind == "duration":
-            return time_text.format_duration(value)
+            return time_text.format_duration(value, digits.places(width, step))
         if self.kind == "date":
             return time_text.format_date(value)
         if self.kind == "datetime":
-            return time_text.format_moment(value, self.zone)
+            return time_text.format_moment(value, self.zone, digits.places(width, step) or 0)
         if self.kind == "category":
             return self.categories[min(max(round(value), 0), len(self.categories) - 1)]
-        return f"{value:,.0f}" if 10.0**digits <= abs(value) < 1e15 else f"{value:.{digits}g}"
+        return digits.number_text(value, width, step)
+
+    def format_width(self, value: float, width: float = math.nan, step: float = 0.0) -> str:
+        """Write a difference between two values: dates differ by days, moments by durations.
+
+        >>> Unit("number").format_width(0.5), Unit("date", "D").format_width(3.5), Unit("datetime").format_width(5000.0)
+        ('0.5', '3.5 days', '1 h 23 min 20 s')
+        """
+        if not math.isfinite(value):
+            return f"{value}"
+        if self.kind in ("duration", "datetime"):
+            return time_text.format_duration(value, digits.places(width, step))
+        text = digits.number_text(value, width, step)
+        noun = {"date": "day", "category": "step"}.get(self.kind, "")
+        return f"{text} {noun}{'' if value == 1 else 's'}" if noun else text
+
+    def value(self, number: float) -> Any:
+        """Return a number as what it stands for: timedelta64, datetime64 (in UTC), the name of a category, or itself.
+
+        >>> Unit("duration").value(90.0), Unit("date").value(15826.0), Unit("number").value(1.5)
+        (np.timedelta64(90000000,'us'), np.datetime64('2013-05-01'), 1.5)
+        """
+        if self.kind == "category":
+            return self.format(number) if math.isfinite(number) else None
+        if not self.timed:
+            return number
+        count, step = (number, "D") if self.kind == "date" else (number * 1e6, "us")
+        made: Any = np.timedelta64 if self.kind == "duration" else np.datetime64
+        return made(round(count), step) if abs(count) < 2.0**62 else made("NaT")
+
+    def width_value(self, number: float) -> Any:
+        """Return a difference between two values as what it stands for: timedelta64 of times, else itself."""
+        if not self.timed:
+            return number
+        return Unit("duration").value(number * (86400 if self.kind == "date" else 1))
+
+    @property
+    def words(self) -> str:
+        """What an axis or a row calls a value: "value", "duration", "date", "date and time" or "category"."""
+        return {"number": "value", "datetime": "date and time"}.get(self.kind, self.kind)
 
     def parse(self, value: object, *, where: str = "the value") -> float:
         """Read a public parameter, given as text, number or time object, into this unit."""

@@ -6,33 +6,39 @@ Epsilon follows from these integers alone, in exact arithmetic; the decoding ``t
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.protocol.exact import logarithm
+from sottovoce.protocol.exact import check_within, logarithm
 
 OUTCOMES = 1 << 62  # of the die: fits a signed 64-bit integer; a 64-bit word without its two low bits is one throw
 
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """A randomiser: ``vertices`` (J, dim), integer ``weights`` (J, M) and the decoding ``table`` (M, dim)."""
+    """A randomiser: ``vertices`` (J, dim), integer ``weights`` (J, M) and the decoding ``table`` (M, dim).
+
+    ``budget`` is the epsilon it was asked for: weights that would cost more are refused.
+    """
 
     name: str
     vertices: Floats
     weights: tuple[tuple[int, ...], ...]
     table: Floats
+    _: KW_ONLY
+    budget: InitVar[float] = math.inf
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, budget: float) -> None:
         totals = {sum(row) for row in self.weights}
         letters = {len(row) for row in self.weights}
         if len(totals) != 1 or len(letters) != 1 or min(totals) < 1 or min(min(row) for row in self.weights) < 0:
             raise ValueError("channel weights need rows of one length and one positive total, without negative entries")
         if len(self.vertices) != len(self.weights) or len(self.table) != len(self.weights[0]):
             raise ValueError("channel vertices and table must match the weights' rows and columns")
+        check_within(self.ratio, budget, f"the channel {self.name!r}")
 
     @property
     def total(self) -> int:

@@ -15,10 +15,12 @@ import numpy as np
 
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.channel import OUTCOMES, Channel
+from sottovoce.protocol.exact import check_within
 
 LARGEST = 24.0  # beyond it the flip weight is too small to come within 1e-8 of the stated budget
 
 
+@lru_cache(maxsize=1024)
 def binary(epsilon: float) -> Channel:
     """Return the binary channel that spends as much of ``epsilon`` as integers allow, and never more.
 
@@ -28,7 +30,9 @@ def binary(epsilon: float) -> Channel:
     >>> channel.epsilon <= 1.0 < channel.epsilon + 1e-8
     True
     """
-    return with_flips(_flips(epsilon))
+    channel = with_flips(_flips(epsilon))
+    check_within(channel.ratio, epsilon, "the binary channel")
+    return channel
 
 
 @lru_cache(maxsize=1024)  # ten thousand sites have a few budgets
@@ -38,6 +42,10 @@ def with_flips(flips: int) -> Channel:
     >>> with_flips(binary(1.0).weights[0][1]).epsilon == binary(1.0).epsilon
     True
     """
+    if not 0 <= flips < OUTCOMES // 2:
+        raise BadInput(
+            "a flip weight lies between 0 and less than half of 2^62; make the channel with binary(epsilon)."
+        )
     weights = ((OUTCOMES - flips, flips), (flips, OUTCOMES - flips))
     rate = Fraction(OUTCOMES - 2 * flips, OUTCOMES)
     flip = Fraction(flips, OUTCOMES)
@@ -85,7 +93,6 @@ def rate_of(channel: Channel) -> float:
     return float(Fraction(keep - flip, keep + flip))
 
 
-@lru_cache(maxsize=1024)
 def _flips(epsilon: float) -> int:
     """Return the smallest flip weight whose likelihood ratio stays within exp(epsilon)."""
     if not epsilon > 0:

@@ -1,7 +1,8 @@
 """What every result gives back: one description, an interval with the test that agrees with it, a privacy promise.
 
-A method says once what is worth saying: rows of a label and a text with the plain values they stand for, a table, and
-the paragraphs under it. `text` sets that as a table to read, and `values` is what JSON gets.
+A method says once what is worth saying: rows of a label and a text with the plain values they stand for, a table, the
+paragraphs under it, and what a reader outside asks. `text` sets that as a table to read, `values` is what JSON gets,
+and `server.page` makes a page of it.
 """
 
 import math
@@ -10,16 +11,28 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import escaped
 
 WIDTH = 78
 INDENT = 15
 ALTERNATIVES = ("two-sided", "greater", "less")
+SIMULATION = "This run used seeded dice, which anybody can throw again: it is a simulation and protects nobody. "
+
+
+class Outside(NamedTuple):
+    """What somebody outside a study asks of it: an ethics board, a reviewer, a participant."""
+
+    question: str
+    answer: str
+    privacy: str
+    assumptions: tuple[str, ...]
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class Description:
-    """What a result says of itself.
+    """What a result says of itself; ``cells`` is its table cell by cell, the head first.
 
     >>> about = Description("Private quantile", [("Estimate", "3.5")], notes=[("Warning", "few records")])
     >>> print(about.text().splitlines()[1])
@@ -31,6 +44,8 @@ class Description:
     table: Sequence[str] = ()
     notes: Sequence[tuple[str, str]] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
+    cells: Sequence[Sequence[str]] = ()
+    outside: Outside | None = None
 
     def text(self) -> str:
         """Return the summary that a statistician reads at a glance."""
@@ -72,6 +87,40 @@ class Test(NamedTuple):
     pvalue: float
 
 
+def check_alternative(alternative: Any) -> str:
+    """Return the side of a test, or refuse."""
+    if not isinstance(alternative, str) or alternative not in ALTERNATIVES:
+        raise BadInput(f"alternative {alternative!r} is unknown; choose one of {', '.join(map(repr, ALTERNATIVES))}.")
+    return alternative
+
+
+def percent(level: float) -> str:
+    """Write a level of confidence.
+
+    >>> percent(0.95), percent(0.999)
+    ('95%', '99.9%')
+    """
+    return f"{100 * level:.6g}%"
+
+
+def of_column(column: str) -> str:
+    """Name the column of a quantile, where it has a name."""
+    return f" of {column}" if column else ""
+
+
+def protection(epsilons: Iterable[float], private: bool) -> str:
+    """Say in a few words what a record paid, and whether that protects it.
+
+    >>> protection([1.0, 3.0], True), protection([2.0], False), protection([math.inf], False)
+    ('epsilon 1 to 3, private', 'epsilon 2, not private', 'no privacy')
+    """
+    known = sorted({f"{epsilon:.4g}": epsilon for epsilon in epsilons}.values())
+    if not known or math.isinf(known[0]):
+        return "no privacy"
+    ends = f"{known[0]:.4g}" if len(known) == 1 else f"{known[0]:.4g} to {known[-1]:.4g}"
+    return f"epsilon {ends}, {'private' if private else 'not private'}"
+
+
 def promise(epsilons: Mapping[str, float], private: bool, per_person: bool, seeded: bool | None = None) -> str:
     """Return what a finished study protects and what not, in words; ``seeded`` where it is not plain from the rest."""
     unit = "person" if per_person else "record"
@@ -89,7 +138,7 @@ def promise(epsilons: Mapping[str, float], private: bool, per_person: bool, seed
     if exposed:
         text += f"Not so at {', '.join(exposed)}, where epsilon is infinite. "
     if (not private and not exposed) if seeded is None else seeded:
-        text += "This run used seeded dice, which anybody can throw again: it is a simulation and protects nobody. "
+        text += SIMULATION
     text += (
         "Not protected: which sites took part, how many records and missing values each holds, and, where "
         f"{again}several studies ask the same {unit}, the sum of their epsilons."

@@ -16,7 +16,8 @@ from sottovoce.client.reading.table import read_sites
 from sottovoce.core.errors import BadInput
 from sottovoce.inference import conformal as inference
 from sottovoce.server.conformal.coverage.equal import moments
-from sottovoce.server.conformal.report import FLATTERED, OPEN
+from sottovoce.server.conformal.report import OPEN
+from sottovoce.server.conformal.summary import FLATTERED
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]
@@ -154,14 +155,14 @@ def test_a_threshold_reports_on_itself() -> None:
     fresh = {f"site {n}": np.abs(draw.standard_normal(5000)) for n in sizes}
     for statistics in (1, 3):
         threshold = conformal_threshold(scores, 0.1, statistics=statistics)
-        report = threshold.report(fresh, weights="records", level=0.9)
+        report = threshold.coverage_by_site(fresh, weights="records", level=0.9)
         assert report.homogeneous == threshold.coverage
         assert report.predicted is not None
         # the laws of 5,000 fresh scores differ from the common one by about 0.004 at the threshold
         assert report.predicted.mixture == pytest.approx(threshold.coverage, abs=0.02)
         assert report.mixture.weights == "records"
     private = conformal_threshold(scores, 0.1, epsilon=5.0, maximum=4.0, randomness=sv.sim.dice(1))
-    assert "made with noise" in str(private.report(fresh).unpredicted)
+    assert "made with noise" in str(private.coverage_by_site(fresh).unpredicted)
 
 
 def test_a_site_that_did_not_vote_is_expected_too() -> None:

@@ -89,14 +89,14 @@ def test_a_report_reads_back_as_what_it_was(made: str, epsilon: float | None, tm
 def test_a_stored_threshold_reports_on_scores() -> None:
     found = threshold("open")
     again = from_dict(found.to_dict())
-    assert again.report(SITES) == found.report(SITES) == coverage_report(again, SITES)
+    assert again.coverage_by_site(SITES) == found.coverage_by_site(SITES) == coverage_report(again, SITES)
 
 
 def test_where_scores_cannot_be_a_threshold_says_who_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     found = threshold("open")
     monkeypatch.setattr(Threshold, "reporter", None)  # as on a server, which has no api
     with pytest.raises(BadInput, match=r"scores, which are not here; call sv\.coverage_report"):
-        found.report(SITES)
+        found.coverage_by_site(SITES)
 
 
 @pytest.mark.parametrize("kind", ["open", "local", "report"])

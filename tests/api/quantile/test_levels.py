@@ -158,11 +158,29 @@ def test_bad_input_spends_nothing(change: dict[str, Any], sentence: str, monkeyp
         sv.federated_quantiles(SITES, options.pop("taus"), options.pop("epsilon"), **options)
 
 
+@pytest.mark.parametrize("shares", ["pooled", "equal", "custom"])
 @pytest.mark.parametrize("size", [2, 59])
-def test_a_site_too_small_for_all_levels_is_refused_before_anything_is_spent(size: int) -> None:
+def test_a_site_too_small_for_all_levels_is_left_out_before_anything_is_asked(size: int, shares: str) -> None:
+    sites = {**SITES, "tiny": SITES["b"][:size].copy()}
+    given: Any = {"a": 0.5, "b": 0.3, "tiny": 0.2} if shares == "custom" else shares
+    budgets = dict.fromkeys(sites, 3.0)
+    with pytest.warns(UserWarning, match="site 'tiny' has too few records .* over the 2 sites left"):
+        made = sv.federated_quantiles(sites, TAUS, budgets, shares=given, randomness=dice(1))
+    sizes = [len(SITES[name]) for name in "ab"]
+    wanted = {"pooled": sizes[0] / sum(sizes), "equal": 0.5, "custom": 0.625}
+    for result in made.results:
+        assert result.left_out == ("tiny",)
+        assert result.shares == pytest.approx({"a": wanted[shares], "b": 1 - wanted[shares]})
+        assert "the 2 sites left" in result.estimand
+    assert made.to_dict()["results"][0]["sites_left_out"] == ["tiny"]
+    assert made.summary().count("is left out") == 1
+
+
+def test_sites_that_are_all_too_small_are_refused_before_anything_is_spent() -> None:
     told: list[int] = []
-    with pytest.raises(sv.BadInput, match=f"site 'tiny' has {size} records, too few .* give it at least 60"):
-        sv.federated_quantiles({**SITES, "tiny": SITES["b"][:size].copy()}, TAUS, 3.0, progress=told.append)
+    small = {name: column[:30].copy() for name, column in SITES.items()}
+    with pytest.raises(sv.BadInput, match=r"too few to answer for 3 levels|needs about"):
+        sv.federated_quantiles(small, TAUS, math.inf, progress=told.append)
     assert told == []
 
 

@@ -43,7 +43,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"tau": "0.5"}, "tau must be a number, not '0.5'"),
     ({"tau": None}, "tau must be a number, not None"),
     ({"tau": True}, "tau must be a number, not True"),
-    ({"tau": [0.5]}, "tau must be a number, not list"),
+    ({"tau": [0.5]}, "call federated_quantiles"),
     ({"tau": {"north": 0.5}}, "tau says nothing of site 'south'"),
     ({"tau": {"north": 0.5, "south": 1.5}}, "tau of site 'south' must lie strictly between 0 and 1, not 1.5"),
     ({"epsilon": 0}, "epsilon must be positive"),
@@ -82,7 +82,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"scale": math.nan}, "scale must be a number, not nan"),
     ({"scale": "90min"}, "scale must be a number, not '90min'"),
     ({"resolution": -0.1}, "resolution must be positive, not -0.1"),
-    ({"kind": "prices"}, "kind must be one of .counts., .scores., .amounts., not .prices."),
+    ({"kind": "prices"}, "kind .prices. is unknown; choose one of .counts., .scores., .amounts."),
     (
         {"kind": "counts", "sites": [np.arange(9).astype("m8[s]")]},
         "kind=.counts. is said of numbers, and the records are durations",

@@ -106,7 +106,7 @@ def test_a_kind_is_declared_of_files_too(tmp_path: Path) -> None:
     path.write_text("score\n" + "\n".join(map(str, SCORES[:3_000])))
     assert planned(sv.read_files(path, value="score")).step_source == "whole numbers by type"
     assert planned(sv.read_files(path, value="score", kind="counts")).limits[0] == 0
-    with pytest.raises(sv.BadInput, match="kind must be one of"):
+    with pytest.raises(sv.BadInput, match="choose one of 'counts'"):
         sv.read_files(path, value="score", kind="prices")
 
 

@@ -2,10 +2,10 @@ import math
 
 import numpy as np
 import pytest
-from numba import njit
 from numpy.typing import NDArray
 
 from sottovoce.core.errors import BadInput
+from sottovoce.core.kernels import njit
 from sottovoce.inference.self_normalised.critical_values import critical_value
 from sottovoce.inference.self_normalised.memory import (
     CHECKPOINTS,

@@ -6,11 +6,11 @@ import os
 import numpy as np
 import numpy.typing as npt
 import pytest
-from numba import njit
 
 from sottovoce.client.regression.randomize_row import randomize_row, show
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Words
+from sottovoce.core.kernels import njit
 from sottovoce.local.regression.lent import lent
 from sottovoce.local.regression.liu_hu import LiuHuRun
 from sottovoce.protocol.regression.blocks import FORM, OPEN, RegressionChannel, Tables, open_channel
@@ -121,7 +121,7 @@ def test_a_mixture_of_forms_agrees() -> None:
     """A matrix on one slope beside the face alone, the public draw deciding between them."""
     known = covariates(2)
     parts = [Part(lp_pair(0.5, 1.0, 1.0), (1,)), Part(lp_pair(0.5, 1.0, 1.0), (2,))]
-    channel = mixture("mixed", (0.5,), known, parts, [0.5, 0.5])
+    channel = mixture("mixed", (0.5,), 1.0, known, parts, [0.5, 0.5])
     one = study(channel, "groups")
     _, slow = by_messages(one, people(2), seed=4)
     run = LiuHuRun(one)

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sottovoce.protocol.channel import Channel
+from sottovoce.core.errors import BadInput
+from sottovoce.protocol.channel import OUTCOMES, Channel
 from sottovoce.protocol.regression.blocks import Block, Open, RegressionChannel
 from sottovoce.protocol.regression.box_channel import box_channel
 
 SIDE = box_channel("side", 1.0, 2)
 BOX = box_channel("box", 0.5, 2, 2, 4, 2)
 SLOPE = box_channel("slope", 2.0, 1, 1, 3)
-MATRIX = Channel("m", np.zeros((4, 2)), ((3, 1), (1, 3), (2, 2), (1, 3)), np.zeros((2, 2)))
+ONE, TWO, THREE = (quarters * OUTCOMES // 4 for quarters in (1, 2, 3))
+MATRIX = Channel("m", np.zeros((4, 2)), ((THREE, ONE), (ONE, THREE), (TWO, TWO), (ONE, THREE)), np.zeros((2, 2)))
 
 
 def gains(*values: float) -> Any:
@@ -97,3 +99,33 @@ def test_faces_count_the_quantiles_at_or_above_the_response() -> None:
     assert channel.side_scores(1) == pytest.approx(np.array([-0.5, -0.5, 0.5, 0.5]))
     assert channel.side_scores(0) == pytest.approx(np.array([-0.25, -0.25, -0.25, 0.75]))
     assert channel.radius == 0.9
+
+
+SMALL = Channel("s", np.zeros((4, 2)), ((3, 1), (1, 3), (2, 2), (1, 3)), np.zeros((2, 2)))
+ODD = Channel("o", np.zeros((3, 2)), ((THREE, ONE), (ONE, THREE), (TWO, TWO)), np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("taus", "p", "block"),
+    [
+        ((0.25, 0.75), 0, Block(1.0, SIDE, (), np.ones((2, 1)))),  # a third side would have a letter of its own
+        ((0.25, 0.75), 1, Block(1.0, MATRIX, (1,), np.ones((2, 2)))),
+        ((0.5,), 1, Block(1.0, SMALL, (1,), np.ones((1, 2)))),  # a die of four faces, thrown with 2^62
+        ((0.5,), 1, Block(1.0, ODD, (1,), np.ones((1, 2)))),
+        ((0.5,), 1, Block(1.0, MATRIX, (2,), np.ones((1, 2)))),
+        ((0.5,), 1, Block(1.0, BOX, None, np.ones((1, 2)))),
+        ((0.5,), 3, Block(1.0, BOX, (1, 1), np.ones((1, 4)))),
+        ((0.5,), 1, Block(1.0, MATRIX, (1,), np.ones((2, 2)))),
+        ((0.5,), 1, Block(-1.0, MATRIX, (1,), -np.ones((1, 2)))),
+    ],
+)
+def test_a_block_that_the_encoder_would_not_sample_is_refused(taus: tuple[float, ...], p: int, block: Block) -> None:
+    with pytest.raises(BadInput, match="could cost more than it says"):
+        RegressionChannel("bad", taus, p, (block,))
+
+
+def test_a_block_that_costs_more_than_the_budget_is_refused() -> None:
+    blocks = mixed().blocks
+    assert RegressionChannel("mixed", (0.75,), 3, blocks, budget=2.0).ratio == SLOPE.ratio
+    with pytest.raises(BadInput, match=r"'mixed' would cost 2\.0, more than its epsilon 1\.5"):
+        RegressionChannel("mixed", (0.75,), 3, blocks, budget=1.5)

@@ -9,7 +9,6 @@ import pytest
 
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.exact import within
-from sottovoce.protocol.selection.base import affordable
 from sottovoce.protocol.selection.exponential import Exponential, exponential
 from sottovoce.protocol.selection.geometric import numerators
 
@@ -68,8 +67,8 @@ def test_an_order_beyond_the_scores_is_refused(order: int) -> None:
         exponential(10, order, 5, 1.0)
 
 
-def test_a_mechanism_that_costs_too_much_is_not_let_out() -> None:
-    dear = Exponential(100, 90, 500, *numerators(1.5, 0.5))
-    with pytest.raises(BadInput, match=r"more than its budget 1\.0"):
-        affordable(dear, 1.0)
-    assert affordable(dear, 1.5) is dear
+def test_a_mechanism_that_costs_too_much_cannot_be_made() -> None:
+    slopes = numerators(1.5, 0.5)
+    with pytest.raises(BadInput, match=r"more than its epsilon 1\.0"):
+        Exponential(100, 90, 500, *slopes, budget=1.0)
+    assert Exponential(100, 90, 500, *slopes, budget=1.5) == Exponential(100, 90, 500, *slopes)

@@ -6,7 +6,8 @@ import numpy as np
 
 import sottovoce as sv
 from sottovoce.api.conformal.report import coverage_report
-from sottovoce.server.conformal.report import FLATTERED, ROWS, CoverageReport, Prediction
+from sottovoce.server.conformal.report import CoverageReport, Prediction
+from sottovoce.server.conformal.summary import FLATTERED, ROWS
 from sottovoce.server.description import WIDTH
 
 LONG = "a hospital whose name is much longer than the column"

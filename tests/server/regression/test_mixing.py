@@ -36,7 +36,7 @@ def test_information_adds() -> None:
     known, tau = covariates(3), 0.75
     parts = [Part(box_channel("side", 1.0, 2), ()), Part(box_channel("slopes", 1.0, 1, 1, 3), None)]
     parts.append(Part(box_channel("box", 1.0, 2, 2, 3), None))
-    channel = mixture("all", (tau,), known, parts)
+    channel = mixture("all", (tau,), 1.0, known, parts)
     told = np.zeros(4)
     for block in channel.blocks:
         seconds = np.diagonal(block_moments(block.channel, block.slopes, (tau,), 0, known))
@@ -76,7 +76,7 @@ def test_a_free_law_over_blocks_gains_and_boxes_gain_more() -> None:
     plain = np.trace(covariance(cq(0.75, 5, 4.0, 3, 2), known))
     shapes = ((2, 0, 1), (2, 1, 3), (1, 2, 3))  # of CQ(3, 2): the side alone, with a slope, and slopes
     parts = [part for shape in shapes for part in box_parts(wanted, box_channel("cq", 4.0, *shape))]
-    distribution = np.trace(covariance(mixture("cq:3,2 optimised", (0.75,), known, parts), known))
+    distribution = np.trace(covariance(mixture("cq:3,2 optimised", (0.75,), 4.0, known, parts), known))
     best = np.trace(covariance(box_mixture(wanted, table.take(table.width == 1)), known))
     wide = np.trace(covariance(box_mixture(wanted, table), known))
     assert wide < 0.95 * best <= 0.95 * distribution * (1 + 1e-6) < 0.95 * plain
@@ -94,10 +94,10 @@ def test_sharing_costs_what_the_notes_found() -> None:
 def test_a_rare_block_stays_only_where_it_is_needed() -> None:
     known = covariates(1, 1e-6)
     side, slope = Part(box_channel("side", 0.5, 2), ()), Part(box_channel("slopes", 0.5, 1, 1, 2), (1,))
-    needed = mixture("both", (0.5,), known, [side, slope])
+    needed = mixture("both", (0.5,), 0.5, known, [side, slope])
     assert 0 < min(block.probability for block in needed.blocks) < 1e-4
     both = Part(box_channel("box", 0.5, 2, 1, 2), (1,))
-    assert mixture("enough", (0.5,), known, [side, both]).blocks[0].channel is both.channel
+    assert mixture("enough", (0.5,), 0.5, known, [side, both]).blocks[0].channel is both.channel
 
 
 def test_a_budget_that_no_box_can_express_is_refused_in_a_sentence() -> None:

@@ -97,9 +97,9 @@ def test_by_simulation(name: str) -> None:
     whole = {
         "cq": lambda: cq(tau, p, 2.0, q=3, s=2),
         "box": lambda: box((tau,), p, 4.0, slopes=1, cells=10, width=3, alone=0.2),
-        "lp": lambda: mixture("lp", (tau,), known, [Part(lp_pair(tau, 1.0, 36.0), None)]),
+        "lp": lambda: mixture("lp", (tau,), 1.0, known, [Part(lp_pair(tau, 1.0, 36.0), None)]),
         "mixture": lambda: mixture(
-            "both", (tau,), known,
+            "both", (tau,), 1.0, known,
             [Part(box_channel("slopes", 1.0, 1, 2, 3), (1, 2)), Part(box_channel("side", 1.0, 2), ())],
         ),
     }[name]()  # fmt: skip

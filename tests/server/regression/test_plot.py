@@ -7,7 +7,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.api.regression.regressor import PrivateQuantileRegressor
-from sottovoce.server.regression.summary import _against_tau
+from sottovoce.server.regression.plot import _against_tau
 
 pytest.importorskip("matplotlib")
 HEADS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}

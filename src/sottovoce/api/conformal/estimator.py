@@ -4,10 +4,13 @@ The calibration data are read and checked here; the sentences name a site and a 
 """
 
 import copy
+import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Self
 
 import narwhals as nw
@@ -19,12 +22,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from sottovoce.api.asking import counted_as
 from sottovoce.api.conformal.threshold import conformal_threshold
 from sottovoce.client.reading.labels import arrow_labels, code_labels, name_sites
 from sottovoce.client.reading.reader import is_missing
 from sottovoce.client.reading.table import SCORES
 from sottovoce.core.arrays import Floats
-from sottovoce.core.checks import bad_row, check_names, kind_of, label_text, sentence
+from sottovoce.core.checks import bad_row, check_names, kind_of, label_text, sentence, unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.server.conformal.settings import check_edges, check_settings
 
@@ -94,16 +98,18 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         promise = (self.alpha, self.guarantee, self.delta, self.rule, self.statistics, self.exact)
         check_settings(*promise, self.mechanism, private)  # before the models score every site
         check_edges(minimum, maximum, self.bins, self.grid, self.mechanism, private)
-        scores = self.score_sites(sites, y, site=site)
-        self.threshold_ = conformal_threshold(
-            scores,
-            self.alpha,
-            minimum=minimum,
-            maximum=maximum,
-            # a copy: seeded dice give every call the same numbers, as a seed does in scikit-learn
-            randomness=copy.deepcopy(self.randomness),
-            **{name: getattr(self, name) for name in _PASSED},
-        )
+        scores, responses = self._scored(sites, y, site)
+        numbers = {name: each for name, each in responses.items() if each.dtype == np.float64}
+        with counted_as(numbers) if len(numbers) == len(scores) else nullcontext():
+            self.threshold_ = conformal_threshold(
+                scores,
+                self.alpha,
+                minimum=minimum,
+                maximum=maximum,
+                # a copy: seeded dice give every call the same numbers, as a seed does in scikit-learn
+                randomness=copy.deepcopy(self.randomness),
+                **{name: getattr(self, name) for name in _PASSED},
+            )
         return self
 
     def score_sites(self, sites: Any, y: Any = None, *, site: Any = None) -> dict[str, Floats]:
@@ -115,6 +121,10 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             As in ``conformalize``.
         """
         self._opened("score_sites")
+        return self._scored(sites, y, site)[0]
+
+    def _scored(self, sites: Any, y: Any, site: Any) -> tuple[dict[str, Floats], dict[str, npt.NDArray[Any]]]:
+        """Return the scores of every site's records, and their responses."""
         pairs = read_pairs(sites, y, site)
         responses = {name: self._responses(given, name) for name, (_, given) in pairs.items()}
         for name, (covariates, _) in pairs.items():
@@ -122,7 +132,7 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         refuse_shared(responses)
         for name, (covariates, _) in pairs.items():
             self._check_columns(covariates, name)
-        return {name: self._site_scores(pairs[name][0], responses[name], name) for name in pairs}
+        return {name: self._site_scores(pairs[name][0], responses[name], name) for name in pairs}, responses
 
     def _opened(self, method: str) -> tuple[Any, ...]:
         """Return the fitted models, or say what has to be called first."""
@@ -177,6 +187,11 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         except (ValueError, TypeError) as error:
             raise refused_covariates(name, X, error) from None
 
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write one page on the threshold for readers outside: question, answer, picture, privacy, limits, settings."""
+        self._threshold("report")
+        return self.threshold_.report(path)
+
     def __sklearn_is_fitted__(self) -> bool:
         """Tell whether there is a model to predict with."""
         return bool(self.prefit) or hasattr(self, "estimator_")
@@ -206,7 +221,7 @@ def refuse_other(model: Any, method: str) -> None:
 def chosen(value: Any, allowed: tuple[str, ...]) -> str:
     """Return the name of a score, or refuse."""
     if value not in allowed:
-        raise BadInput(f"conformity_score must be {' or '.join(map(repr, allowed))}, not {value!r}; choose one.")
+        raise unknown("conformity_score", value, allowed)
     return str(value)
 
 

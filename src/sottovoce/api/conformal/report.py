@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sottovoce.api.asking import spend
 from sottovoce.client.conformal.site import CoverageSite, PooledScores
 from sottovoce.client.door import Door, SiteLimits
 from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
@@ -90,16 +91,17 @@ def coverage_report(
     budgets = [math.inf if noises is None else float(value) for value, _ in per_site(epsilon, table.names, "epsilon")]
     facts = tuple(SiteFacts(records.size, budget) for records, budget in zip(table.records, budgets, strict=True))
     seeded = (noises is not None and not dice.private) or table.seeded
-    who = Participants(table.names, facts, sum(table.dropped.values()), table.per_person, seeded)
+    who = Participants(table.names, facts, sum(table.dropped.values()), table.per_person, seeded, table.column)
     promised = None if made is None else float(made.coverage)
     private = made is not None and made.epsilon is not None
     asked = CoveragePlan(value, missed, share, parts, weights_name, noises, promised, private)
     study = identity(asked.card(who))
+    in_all = spend(table, budgets, randomness)
     doors = [
         Door(CoverageSite(records, fact.epsilon, own, limits=LIMITS), study, LIMITS)
         for records, fact, own in zip(table.records, facts, dice.split(len(facts)), strict=True)
     ]
-    report = run(CoverageMethod(asked, who), doors)
+    report = replace(run(CoverageMethod(asked, who), doors), in_all=in_all)
     if noises is not None:
         return report
     predicted, unpredicted = _predict(made, table, parts)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sottovoce.api.asking import spend
 from sottovoce.client.conformal.draw import cell_counts
 from sottovoce.client.conformal.site import CalibrationSite
 from sottovoce.client.door import AnsweringSite, Door, SiteLimits
@@ -123,17 +124,18 @@ def conformal_threshold(
     dice = SystemEntropy() if randomness is None else randomness
     facts = tuple(SiteFacts(records.size, budget) for records, budget in zip(table.records, budgets, strict=True))
     seeded = not dice.private or table.seeded
-    who = Participants(table.names, facts, sum(table.dropped.values()), table.per_person, seeded)
+    who = Participants(table.names, facts, sum(table.dropped.values()), table.per_person, seeded, table.column)
     line: tuple[float, ...] = () if edges is None else tuple(edges.tolist())
     card = card_of(who, settings, line)
     method, opens = _pooled(who, settings, line, card) if settings.pooled else _votes(who, settings, line, dice)
     limits, study = SiteLimits(points=max(MOST_STATISTICS, len(line)), rounds=1), identity(card)
     own = dice.split(len(facts))
+    in_all = spend(table, [fact.epsilon for fact in facts], randomness)
     doors = [
         Door(opens(records, fact.epsilon, each, limits=limits), study, limits)
         for records, fact, each in zip(table.records, facts, own, strict=True)
     ]
-    found = run(method, doors)
+    found = replace(run(method, doors), in_all=in_all)
     return found if edges is None else replace(found, hints=_hints(table, edges))
 
 
@@ -217,4 +219,4 @@ def read_scores(
     table = read_files(paths, **columns, missing=missing, dice=dice.words, needs=SCORES)
     if table.unit.kind != "number":
         raise BadInput(f"column {score!r} holds {table.unit.plural}, and scores must be numbers; name another column.")
-    return replace(table, seeded=person is not None and not dice.private)
+    return replace(table, seeded=person is not None and not dice.private, column=score)

@@ -5,12 +5,15 @@ from typing import Any
 
 from sottovoce.api.quantile.federated import run_study
 from sottovoce.api.quantile.planning import origin, plan_study, say_before
+from sottovoce.client.answered import shared_columns
+from sottovoce.client.fingerprint import mark
 from sottovoce.client.reading.table import SiteTable, read_sites
-from sottovoce.core.checks import check_callers, confidence, label_text
+from sottovoce.core.checks import check_callers, confidence, label_text, nearest
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
 from sottovoce.server.quantile.difference import Difference
 from sottovoce.server.quantile.result import QuantileResult
+from sottovoce.server.stored import InAll
 
 
 def compare(first: QuantileResult, second: QuantileResult, level: float | None = None) -> Difference:
@@ -29,13 +32,23 @@ def compare(first: QuantileResult, second: QuantileResult, level: float | None =
     one, two = origin(first), origin(second)
     if one is not None and two is not None:
         check_comparable(one, two)
-    return Difference(first, second, confidence(first.level if level is None else level))
+    return Difference(first, second, confidence(first.level if level is None else level), in_all=_dearer(first, second))
+
+
+def _dearer(first: QuantileResult, second: QuantileResult) -> InAll:
+    """Return what the records of both groups have cost in all; of sites of one name the dearer."""
+    if first.in_all is None or second.in_all is None:
+        return None
+    names = [*first.in_all, *(name for name in second.in_all if name not in first.in_all)]
+    return {name: max(first.in_all.get(name, 0.0), second.in_all.get(name, 0.0)) for name in names}
 
 
 def check_comparable(first: SiteTable, second: SiteTable) -> None:
     """Refuse two groups of different kinds, or that hold the same records and so do not answer independently."""
     _check_units(first.unit, second.unit)
-    if any(one.overlaps(two) for one in first.records for two in second.records):
+    columns = [*first.columns, *second.columns]
+    shared = shared_columns(columns, mark(columns))
+    if shared is not None or any(one.overlaps(two) for one in first.records for two in second.records):
         raise BadInput("the two groups share records, so they are not independent; compare different groups of sites.")
 
 
@@ -94,7 +107,8 @@ def check_names(mappings: Mapping[str, Any], tables: list[SiteTable]) -> None:
     for what, value in mappings.items():
         unknown = [name for name in value if label_text(name) not in known] if isinstance(value, Mapping) else []
         if unknown:
-            raise BadInput(f"{what} names {unknown[0]!r}, which is a site of neither group; correct it.")
+            near = nearest(unknown[0], known)
+            raise BadInput(f"{what} names {unknown[0]!r}{near}, which is a site of neither group; correct it.")
 
 
 def _check_units(first: Unit, second: Unit) -> None:

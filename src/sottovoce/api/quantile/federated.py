@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sottovoce.api.asking import spend
 from sottovoce.api.quantile.planning import (
     PlannedStudy,
     Progress,
@@ -147,6 +148,7 @@ def run_study(
     """Run a planned study: from here on records answer."""
     plan = study.plan
     check_callers(randomness, progress)
+    in_all = spend(study.prepared.table, plan.budgets, randomness)
     if study.recursion is not None:
         sites = study.prepared.open(randomness)
         doors = doors_of(plan, sites, study.method)
@@ -159,7 +161,7 @@ def run_study(
         certified = study.method == "certified" or plan.kind == "amounts"
         method = StagedQuantile(plan, study.level, coin_of(plan, randomness), certified)
         result, private = run_sites(study.prepared, method, study.method, randomness, progress)
-    return remember(replace(result, private=private), study.prepared.table)
+    return remember(replace(result, private=private, in_all=in_all), study.prepared.table)
 
 
 class OpenAnswer(NamedTuple):

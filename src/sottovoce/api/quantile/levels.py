@@ -4,13 +4,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sottovoce.api.quantile.planning import Prepared, Progress, coin_of, prepare, remember, run_sites, say_before
-from sottovoce.core.checks import check_callers, confidence
-from sottovoce.core.errors import BadInput
+from sottovoce.api.asking import spend
+from sottovoce.api.quantile.planning import (
+    METHODS,
+    Prepared,
+    Progress,
+    coin_of,
+    prepare,
+    remember,
+    run_sites,
+    say_before,
+)
+from sottovoce.core.checks import check_callers, confidence, unknown
 from sottovoce.core.random_source import RandomSource
 from sottovoce.server.quantile.feasibility import CERTIFIED
-from sottovoce.server.quantile.levels import QuantilesResult, StagedQuantiles, check_levels, check_sizes, split_of
-from sottovoce.server.quantile.plan import QuantilePlan
+from sottovoce.server.quantile.left_out import without
+from sottovoce.server.quantile.levels import (
+    QuantilesResult,
+    StagedQuantiles,
+    check_levels,
+    check_sizes,
+    fewest_records,
+    split_of,
+)
+from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
 
 
 def federated_quantiles(
@@ -85,7 +102,7 @@ class PlannedLevels:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what is worth knowing before any record answers."""
-        return tuple(dict.fromkeys(text for plan in self.plans for text in plan.warnings))
+        return tuple(dict.fromkeys((*self.whole.plan.hints, *(text for plan in self.plans for text in plan.warnings))))
 
 
 def plan_levels(
@@ -103,16 +120,39 @@ def plan_levels(
     levels = check_levels(taus)
     confidence(level)
     if method not in ("staged", "certified"):
-        raise BadInput(f"method {method!r} is unknown for several levels; choose 'staged' or 'certified'.")
+        raise unknown("for several levels method", method, METHODS[:2])
     each = 1 - (1 - level) / len(levels)
     public = {**known, "limits": CERTIFIED, "confidence": each, "certified": method == "certified"}
     whole = prepare(sites, 0.5, epsilon, missing=missing, **public)
-    parts = split_of(split, levels, whole.plan.crowd)
-    plans = [
-        prepare(whole.table, tau, epsilon, thinned=part, **public).plan for tau, part in zip(levels, parts, strict=True)
-    ]
+    gone = whole.plan.left_out
+    while True:
+        parts = split_of(split, levels, whole.plan.crowd)
+        own = {**public, "shares": _own_shares(whole.plan), "fewest": fewest_records(parts)}
+        budgets, roster = dict(zip(whole.plan.names, whole.plan.budgets, strict=True)), whole.table.roster
+        plans = [
+            plan_quantile(roster, tau, budgets, thinned=part, **own) for tau, part in zip(levels, parts, strict=True)
+        ]
+        small = {name for plan in plans for name in plan.left_out}
+        if not small:
+            break
+        left = [name for name in whole.plan.names if name not in small]
+        again = {**public, "shares": _own_shares(whole.plan, left)}
+        gone += tuple(name for name in whole.plan.names if name in small)
+        whole = prepare(whole.table.only(left), 0.5, {name: budgets[name] for name in left}, **again)
     check_sizes(whole.plan, parts)
+    said = (without(gone, len(whole.plan.names)),) if gone else ()
+    plans = [replace(plan, hints=whole.plan.hints, left_out=gone) for plan in plans]
+    plans[0] = replace(plans[0], warnings=(*said, *plans[0].warnings))
     return PlannedLevels(whole, plans, parts, level, method == "certified" or whole.plan.kind == "amounts")
+
+
+def _own_shares(plan: QuantilePlan, names: Sequence[str] | None = None) -> Any:
+    """Return the shares of a plan, or of some of its sites, as they can be given again."""
+    if plan.shares_name != "custom":
+        return plan.shares_name
+    found = dict(zip(plan.names, plan.crowd.shares.tolist(), strict=True))
+    kept = {name: found[name] for name in (plan.names if names is None else names)}
+    return {name: share / sum(kept.values()) for name, share in kept.items()}
 
 
 def run_levels(
@@ -121,7 +161,8 @@ def run_levels(
     """Run a planned study of several levels: from here on records answer."""
     check_callers(randomness, progress)
     whole = study.whole
+    in_all = spend(whole.table, whole.plan.budgets, randomness)
     talk = StagedQuantiles(study.plans, study.parts, study.level, coin_of(whole.plan, randomness), study.certified)
     found, private = run_sites(whole, talk, "levels", randomness, progress)
-    results = tuple(remember(replace(result, private=private), whole.table) for result in found.results)
-    return replace(found, results=results)
+    results = tuple(remember(replace(result, private=private, in_all=in_all), whole.table) for result in found.results)
+    return replace(found, results=results, in_all=in_all)

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from sottovoce.client.door import Door
 from sottovoce.client.quantile.site import Site, look_rounded
 from sottovoce.client.reading.table import SiteTable, read_sites
-from sottovoce.core.checks import confidence, number
+from sottovoce.core.checks import confidence, number, unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.core.unit import Unit
@@ -40,8 +40,12 @@ def prepare(sites: Any, tau: Any, epsilon: Any, *, missing: str = "refuse", **pu
     """
     table = sites if isinstance(sites, SiteTable) else read_sites(sites, missing=missing)
     plan = plan_quantile(table.roster, tau, epsilon, **public)
+    if plan.left_out:
+        table = table.only(plan.names)
+    table.marks  # noqa: B018 - two sites with the same records are refused here, before anything is asked
     largest = sorted(table.records, key=attrgetter("size"), reverse=True)[:LOOKED_AT]
-    if plan.resolution == 0 and plan.kind is None and any(map(look_rounded, largest)):
+    exposed = plan.resolution == 0 and plan.kind is None and not public.get("certified")  # such intervals mind no ties
+    if exposed and any(map(look_rounded, largest)):
         plan = replace(plan, hints=(TIED,))
     return Prepared(plan, table)
 
@@ -112,8 +116,8 @@ class PlannedStudy:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return what is worth knowing before any record answers."""
-        return self.plan.warnings
+        """Return what is worth knowing before any record answers; what the records show is for their holder."""
+        return (*self.plan.hints, *self.plan.warnings)
 
 
 def say_before(*texts: str) -> None:
@@ -144,7 +148,7 @@ def plan_study(
 ) -> PlannedStudy:
     """Check all input of `federated_quantile` without asking any record."""
     if method not in METHODS:
-        raise BadInput(f"method {method!r} is unknown; choose one of {', '.join(map(repr, METHODS))}.")
+        raise unknown("method", method, METHODS)
     confidence(level)
     walks = method in ("regression", "self-normalised")
     plain = isinstance(schedule, str) and schedule == "every:1" and participation == 1 and norm == "l2"

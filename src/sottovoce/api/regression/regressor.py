@@ -66,10 +66,11 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     coef_, intercept_
         Raw slopes (p,) and intercept; with several levels (levels, p) and (levels,).
     result_
-        The result by itself: it holds no record, and `summary`, `to_dict`, `save` and `plot` are its own.
-    taus_, epsilon_, private_, n_reports_, clipped_, design_, warnings_
-        Levels; realised epsilon, computed from the channel; whether the fit protects anybody; people asked; rows moved
-        to their bounds; the channel and why it was chosen (print ``design_.explain()``); sentences to know of.
+        The result by itself: it holds no record, and `summary`, `to_dict`, `save`, `plot` and `report` are its own.
+    taus_, epsilon_, epsilon_in_all_, private_, n_reports_, clipped_, design_, warnings_
+        Levels; realised epsilon, computed from the channel; what the dearest row has cost in this process, by fits and
+        other studies (None: simulated); whether the fit protects anybody; people asked; rows moved to their bounds; the
+        channel and why it was chosen (print ``design_.explain()``); sentences to know of.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -150,6 +151,7 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         self.intercept_: Any = raw[:, 0] if self._several else float(raw[0, 0])
         self.taus_, self.design_ = self.result_.taus, stream.plan.design
         self.epsilon_, self.private_ = self.result_.epsilon, self.result_.private
+        self.epsilon_in_all_ = stream.in_all
         self.n_reports_, self.clipped_, self.n_features_in_ = stream.people, stream.clipped, stream.plan.p
         if stream.names is not None:
             self.feature_names_in_ = np.array(stream.names, dtype=object)
@@ -162,7 +164,12 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         return fitted if self._several else fitted[:, 0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
-        """Return the part of the check loss that the covariates explain (R^2 of a quantile), averaged over levels."""
+        """Return the part of the check loss that the covariates explain (R^2 of a quantile), averaged over levels.
+
+        It reads y as it is: nothing of it is private, and a warning says so where the fit is.
+        """
+        if self.private_:
+            _warn("score compares with the responses themselves, which it does not protect: keep it at the site")
         fitted = self.predict(X).reshape(-1, len(self.taus_))
         scores = [
             d2_pinball_score(y, fitted[:, at], sample_weight=sample_weight, alpha=tau)
@@ -227,6 +234,11 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         """Draw the coefficients with their intervals; of several levels, against tau."""
         check_is_fitted(self)
         return self.result_.plot(path, confidence(level))
+
+    def report(self, path: str | Path) -> Path:
+        """Write one page on the fit for readers outside: question, answer, picture, privacy, limits, settings."""
+        check_is_fitted(self)
+        return self.result_.report(path)
 
     @property
     def warnings_(self) -> tuple[str, ...]:

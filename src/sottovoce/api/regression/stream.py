@@ -2,12 +2,15 @@
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.api.asking import spend_columns, warn
+from sottovoce.client.answered import Memory
+from sottovoce.client.fingerprint import Column, mark, row_words
 from sottovoce.client.reading.design_matrix import ReadRows, read, read_features
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Floats
@@ -25,6 +28,10 @@ from sottovoce.server.regression.settings import check_unchanged, read_settings
 from sottovoce.server.regression.study import DitheredStudy
 
 WORD = 2.0**-53
+STANDARDISED = (
+    "every covariate has exactly mean 0 and standard deviation 1, as if scaled by the data themselves: such means and "
+    "deviations are not protected, so scale by public bounds instead"
+)
 Progress = Callable[[int], None]
 
 
@@ -94,6 +101,13 @@ def _run(study: RegressionStudy, people: int) -> DitheredRun | LiuHuRun:
     return LiuHuRun(study, people if study.inference == "higrad" else None)
 
 
+def _standardised(raw: Floats) -> bool:
+    """Tell whether covariates were scaled by their own means and deviations."""
+    if len(raw) <= 2:
+        return False
+    return bool(np.all(np.abs(raw.mean(axis=0)) < 1e-9) and np.all(np.abs(raw.std(axis=0) - 1) < 1e-6))
+
+
 def taken(rows: Rows, which: npt.NDArray[np.intp] | npt.NDArray[np.uint64] | slice) -> Rows:
     """Return some of the rows, in the order asked for."""
     return Rows(rows.features()[which], rows.response()[which])
@@ -131,6 +145,8 @@ class RegressionStream:
     randomness: RandomSource | None
     clipped: int = 0
     broken: bool = False
+    answered: Memory = field(default_factory=Memory, repr=False)  # the rows of this stream
+    in_all: float | None = 0.0  # what the dearest of them has cost in this process; None: simulated
     result: RegressionResult = field(init=False)
 
     @property
@@ -155,10 +171,12 @@ class RegressionStream:
     def ask(self, found: ReadRows, progress: Progress | None, *, whole: bool) -> None:
         """Ask every row once; if the search for guesses is then not over, the ``whole`` data were lost."""
         self._check_whole()
+        self._spend(found.rows)
         self.broken = True  # until the answers are there: whoever is interrupted must not ask the same people again
         self.runs.ask(found.rows, progress)
         self.clipped += found.clipped
-        result = self.runs.result(self.clipped)
+        cost = None if self.in_all is None else {"rows": self.in_all}
+        result = replace(self.runs.result(self.clipped), in_all=cost)
         result.scaled.sum()  # computed now, while an interruption is still noticed
         self.result, self.broken = result, False
         if whole and self.runs.waiting:
@@ -167,6 +185,21 @@ class RegressionStream:
                 "give density and size, public guesses, or more people.",
                 parameter=("density", "size"),
             )
+
+    def _spend(self, rows: Rows) -> None:
+        """Count a batch that is about to answer, by whole rows and by responses; refuse rows of an earlier batch."""
+        bounds, budget = self.plan.bounds, self.plan.epsilon
+        raw = rows.features() * bounds.half + bounds.centre
+        whole: list[Column] = [row_words(raw, rows.response())]
+        marks = mark(whole)
+        if any(self.answered.look(whole, marks)):
+            raise BadInput("some of these rows have answered in an earlier batch of this fit; give rows that have not.")
+        self.answered.book(whole, marks, [budget])
+        if _standardised(raw):
+            warn(STANDARDISED)
+        columns = [*whole, rows.response()]
+        total = spend_columns(columns, mark(columns), [budget] * 2, self.randomness)
+        self.in_all = None if total is None or self.in_all is None else max(self.in_all, *total)
 
     def _check_whole(self) -> None:
         if self.broken:
@@ -198,7 +231,9 @@ def begin(
     settings = read_settings(given)
     found = read(X, y, settings.bounds, settings.clip, collinear=whole, warn=warn)
     design = design_of(settings, found.rows.p)
-    plan = RegressionPlan(settings, design, found.bounds, settings.starts(found.bounds.to_scaled))
+    response = getattr(y, "name", None)
+    named = response if isinstance(response, str) else ""
+    plan = RegressionPlan(settings, design, found.bounds, settings.starts(found.bounds.to_scaled), response=named)
     if whole:
         feasibility.check(found.rows.size, design, settings)
     else:

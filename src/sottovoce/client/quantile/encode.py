@@ -14,10 +14,10 @@ the record speaks. So non-interference can be seen: at epsilon 0 the same dice g
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, uint64
 
 from sottovoce.client.order import Key, Places, places, positions
 from sottovoce.core.arrays import Floats, Ints, Words
+from sottovoce.core.kernels import njit, uint64
 
 WORD = 2.0**-53
 

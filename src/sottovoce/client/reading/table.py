@@ -1,13 +1,16 @@
 """The records of all sites of a study, read from any columns and checked: what everything downstream starts from."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
 
+from sottovoce.client.answered import shared_columns
+from sottovoce.client.fingerprint import Marks, mark
 from sottovoce.client.reading.column import RECORDS
 from sottovoce.client.reading.reader import open_column
 from sottovoce.client.record import Records
@@ -60,6 +63,8 @@ class SiteTable:
         Whether the persons' records were drawn with seeded dice, which make every result a simulation.
     kind
         What the records are declared to be: "counts", "scores", "amounts", or None.
+    column
+        What the records are called: the name of their column, or nothing.
     """
 
     names: tuple[str, ...]
@@ -71,13 +76,39 @@ class SiteTable:
     per_person: bool = False
     seeded: bool = False
     kind: str | None = None
+    column: str = ""
 
     @property
     def roster(self) -> Roster:
         """Return what is public of the sites."""
         sizes = tuple(records.size for records in self.records)
         public = (self.unit, dict(self.dropped), self.unplaced, self.left_out, self.per_person, self.seeded, self.kind)
-        return Roster(self.names, sizes, *public)
+        return Roster(self.names, sizes, *public, self.column)
+
+    @cached_property
+    def columns(self) -> list[Floats]:
+        """Return the records themselves, for kernels of a site alone."""
+        return [records.values() for records in self.records]
+
+    @cached_property
+    def marks(self) -> Marks:
+        """Return the fingerprints of the records; two sites that hold the same ones are refused."""
+        marks = mark(self.columns)
+        if (shared := shared_columns(self.columns, marks)) is not None:
+            raise twice(*(self.names[at] for at in shared))
+        return marks
+
+    def only(self, names: Sequence[str]) -> "SiteTable":
+        """Return the table of some of the sites, in their order here."""
+        stay = [i for i, name in enumerate(self.names) if name in set(names)]
+        kept = tuple(self.names[i] for i in stay)
+        dropped = {name: self.dropped.get(name, 0) for name in kept}
+        return replace(self, names=kept, records=tuple(self.records[i] for i in stay), dropped=dropped)
+
+
+def twice(one: str, two: str) -> BadInput:
+    """Refuse two sites that hold the same records."""
+    return BadInput(f"sites {one!r} and {two!r} share records, which would answer twice: give every record to one site")
 
 
 def read_sites(sites: Any, *, missing: str = "refuse", needs: Needs = QUANTILE) -> SiteTable:
@@ -156,10 +187,7 @@ def _refuse_shared(names: Sequence[str], records: Sequence[Records]) -> None:
     shared = np.flatnonzero(begins[order[1:]] < ends[order[:-1]])
     if len(shared):
         first, second = sorted(order[shared[0] : shared[0] + 2].tolist())
-        raise BadInput(
-            f"sites {names[first]!r} and {names[second]!r} share records, which would answer twice: "
-            "give every record to one site"
-        )
+        raise twice(names[first], names[second])
 
 
 def _named(sites: Any) -> Iterable[tuple[object, Any]]:

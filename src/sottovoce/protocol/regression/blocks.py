@@ -9,7 +9,7 @@ the wire reads the same numbers.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -17,7 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.protocol.channel import Channel
+from sottovoce.core.errors import BadInput
+from sottovoce.protocol.channel import OUTCOMES, Channel
+from sottovoce.protocol.exact import check_within
 from sottovoce.protocol.regression.box_channel import BoxChannel, box_channel
 
 BOX, MATRIX, OPEN = 0, 1, 2
@@ -74,20 +76,29 @@ class Block:
 class RegressionChannel:
     """A public distribution over blocks: everything between a person's record and the decoded gradient.
 
-    ``taus`` ascend. A side is the number of fitted quantiles at or above the response.
+    ``taus`` ascend. A side is the number of fitted quantiles at or above the response. ``budget`` is the epsilon it was
+    asked for: a block that would cost more is refused.
     """
 
     name: str
     taus: tuple[float, ...]
     p: int
     blocks: tuple[Block, ...]
+    _: KW_ONLY
+    budget: InitVar[float] = math.inf
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, budget: float) -> None:
+        if not self.blocks or not all(_fits(block, len(self.taus), self.p) for block in self.blocks):
+            raise BadInput(
+                f"a block of the channel {self.name!r} is not for its levels, its slopes or a die of 2^62 faces, and "
+                "a letter could cost more than it says; build the block for them."
+            )
         total = sum((block.probability * block.inclusion(self.p) * block.gains for block in self.blocks), np.zeros(1))
         if np.abs(total - 1).max() > 1e-12:
             raise ValueError("the gains of the blocks do not add up to an unbiased gradient")
         if list(self.taus) != sorted(set(self.taus)):
             raise ValueError("the levels of a regression channel must ascend")
+        check_within(self.ratio, budget, f"the channel {self.name!r}")
 
     @property
     def epsilon(self) -> float:
@@ -124,6 +135,21 @@ class RegressionChannel:
     def radius(self) -> float:
         """Return how far a slope's score can lie from zero."""
         return max(max(tau, 1 - tau) for tau in self.taus)
+
+
+def _fits(block: Block, levels: int, p: int) -> bool:
+    """Tell whether the encoder sends the letters of a block's alphabet, with the block's integers, and no others."""
+    channel, slopes = block.channel, block.slopes
+    if slopes is not None and not len(slopes) == block.count == len(set(slopes) & set(range(1, p + 1))):
+        return False
+    if not block.count <= p or not 0 < block.probability <= 1 or block.gains.shape != (levels, p + 1):
+        return False
+    if isinstance(channel, BoxChannel):
+        return channel.kinds in (1, levels + 1)
+    if isinstance(channel, Channel):
+        places, rest = divmod(len(channel.weights), 2)
+        return levels == 1 and places > 0 and rest == 0 and channel.total == OUTCOMES and channel.table.shape[1] == 2
+    return True
 
 
 def _letters(channel: BoxChannel | Channel | Open) -> int:

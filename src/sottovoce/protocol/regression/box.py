@@ -77,7 +77,7 @@ def box(
     if alone > 0:
         lone = [[1.0 if side else 1 / alone] + [0.0] * p] * len(taus)
         blocks.append(box_block(alone, box_channel("side", epsilon, kinds), p, lone))
-    return RegressionChannel(f"box:{slopes},{cells},{width}", tuple(taus), p, tuple(blocks))
+    return RegressionChannel(f"box:{slopes},{cells},{width}", tuple(taus), p, tuple(blocks), budget=epsilon)
 
 
 def cq(tau: float, p: int, epsilon: float, q: int, s: int) -> RegressionChannel:
@@ -102,7 +102,7 @@ def cq(tau: float, p: int, epsilon: float, q: int, s: int) -> RegressionChannel:
     blocks = [box_block(share, with_side, p, [[gain] + [gain if s > 1 else 0.0] * p])]
     if s <= p:
         blocks.append(box_block(1 - share, fitting_box("slopes", epsilon, 1, s, q), p, [[0.0] + [gain] * p]))
-    return RegressionChannel(f"cq:{q},{s}", (tau,), p, tuple(blocks))
+    return RegressionChannel(f"cq:{q},{s}", (tau,), p, tuple(blocks), budget=epsilon)
 
 
 EXAMPLES = (

@@ -8,13 +8,13 @@ response, with no slope the binary channel.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass
 from fractions import Fraction
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.channel import OUTCOMES
-from sottovoce.protocol.exact import exponential, logarithm
+from sottovoce.protocol.exact import check_within, exponential, logarithm
 
 LETTERS = 1 << 32  # a letter is one 32-bit word
 FINEST = 10**8  # fewer outcomes per letter would lose more than 1e-8 of the budget
@@ -22,7 +22,10 @@ FINEST = 10**8  # fewer outcomes per letter would lose more than 1e-8 of the bud
 
 @dataclass(frozen=True)
 class BoxChannel:
-    """Two integer weights on ``kinds`` sides and ``cells`` cells for each of ``slopes`` slopes."""
+    """Two integer weights on ``kinds`` sides and ``cells`` cells for each of ``slopes`` slopes.
+
+    ``budget`` is the epsilon it was asked for: weights that would cost more are refused.
+    """
 
     name: str
     kinds: int
@@ -32,13 +35,16 @@ class BoxChannel:
     low: int
     extra: int
     spare: int
+    _: KW_ONLY
+    budget: InitVar[float] = math.inf
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, budget: float) -> None:
         if self.kinds < 1 or self.slopes < 0 or not 1 <= self.width <= self.cells or self.letters > LETTERS:
             raise ValueError("a box channel needs a side, boxes within its cells, and at most 2^32 letters")
         outcomes = self.letters * self.low + self.inside * self.extra + self.spare
         if min(self.low, self.extra, self.spare) < 0 or outcomes != OUTCOMES:
             raise ValueError("the outcomes of a box channel must add up to the die")
+        check_within(self.ratio, budget, f"the box channel {self.name!r}")
 
     @property
     def letters(self) -> int:
@@ -150,4 +156,4 @@ def box_channel(name: str, epsilon: float, kinds: int, slopes: int = 0, cells: i
         spare = OUTCOMES - letters * low - inside * extra
     if extra <= 0:
         raise BadInput(f"epsilon {epsilon!r} is too small for a die of 2^62 outcomes; give a larger budget.")
-    return BoxChannel(name, kinds, slopes, cells, width, low, extra, spare)
+    return BoxChannel(name, kinds, slopes, cells, width, low, extra, spare, budget=epsilon)

@@ -10,8 +10,10 @@ need rows.
 
 *The integers.* Then the weights are made whole, so privacy and unbiasedness are exact whatever the solver's
 tolerance was. Each letter's smaller weight is rounded down and its larger one is the largest integer within e^epsilon
-of it. What a row then lacks of the die, about one outcome in a million for every row alike, goes to one more letter,
-the blank; its likelihood ratio is next to one.
+of it. What a row then lacks of the die goes to one more letter, the blank: about one outcome in a million, but not
+quite alike, as the solver's tolerance is no smaller than 1e-7; the blank is made so much larger that its own
+likelihood ratio is within e^epsilon too (mostly less than a hundredth of the die at epsilon 1e-5). The channel's
+constructor checks all this in integers.
 
 *The covariate* in [-1, 1] is taken for a Beta distribution with its public moments (mean 0 and second moment 1/3:
 uniform); any other is decoded without bias too, with a variance that depends on its distribution little. Stochastic
@@ -84,7 +86,7 @@ LARGEST = 10.0  # beyond it the smaller probabilities sink below the solver's to
 _RARE = 1e-3  # every step of the slope counts at least this much, or a letter for it could decode to anything
 _ROUNDS = 60  # of column generation; half as many are usual
 _GAP = 3e-4  # how far the objective may lie above its dual bound, relatively
-_OFF = 2.5e-7  # how far a row's distribution may lie from adding up to one: well within the blank letter
+_OFF = 2.5e-7  # how far a row's distribution may lie from adding up to one: the blank letter makes up for it
 _STAY = 0.3  # how much of the best prices so far is kept: smoothing stops the prices from swinging
 _KEPT = 250  # letters that stay in the program from round to round
 _STRIDE = 4  # of the net: its other points are offered too, lest a few letters chase each other
@@ -157,7 +159,8 @@ def solve_pair(
         below = float(point @ problem.target) + min(worst, 0.0)
         if below > bound:
             centre, bound = point, below
-        kept = np.sort(np.argsort(cost - dual @ rows - masses)[:_KEPT])
+        # letters in use stay: at a side that is next to nothing, their reduced cost may be anything but zero
+        kept = np.sort(np.argsort(np.where(masses > 0, -np.inf, cost - dual @ rows))[:_KEPT])
         values, patterns, masses = values[kept], patterns[kept], masses[kept]
         if objective - bound < _GAP * objective:
             break
@@ -293,7 +296,7 @@ def _solved(tau: float, epsilon: float, weight: float, second_moment: float) -> 
     if math.log(OUTCOMES / FINEST) - epsilon < math.log(4 * places):
         raise BadInput(f"epsilon {epsilon!r} is more than the pair channel can express; give a smaller budget, or inf.")
     if tau < 0.5:
-        return _mirrored(_solved(1 - tau, epsilon, weight, second_moment))
+        return _mirrored(_solved(1 - tau, epsilon, weight, second_moment), epsilon)
     line = np.linspace(-1, 1, places)
     vertices = np.array([(side, side * z) for side in (-tau, 1 - tau) for z in line])
     letters = solve_pair(tau, epsilon, (1.0, weight), second_moment, places)
@@ -305,11 +308,12 @@ def _solved(tau: float, epsilon: float, weight: float, second_moment: float) -> 
     return whole_channel("lp", epsilon, vertices, letters.values, letters.patterns, letters.masses)
 
 
-def _mirrored(channel: Channel) -> Channel:
+def _mirrored(channel: Channel, epsilon: float) -> Channel:
     """Return the channel for one less the level: the sides change places, and scores change sign."""
     half = len(channel.weights) // 2
     weights = channel.weights[half:] + channel.weights[:half]
-    return Channel(channel.name, -np.roll(channel.vertices, half, axis=0), weights, -channel.table)
+    vertices = -np.roll(channel.vertices, half, axis=0)
+    return Channel(channel.name, vertices, weights, -channel.table, budget=epsilon)
 
 
 EXAMPLES = (
@@ -338,14 +342,27 @@ def whole_channel(
     >>> len(channel.table), channel.epsilon <= 1.0 < channel.epsilon + 1e-8
     (3, True)
     """
-    growth, scale = exponential(epsilon), OUTCOMES - (OUTCOMES >> _BLANK)
-    lows = [int(Fraction(float(mass)) * scale) for mass in masses]
-    kept = [i for i, low in enumerate(lows) if low >= FINEST]
-    highs = [int(growth * low) for low in lows]
-    rows = [[highs[i] if patterns[i, symbol] else lows[i] for i in kept] for symbol in range(len(vertices))]
+    kept, rows = _rows(epsilon, patterns, masses, OUTCOMES - wanted_blank(epsilon, patterns, masses))
     weights = tuple((*row, OUTCOMES - sum(row)) for row in rows)
     table = np.vstack([values[kept], np.zeros((1, values.shape[1]))])
-    return Channel(name, vertices, weights, _unbiased(weights, vertices, table))
+    return Channel(name, vertices, weights, _unbiased(weights, vertices, table), budget=epsilon)
+
+
+def wanted_blank(epsilon: float, patterns: Bools, masses: Floats) -> int:
+    """Return how many outcomes the blank letter needs, lest it tell more of the symbols than e^epsilon allows."""
+    sums = [sum(row) for row in _rows(epsilon, patterns, masses, OUTCOMES)[1]]
+    # rounding down to whole outcomes moves a row by at most one for each letter; what is not rounded, shrinks
+    apart = max(sums) - min(sums) + len(masses)
+    return max(math.ceil(apart / (exponential(epsilon) - 1)) + max(sums) - OUTCOMES, 0) + (OUTCOMES >> _BLANK)
+
+
+def _rows(epsilon: float, patterns: Bools, masses: Floats, scale: int) -> tuple[list[int], list[list[int]]]:
+    """Return the letters that are common enough to keep, and each symbol's whole weights of them."""
+    growth = exponential(epsilon)
+    lows = [int(Fraction(float(mass)) * scale) for mass in masses]
+    kept = [i for i, low in enumerate(lows) if low >= FINEST]
+    highs = {i: int(growth * lows[i]) for i in kept}
+    return kept, [[highs[i] if row[i] else lows[i] for i in kept] for row in patterns.T]
 
 
 def _unbiased(weights: tuple[tuple[int, ...], ...], vertices: Floats, table: Floats) -> Floats:

@@ -6,31 +6,37 @@ B is ``(e_B, inf)``. The site names a cell, which stands for its upper edge. Nei
 one score is replaced: in counts, one unit moves from a cell to another.
 """
 
+import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass
 from fractions import Fraction
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.exact import logarithm, within
+from sottovoce.protocol.exact import check_within, logarithm
 
 LARGEST = 1 << 53  # sizes and orders up to here, and noise on top of them, fit 64-bit integers
 
 
 @dataclass(frozen=True)
 class Selection(ABC):
-    """A public distribution from the counts of ``size`` scores to a cell, near the score of rank ``order``, from 1."""
+    """A public distribution from the counts of ``size`` scores to a cell, near the score of rank ``order``, from 1.
+
+    ``budget`` is the epsilon it was asked for: integers that would cost more are refused.
+    """
 
     size: int
     order: int
     cells: int
     name: ClassVar[str]
+    _: KW_ONLY
+    budget: InitVar[float] = math.inf
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, budget: float) -> None:
         if not 1 <= self.size <= LARGEST:
             raise BadInput(
                 f"a site has at least one score and at most 2^53, not {self.size}; leave out a site without scores."
@@ -39,6 +45,13 @@ class Selection(ABC):
             raise BadInput(f"the order {self.order} is beyond 2^53; give one between 1 and the number of scores.")
         if self.cells < 2:
             raise BadInput(f"a grid has at least 2 cells, not {self.cells}; give at least one edge.")
+        self._check()
+        if budget != math.inf:
+            check_within(self.ratio, budget, f"this {self.name} selection")
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Refuse what the integers of this selection cannot be."""
 
     @property
     @abstractmethod
@@ -76,18 +89,6 @@ class WeightedSelection(Selection):
         weights = self.weights(counts)
         total = sum(weights)
         return np.array([weight / total for weight in weights])
-
-
-Made = TypeVar("Made", bound=Selection)
-
-
-def affordable(mechanism: Made, epsilon: float) -> Made:
-    """Return a mechanism, or refuse it where its integers cost more than a budget; the comparison is exact."""
-    if not within(mechanism.ratio, epsilon):
-        raise BadInput(
-            f"this {mechanism.name} selection costs {mechanism.epsilon!r}, more than its budget {epsilon!r}."
-        )
-    return mechanism
 
 
 def checked(mechanism: Selection, counts: Ints) -> Ints:

@@ -49,7 +49,7 @@ import numpy.typing as npt
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.exact import exponential as exponential_of
-from sottovoce.protocol.selection.base import WeightedSelection, affordable, checked, scores_above, scores_below
+from sottovoce.protocol.selection.base import WeightedSelection, checked, scores_above, scores_below
 from sottovoce.protocol.selection.geometric import SMALLEST, WORD, cost, numerators
 
 _HALVINGS = 50  # of a budget, down to the last digit of a float
@@ -112,8 +112,7 @@ class Exponential(WeightedSelection):
     high: int
     name: ClassVar[str] = "exponential"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         if not 1 <= self.order <= self.size:
             raise BadInput(
                 f"the order {self.order} is not between 1 and the number of scores, {self.size}; "
@@ -165,7 +164,7 @@ def exponential(size: int, order: int, cells: int, epsilon: float, split: float 
     >>> mechanism.failure([-30, -20, 0]).round(4)
     array([0.    , 0.0041, 1.    ])
     """
-    return affordable(Exponential(size, order, cells, *_slopes(epsilon, split, cells)), epsilon)
+    return Exponential(size, order, cells, *_slopes(epsilon, split, cells), budget=epsilon)
 
 
 def _ratio(low: Fraction, high: Fraction, next_best: Fraction, cells: int) -> Fraction:
@@ -198,8 +197,7 @@ class PaperExponential(WeightedSelection):
     stated: float
     name: ClassVar[str] = "paper"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         if not 1 <= self.order < self.size:
             raise BadInput(
                 f"the paper's mechanism needs an order from 1 to {self.size - 1} of {self.size} scores, "
@@ -259,7 +257,7 @@ def paper(size: int, order: int, cells: int, epsilon: float) -> PaperExponential
     level = max(Fraction(order, max(size, 1)), Fraction(1, 2))
     slopes = Fraction(1, 2), (1 - level) / (2 * level)
     above, below = (_numerator(epsilon, slope) for slope in slopes)
-    return affordable(PaperExponential(size, order, cells, above, below, epsilon), epsilon)
+    return PaperExponential(size, order, cells, above, below, epsilon, budget=epsilon)
 
 
 def _numerator(epsilon: float, part: Fraction) -> int:

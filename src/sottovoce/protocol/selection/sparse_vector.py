@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.protocol.selection.base import Selection, affordable, checked
+from sottovoce.protocol.selection.base import Selection, checked
 from sottovoce.protocol.selection.geometric import WORD, cost, difference_cdf, numerators, ratio
 
 # The share of the cells' noise in the budget: it is drawn for each cell, and its largest draws carry the scan too high.
@@ -54,8 +54,7 @@ class SparseVector(Selection):
     threshold: int
     name: ClassVar[str] = "sparse-vector"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         if not (0 < self.query < WORD and 0 < self.threshold < WORD):
             raise ValueError("the numerators of geometric noise lie between 0 and 2^64")
 
@@ -106,4 +105,4 @@ def sparse_vector(size: int, order: int, cells: int, epsilon: float, split: floa
     >>> mechanism.failure([-20, -5, 0, 20]).round(4)
     array([0.002 , 0.1777, 0.7964, 1.    ])
     """
-    return affordable(SparseVector(size, order, cells, *numerators(epsilon, split)), epsilon)
+    return SparseVector(size, order, cells, *numerators(epsilon, split), budget=epsilon)

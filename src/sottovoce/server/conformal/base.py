@@ -1,6 +1,7 @@
 """What every conformal threshold tells, however it was made: its value, its guarantee, its sites and their privacy."""
 
 import math
+import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -8,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sottovoce.core.arrays import Floats
+from sottovoce.core.digits import number_text
 from sottovoce.core.errors import BadInput
 from sottovoce.server.conformal.plan import SiteFacts
 from sottovoce.server.conformal.settings import ConformalSettings
-from sottovoce.server.description import finite
+from sottovoce.server.description import Outside, finite, of_column, protection
+from sottovoce.server.picture import check_path, save
 from sottovoce.server.stored import StoredResult
 
 if TYPE_CHECKING:
@@ -43,9 +46,10 @@ class ThresholdState(NamedTuple):
     seeded: bool
     per_person: bool
     dropped: int
+    column: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Threshold(StoredResult):
     """A threshold for scores; print it, or `summary()`, for a table."""
 
@@ -61,6 +65,7 @@ class Threshold(StoredResult):
     seeded: bool = field(repr=False)
     per_person: bool = field(repr=False)
     dropped: int = field(repr=False)
+    column: str = field(default="", repr=False)
     # for whoever holds the scores, and kept out of everything that is passed on
     hints: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
@@ -102,7 +107,9 @@ class Threshold(StoredResult):
     @property
     def distribution(self) -> CoverageDistribution:
         """Return the distribution of the coverage over calibrations."""
-        raise BadInput(f"mechanism {self.mechanism!r} knows bounds of its coverage alone; plot report(scores).")
+        raise BadInput(
+            f"mechanism {self.mechanism!r} knows bounds of its coverage alone; plot coverage_by_site(scores)."
+        )
 
     @property
     def law(self) -> CoverageDistribution:
@@ -177,17 +184,65 @@ class Threshold(StoredResult):
         exactly = "exactly " if self.settings.exact else "at least "
         return f"covers a new score with probability {exactly}{level}, on average over calibrations"
 
-    def report(self, scores: Any, **settings: Any) -> "CoverageReport":
-        """Report the coverage site by site, worst first, where the scores are; see `sv.coverage_report`."""
+    def coverage_by_site(self, scores: Any, **settings: Any) -> "CoverageReport":
+        """Return the coverage site by site, worst first, where the scores are; see `sv.coverage_report`."""
         if self.reporter is None:
-            raise BadInput("a report needs scores, which are not here; call sv.coverage_report(threshold, scores).")
+            raise BadInput("coverage needs scores, which are not here; call sv.coverage_report(threshold, scores).")
         return type(self).reporter(self, scores, **settings)  # type: ignore[misc]
 
-    def plot(self, path: str | Path) -> Path:
-        """Draw the distribution of the coverage over calibrations."""
-        from sottovoce.server.conformal.plot import plot_distribution
+    def report(self, path: str | os.PathLike[str], **settings: Any) -> Path:
+        """Write one page on the threshold for readers outside: question, answer, picture, privacy, limits, settings.
 
-        return plot_distribution(self, path)
+        Parameters
+        ----------
+        path
+            A file that ends in .html. For the coverage by site, call `coverage_by_site(scores)`.
+        """
+        if settings or not isinstance(path, str | os.PathLike):
+            raise BadInput("report(path) writes a page; the coverage by site is coverage_by_site(scores).")
+        return super().report(path)
+
+    def plot(self, path: str | os.PathLike[str]) -> Path:
+        """Draw the distribution of the coverage over calibrations."""
+        target = check_path(path)
+        return save(self.draw(), target)
+
+    def draw(self) -> Any:
+        """Return the picture of `plot`, as a figure of matplotlib."""
+        from sottovoce.server.conformal.plot import draw_distribution
+
+        return draw_distribution(self)
+
+    @property
+    def headline(self) -> str:
+        """Return the threshold in one line."""
+        value = number_text(self.value) if math.isfinite(self.value) else self.text_value().partition(":")[0]
+        paid = "no privacy: sites sent scores" if self.spent is None else protection(self.spent, self.private)
+        least = "at least " if self.spent is not None else ""
+        coverage = f"coverage {least}{self.coverage:.4f}, wanted {1 - self.alpha:.6g}"
+        return f"threshold{of_column(self.column)}: {value} ({coverage}), {paid}"
+
+    def outside(self, coverage: str) -> Outside:
+        """Return what somebody outside the study asks."""
+        scores, sites = sum(fact.size for fact in self.facts), len(self.names)
+        what = f"score ({self.column})" if self.column else "score"
+        question = (
+            f"Up to which {what} does a prediction set reach that misses a new case with probability {self.alpha:.6g} "
+            f"at most? {scores:,} scores at {sites:,} site{'' if sites == 1 else 's'} were used."
+        )
+        settings = [
+            ("Scores", self.column or "(without a name)"),
+            ("Part that may be missed (alpha)", f"{self.alpha:.6g}"),
+            ("Guarantee", self.guarantee),
+            ("Mechanism", self.mechanism or "none: sites sent scores"),
+            ("Unit of privacy", "the person" if self.per_person else "the record"),
+        ]
+        assumed = (
+            "New scores come from the distribution that the sites' scores have in common.",
+            "The model was fitted without the records of these scores, and the public grid without a look at them.",
+        )
+        answer = f"{self.text_value()}. Coverage: {coverage}."
+        return Outside(question, answer, self.privacy_statement, assumed, tuple(settings))
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave at home what is for whoever holds the scores, and what can be computed again."""
@@ -203,6 +258,7 @@ class Threshold(StoredResult):
             "value": finite(self.value),
             "infinite": self.value == math.inf,
             "empty": self.value == -math.inf,
+            "column": self.column or None,
             "coverage": self.coverage,
             "confidence": self.confidence,
             "alpha": self.alpha,
@@ -231,7 +287,7 @@ class Threshold(StoredResult):
         """Return the threshold in words."""
         if math.isinf(self.value):
             return "infinite: the prediction set holds everything" if self.value > 0 else "minus infinity: an empty set"
-        return f"{self.value:.6g}"
+        return number_text(self.value)
 
 
 def check_state(state: ThresholdState) -> None:

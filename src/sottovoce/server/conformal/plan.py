@@ -40,6 +40,7 @@ class Participants(NamedTuple):
     dropped: int = 0
     per_person: bool = False
     seeded: bool = False
+    column: str = ""
 
 
 @dataclass(frozen=True)

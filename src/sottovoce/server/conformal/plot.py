@@ -1,18 +1,17 @@
 """Pictures of coverage: every site with its interval, worst first; and the promised distribution of the coverage."""
 
 import math
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.inference.conformal import SiteCoverage
-from sottovoce.server.picture import BAND, INK, SOFT, WARM, check_path, clear, save, short
+from sottovoce.server.picture import BAND, INK, SOFT, WARM, clear, new_figure, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 ROWS = 100  # more sites than a page has room for share the last row
 GREY = "#333333"
@@ -25,27 +24,19 @@ ReportToDraw = Any  # a CoverageReport
 ThresholdToDraw = Any  # a Threshold
 
 
-def plot(report: ReportToDraw, path: str | os.PathLike[str]) -> Path:
-    """Draw the coverage of every site, worst first, to a file.
-
-    The file ends in .png, .svg or .pdf.
-    """
-    target = check_path(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
+def draw(report: ReportToDraw) -> "Figure":
+    """Draw the coverage of every site, worst first."""
     shown = report.sites if len(report.sites) <= ROWS else report.sites[: ROWS - 1]
     rest = report.sites[len(shown) :]
     number = len(shown) + bool(rest)
     row = max(0.14, min(0.3, 9 / number))  # inches
-    figure = Figure(figsize=(9.2, 2.2 + row * (number + 1.4)), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(9.2, 2.2 + row * (number + 1.4))
     left, right = figure.subplots(1, 2, width_ratios=(5.6, 1.3))
     size = max(5.5, min(8.5, 29 * row))
     _sites(left, report, shown, rest, size)
     _columns(right, report, shown, rest, size)
     figure.legend(*left.get_legend_handles_labels(), fontsize=8, frameon=False, loc="outside lower center", ncols=2)
-    return save(figure, target)
+    return figure
 
 
 def _sites(
@@ -139,21 +130,13 @@ def _columns(
     axes.set_axis_off()
 
 
-def plot_distribution(threshold: ThresholdToDraw, path: str | os.PathLike[str]) -> Path:
-    """Draw the exact distribution of the coverage over calibrations, with the target and the mean, to a file.
-
-    The file ends in .png, .svg or .pdf.
-    """
-    target = check_path(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
+def draw_distribution(threshold: ThresholdToDraw) -> "Figure":
+    """Draw the exact distribution of the coverage over calibrations, with the target and the mean."""
     wanted, least = 1 - threshold.alpha, "at least " if threshold.epsilon is not None else ""
     fine, height = distribution_density(*threshold.distribution)
     levels = np.sort(np.append(fine, min(max(wanted, fine[0]), fine[-1])))  # so that both parts meet at the target
     density = np.interp(levels, fine, height)
-    figure = Figure(figsize=(7.6, 4.2), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(7.6, 4.2)
     axes = figure.subplots()
     for part, colour, chance in (
         (levels >= wanted, SOFT, threshold.confidence),
@@ -183,7 +166,7 @@ def plot_distribution(threshold: ThresholdToDraw, path: str | os.PathLike[str]) 
     )
     figure.legend(fontsize=8, frameon=False, loc="outside lower center", ncols=2)
     clear(axes)
-    return save(figure, target)
+    return figure
 
 
 def distribution_density(levels: Floats, at_least: Floats) -> tuple[Floats, Floats]:

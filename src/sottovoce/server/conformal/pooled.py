@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from sottovoce.core import codec
+from sottovoce.core.digits import number_text
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.messages import ROUND, Message, Query, SumQuery, SumShare, Tally
 from sottovoce.server.conformal.base import NOT_PROTECTED, Threshold, ThresholdState, check_state
@@ -38,7 +39,7 @@ class PooledState(NamedTuple):
     choice: PooledChoice
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PooledThreshold(Threshold):
     """An edge of the public grid at which a noisy count of all sites' scores passed its threshold."""
 
@@ -103,22 +104,26 @@ class PooledThreshold(Threshold):
     def describe(self) -> Description:
         """Return what the threshold says of itself: guarantee, value, coverage, every site, what is protected."""
         asked = sum(n * self.choice.cells for n in self.choice.asked) or sum(fact.size for fact in self.facts)
+        ends = f"{number_text(self.edges[0])} to {number_text(self.edges[-1])}"
         rows = [
             ("Promise", self.estimand),
             ("Threshold", self.text_value()),
             ("Coverage", f"at least {self.coverage:.4f} on average, whatever the distribution of the scores"),
             ("Made from", f"{asked:,} scores at {len(self.names):,} sites, summed; mechanism {self.mechanism!r}"),
             ("Private", "yes" if self.private else "no (simulation, or no budget at some site)"),
-            ("Public grid", f"{len(self.edges):,} edges from {self.edges[0]:.6g} to {self.edges[-1]:.6g}"),
+            *self.cost,
+            ("Public grid", f"{len(self.edges):,} edges from {ends}"),
             *([("Left out", f"{self.dropped:,} missing values")] if self.dropped else ()),
         ]
         table = [f"{'site':<40}{'scores':>18}{'epsilon':>20}", "-" * WIDTH]
+        cells = [("site", "scores", "epsilon")]
         for name, fact, epsilon in zip(self.names, self.facts, self.spent or (), strict=True):
+            cells.append((name, f"{fact.size:,}", f"{epsilon:.4g}"))
             table.append(f"{name if len(name) <= 39 else name[:38] + '…':<40}{fact.size:>18,}{epsilon:>20.4g}")
-        notes = [*labelled("Warning", self.warnings), *labelled("Hint", self.hints)]
-        notes.append(("Protected", self.privacy_statement))
+        notes = [*labelled("Warning", self.warnings), ("Protected", self.privacy_statement)]
         title = f"Conformal threshold, alpha = {self.alpha:.6g}"
-        return Description(title, rows, table, notes, self.plain_values())
+        about = self.outside(f"at least {self.coverage:.4f} on average, whatever the distribution of the scores")
+        return Description(title, rows, table, notes, self.plain_values(), cells, about)
 
 
 def plan_pooled(facts: Sequence[SiteFacts], settings: ConformalSettings, bins: int) -> PooledChoice:

@@ -5,7 +5,7 @@ Sites worst first, mixture, promise and expectation, range of quantiles.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -19,13 +19,12 @@ from sottovoce.protocol.messages import CoverageCount, CoverageQuery, Message
 from sottovoce.protocol.selection.geometric import NoisyCount
 from sottovoce.server.conformal.one_round import OneRound
 from sottovoce.server.conformal.plan import Participants
-from sottovoce.server.description import WIDTH, Description, finite
+from sottovoce.server.conformal.summary import FLATTERED, describe
+from sottovoce.server.description import Description, percent, protection
+from sottovoce.server.picture import check_path, save
 from sottovoce.server.stored import StoredResult
 
-FLATTERED = "Scores that made the threshold flatter it; fresh ones judge it fairly."
 OPEN = "This report is not private: it shows how many scores of each site are covered, and a quantile of each site."
-ROWS = 40  # of the worst sites; the others share a line
-WEIGHTS = {"sites": "sites count alike", "records": "sites count by size", "given": "given weights"}
 
 ROUNDING = 1e-12  # 0.9 * 10 is a little less than 9: what floats cannot tell apart counts as equal
 FARTHEST = 70.0  # over epsilon: noise goes beyond it with probability exp(-70), so an honest count is never refused
@@ -47,7 +46,7 @@ class QuantileRange(NamedTuple):
     sites: Mapping[str, float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CoverageReport(StoredResult):
     """Whom a threshold fails; print it, or `summary()`, for a table."""
 
@@ -69,6 +68,7 @@ class CoverageReport(StoredResult):
     private_threshold: bool = field(repr=False)
     dropped: int = field(repr=False)
     per_person: bool = field(repr=False)
+    column: str = field(default="", repr=False)
 
     @property
     def target(self) -> float:
@@ -125,9 +125,23 @@ class CoverageReport(StoredResult):
 
     def plot(self, path: str | Path) -> Path:
         """Draw the coverage of every site with its interval, the target, the mixture and the expectation."""
-        from sottovoce.server.conformal.plot import plot
+        target = check_path(path)
+        return save(self.draw(), target)
 
-        return plot(self, path)
+    def draw(self) -> Any:
+        """Return the picture of `plot`, as a figure of matplotlib."""
+        from sottovoce.server.conformal.plot import draw
+
+        return draw(self)
+
+    @property
+    def headline(self) -> str:
+        """Return the report in one line."""
+        mixture, worst, count = self.mixture, self.worst, len(self.below)
+        ends = f"{mixture.estimate:.3f} [{mixture.low:.3f}, {mixture.high:.3f}]"
+        lowest = f"worst {worst.coverage:.3f} at {worst.name}, {count:,} of {len(self.sites):,} below"
+        paid = "not private" if self.epsilon is None else protection(self.epsilon.values(), self.private)
+        return f"coverage by site: {ends} ({percent(self.level)}), wanted {self.target:.6g}; {lowest}; {paid}"
 
     def to_state(self) -> "CoverageReport":
         """Return the plain state the report is made from: the report itself."""
@@ -145,109 +159,7 @@ class CoverageReport(StoredResult):
 
     def describe(self) -> Description:
         """Return what the report says of itself: mixture, promise, expectation, every site worst first, caveats."""
-        mixture, worst = self.mixture, self.worst
-        within = f"[{mixture.low:.4f}, {mixture.high:.4f}]"
-        rows = [
-            ("Threshold", f"{self.value:.6g}"),
-            (
-                "Mixture",
-                f"{mixture.estimate:.4f} {within}   ({WEIGHTS[mixture.weights]}; {self.level:.4g} guaranteed)",
-            ),
-        ]
-        if self.homogeneous is not None:
-            least = "at least " if self.private_threshold else ""
-            said = f"{least}{self.homogeneous:.4f}, on average over calibrations, if all sites had one distribution"
-            rows.append(("Promised", said))
-        if self.predicted is not None:
-            rows.append(
-                ("Expected", f"{self.predicted.mixture:.4f}, likewise, under the distributions the sites do have")
-            )
-        elif self.homogeneous is not None:
-            rows.append(("Expected", f"not known under the sites' own distributions: {self.unpredicted}"))
-        rows.append(("Worst", f"{worst.name}: {worst.coverage:.4f} [{worst.low:.4f}, {worst.high:.4f}]"))
-        rows.append(("Below", _verdict(self)))
-        if (own := self.spread) is not None:
-            ends = f"{own.least:.6g} to {own.largest:.6g}"
-            rows.append((f"Own {self.target:.4g}", f"quantiles from {ends}, median {own.median:.6g}"))
-        if self.dropped:
-            rows.append(("Left out", f"{self.dropped:,} missing values"))
-        statement = ("Caution" if self.epsilon is None else "Protected", self.privacy_statement)
-        title = f"Coverage by site, target {self.target:.6g}"
-        return Description(title, rows, _table(self), [("Caution", FLATTERED), statement], self._plain_values())
-
-    def _plain_values(self) -> dict[str, Any]:
-        """Return everything as plain values, ready for strict JSON: what is infinite is None."""
-        predicted, own = self.predicted, self.spread
-        return {
-            "threshold": finite(self.value),
-            "alpha": self.alpha,
-            "target": self.target,
-            "level": self.level,
-            "sites": [
-                asdict(site)
-                | {
-                    "weight": self.weights[site.name],
-                    "predicted": None if predicted is None else predicted.sites[site.name],
-                    "quantile": None if own is None else own.sites[site.name],
-                }
-                for site in self.sites
-            ],
-            "mixture": self.mixture._asdict(),
-            "worst": self.worst.name,
-            "below": list(self.below),
-            "error": self.error,
-            "homogeneous": self.homogeneous,
-            "predicted": None if predicted is None else predicted.mixture,
-            "unpredicted": self.unpredicted,
-            "spread": None if own is None else {"least": own.least, "median": own.median, "largest": own.largest},
-            "private": self.private,
-            "epsilon": None if self.epsilon is None else dict(self.epsilon),
-            "dropped": self.dropped,
-            "caveats": list(self.caveats),
-        }
-
-
-def _verdict(report: CoverageReport) -> str:
-    """Say how many sites fail the target beyond chance."""
-    count, number = len(report.below), len(report.sites)
-    if not count:
-        return f"no site is below {report.target:.6g} beyond chance"
-    return (
-        f"{count:,} of {number:,} site{'' if number == 1 else 's'} (marked *) {'is' if count == 1 else 'are'} below "
-        f"{report.target:.6g} beyond chance: one or more wrongly so with probability {report.error:.3g} at most (Holm)"
-    )
-
-
-def _table(report: CoverageReport) -> list[str]:
-    """Lay out the sites, worst first; what is not known has no column."""
-    shown = report.sites if len(report.sites) <= ROWS else report.sites[: ROWS - 1]
-    columns = {
-        "scores": [f"{site.n:,}" for site in shown],
-        "covered": [f"{site.covered:,}" for site in shown],
-        "coverage": [f"{site.coverage:.4f}{'*' if site.below else ' '}" for site in shown],
-        f"{report.level:.4g} interval": [f"[{site.low:.4f}, {site.high:.4f}]" for site in shown],
-    }
-    if (predicted := report.predicted) is not None:
-        columns["expected"] = [f"{predicted.sites[site.name]:.4f}" for site in shown]
-    if (own := report.spread) is not None:
-        columns[f"own {report.target:.3g}"] = [f"{own.sites[site.name]:.4g}" for site in shown]
-    if report.epsilon is not None:
-        columns["epsilon"] = [f"{report.epsilon[site.name]:.3g}" for site in shown]
-    wide = {title: max(map(len, [title, *cells])) for title, cells in columns.items()}
-    room = WIDTH - sum(wide.values()) - 2 * len(wide)
-    lines = [_line("site", room, {title: (title, width) for title, width in wide.items()}), "-" * WIDTH]
-    for place, site in enumerate(shown):
-        lines.append(_line(site.name, room, {title: (columns[title][place], width) for title, width in wide.items()}))
-    rest = report.sites[len(shown) :]
-    if rest:
-        lines.append(f"and {len(rest):,} more, coverage {rest[0].coverage:.4f} to {rest[-1].coverage:.4f}")
-    return lines
-
-
-def _line(name: str, room: int, cells: dict[str, tuple[str, int]]) -> str:
-    """Lay one line of the table."""
-    shown = name if len(name) <= room else name[: room - 1] + "…"
-    return f"{shown:<{room}}" + "".join(f"  {text:>{width}}" for text, width in cells.values())
+        return self.with_cost(describe(self))
 
 
 @dataclass(frozen=True)
@@ -371,6 +283,7 @@ class CoverageMethod(OneRound[Counts, tuple[int, tuple[float, ...]], CoverageRep
             private_threshold=plan.private_threshold,
             dropped=self._who.dropped,
             per_person=self._who.per_person,
+            column=self._who.column,
         )
 
 

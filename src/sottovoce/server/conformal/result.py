@@ -11,6 +11,7 @@ import numpy as np
 from sottovoce.core import codec
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import first_few, number
+from sottovoce.core.digits import number_text
 from sottovoce.core.errors import BadInput
 from sottovoce.server.conformal.base import (
     NOT_PROTECTED,
@@ -23,6 +24,7 @@ from sottovoce.server.conformal.coverage.choose import Choice, choose, distribut
 from sottovoce.server.conformal.plan import ConformalPlan, aim_of
 from sottovoce.server.description import WIDTH, Description, labelled
 
+HEAD = ("site", "scores", "order", "votes", "epsilon")
 MOST_ROWS = 24  # of the table of sites
 SHUFFLED = (
     "Shuffling the messages would not add to it: that takes messages that hide a whole site, and more than 232 of them "
@@ -40,7 +42,7 @@ class VotedState(NamedTuple):
     unbounded: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ConformalThreshold(Threshold):
     """A rank of what the sites sent; print it, or `summary()`, for a table."""
 
@@ -198,23 +200,23 @@ class ConformalThreshold(Threshold):
         ]
         if self.paper is not None and self.rule != "paper" and self.paper[:3] != self.choice[:3]:
             rows.append(("Paper's rule", f"mean {self.paper.mean:.4f}, standard deviation {self.paper.sd:.4f}"))
-        rows.append(("Private", _private(self)))
+        rows += [("Private", _private(self)), *self.cost]
         if self.edges:
-            ends = f"{self.edges[0]:.6g} to {self.edges[-1]:.6g}"
+            ends = f"{number_text(self.edges[0])} to {number_text(self.edges[-1])}"
             rows.append(("Public grid", f"{len(self.edges):,} edges from {ends}, and beyond"))
         if self.dropped:
             rows.append(("Left out", f"{self.dropped:,} missing values"))
-        notes = [*labelled("Warning", self.warnings), *labelled("Hint", self.hints)]
-        notes.append(
-            (
-                "Holds for",
-                "new scores that come from the sites' common distribution; see report(scores) where sites differ",
-            )
-        )
+        notes = labelled("Warning", self.warnings)
+        about = "new scores of the sites' common distribution; see coverage_by_site(scores) where sites differ"
+        notes.append(("Holds for", about))
         if self.spent is not None:
             notes.append(("Protected", self.privacy_statement))
         title = f"Conformal threshold, alpha = {self.alpha:.6g}"
-        return Description(title, rows, _sites(self), notes, self.plain_values())
+        cells = _cells(self)
+        table = [_row(*HEAD), "-" * WIDTH, *(_row(*row) for row in cells[1 : MOST_ROWS + 1])]
+        if len(self.names) > MOST_ROWS:
+            table.append(f"and {len(self.names) - MOST_ROWS:,} more sites")
+        return Description(title, rows, table, notes, self.plain_values(), cells, self.outside(_coverage(self)))
 
     def plain_values(self) -> dict[str, Any]:
         """Return everything that may be passed on, in plain numbers."""
@@ -261,17 +263,17 @@ def _private(result: ConformalThreshold) -> str:
     return f"yes ({how})" if result.private else f"no (simulation, or no budget at some site; {how})"
 
 
-def _sites(result: ConformalThreshold) -> list[str]:
-    """Lay out the sites; of many only the first."""
-    rows = [_row("site", "scores", "order", "votes", "epsilon"), "-" * WIDTH]
+def _cells(result: ConformalThreshold) -> list[tuple[str, str, str, str, str]]:
+    """Write every site, cell by cell; the head first."""
     epsilon = result.spent or (math.inf,) * len(result.names)
-    for name, fact, asked, votes, spent in list(
-        zip(result.names, result.facts, result.plan.orders, result.plan.votes, epsilon, strict=True)
-    )[:MOST_ROWS]:
-        rows.append(_row(name, f"{fact.size:,}", ", ".join(map(str, asked)), f"{votes:,}", f"{spent:.4g}"))
-    if len(result.names) > MOST_ROWS:
-        rows.append(f"and {len(result.names) - MOST_ROWS:,} more sites")
-    return rows
+    sites = zip(result.names, result.facts, result.plan.orders, result.plan.votes, epsilon, strict=True)
+    return [
+        HEAD,
+        *(
+            (name, f"{fact.size:,}", ", ".join(map(str, asked)), f"{votes:,}", f"{spent:.4g}")
+            for name, fact, asked, votes, spent in sites
+        ),
+    ]
 
 
 def _row(name: str, scores: str, order: str, votes: str, epsilon: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.core.checks import number, per_site
+from sottovoce.core.checks import nearest, number, per_site
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.selection import SELECTIONS
 from sottovoce.protocol.selection.base import grid as checked_grid
@@ -140,7 +140,8 @@ def _part(value: Any, name: str, example: str) -> float:
 def _one_of(value: Any, name: str, known: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in known:
         raise BadInput(
-            f"{name} must be {', '.join(map(repr, known[:-1]))} or {known[-1]!r}, not {value!r}; choose one."
+            f"{name} must be {', '.join(map(repr, known[:-1]))} or {known[-1]!r}, not {value!r}"
+            f"{nearest(value, known)}; choose one."
         )
 
 

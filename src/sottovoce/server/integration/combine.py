@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.measured import SiteEstimate, t_value
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.inference.integration import known_bound, valid, weighted
@@ -12,6 +13,7 @@ from sottovoce.inference.integration.sensitivity import least_bounds
 from sottovoce.server.integration.plan import IntegrationSettings
 from sottovoce.server.quantile.solutions import FittedSolution, Solution
 
+LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)  # at which a private target keeps its own interval
 LEAST_DF = 4.0  # a source whose error is known worse than this is left out
 # In errors of the target: what is farther or vaguer is as good as infinite, an error below this as good as none.
 FARTHEST, FINEST = 1e40, 1e-6
@@ -34,6 +36,18 @@ class KnownSite:
     trusted: bool = True
     tied: bool = False
     warnings: tuple[str, ...] = ()
+    ends: tuple[tuple[float, float, float], ...] = ()  # its own interval at further levels: level, low, high
+
+    def at(self, level: float) -> "KnownSite":
+        """Return the site with its own interval at another level, or refuse where nobody knows it."""
+        for known, low, high in self.ends:
+            if math.isclose(known, level, rel_tol=1e-12):
+                return replace(self, low=low, high=high)
+        if self.kind == "summary" or (self.kind == "private" and not self.ends):  # Student's law is all there is
+            ends = self.measured.interval(level) if self.trusted else (-math.inf, math.inf)
+            return replace(self, low=ends[0], high=ends[1])
+        told = ", ".join(f"{known:g}" for known, _, _ in self.ends) or "the level it was asked for"
+        raise BadInput(f"the target's own interval is known at {told} alone, not at {level:g}; choose one of these.")
 
     @property
     def usable(self) -> bool:

@@ -4,7 +4,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
+from sottovoce.core.digits import multiple, span
 from sottovoce.core.unit import Unit
 from sottovoce.inference.integration import weighted
 from sottovoce.server.description import Interval, promise
@@ -17,7 +19,7 @@ RESTS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Integrated:
     """What the sites said, and what follows from it by the method that was asked for."""
 
@@ -32,6 +34,7 @@ class Integrated:
     seeded: bool = field(repr=False)
     per_person: bool = field(repr=False)
     measured_warnings: tuple[str, ...] = field(repr=False)
+    column: str = field(default="", repr=False)
     # for whoever holds the records, and kept out of everything that is passed on
     hints: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
@@ -74,6 +77,17 @@ class Integrated:
     def interval(self) -> Interval:
         """Return the interval at the level asked for."""
         return Interval(self.rounded(self.combination.low), self.rounded(self.combination.high))
+
+    @property
+    def value(self) -> Any:
+        """Return the estimate as what it stands for: timedelta64, datetime64 (in UTC), or the number."""
+        return self.unit.value(self.estimate)
+
+    @property
+    def value_interval(self) -> tuple[Any, Any]:
+        """Return the ends of the interval like `value`; NaT where a time has no end."""
+        low, high = self.interval
+        return self.unit.value(low), self.unit.value(high)
 
     @property
     def target_interval(self) -> Interval:
@@ -140,7 +154,8 @@ class Integrated:
         """Return in words what is estimated."""
         unit = "persons" if self.per_person else "records"
         whose = self.target.name if self.target.name != "target" else "the target"
-        return f"the value below which {self.tau:.6g} of the {unit} of {whose} lie; sources help, and do not change it"
+        what = f"the value of {self.column}" if self.column else "the value"
+        return f"{what} below which {self.tau:.6g} of the {unit} of {whose} lie; sources help, and do not change it"
 
     @property
     def promise(self) -> str:
@@ -154,15 +169,19 @@ class Integrated:
         )
 
     def format(self, value: float) -> str:
-        """Return a value in the unit of the records."""
-        if not math.isfinite(value):
-            return "-inf" if value < 0 else "inf"
-        return self.unit.format(value)
+        """Return a value in the unit of the records, with as many digits as the width of the interval deserves."""
+        return self.unit.format(value, self._width, self.resolution)
+
+    @cached_property
+    def _width(self) -> float:
+        """Return the width that decides how many digits are shown."""
+        low, high = self.interval
+        return span(low, self.estimate, high)
 
     def rounded(self, value: float) -> float:
         """Round to the public resolution."""
         step = self.resolution
-        return float(f"{round(value / step) * step:.16g}") if step > 0 and math.isfinite(value / step) else value
+        return multiple(round(value / step), step) if step > 0 and math.isfinite(value / step) else value
 
     @cached_property
     def combination(self) -> Combination:

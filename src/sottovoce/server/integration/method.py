@@ -16,7 +16,7 @@ from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.protocol.messages import Message
 from sottovoce.protocol.summaries import SummaryQuery, SummaryReport
 from sottovoce.server.integration.chains import Chained, ChainMethod, ChainStudy
-from sottovoce.server.integration.combine import KnownSite, LostSite, measured_of
+from sottovoce.server.integration.combine import LEVELS, KnownSite, LostSite, measured_of
 from sottovoce.server.integration.plan import IntegrationPlan, PlannedSite
 from sottovoce.server.integration.result import IntegratedResult
 from sottovoce.server.integration.site_summary import LARGEST, SMALLEST, SiteSummary
@@ -225,6 +225,7 @@ class IntegrationMethod:
             seeded=plan.seeded or plan.simulated,
             per_person=plan.per_person,
             measured_warnings=(*_warnings(known), *_some(warnings)),
+            column=plan.column,
         )
 
 
@@ -271,6 +272,7 @@ def _part(plan: IntegrationPlan, site: PlannedSite) -> SitePart:
 
     def staged(result: QuantileResult) -> KnownSite:
         ends = result.solution.interval(level)
+        further = tuple((each, *result.solution.interval(each)) for each in LEVELS) if is_target else ()
         return KnownSite(
             name,
             "private",
@@ -282,6 +284,7 @@ def _part(plan: IntegrationPlan, site: PlannedSite) -> SitePart:
             result.rounds,
             private,
             warnings=result.warnings,
+            ends=further,
         )
 
     return SitePart(site, StagedQuantile(study, level, watch=False), staged)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
-from sottovoce.core.checks import confidence, label_text, number, per_site
+from sottovoce.core.checks import confidence, label_text, nearest, number, per_site, unknown
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.core.roster import Roster
 from sottovoce.core.unit import NUMBER, Unit
@@ -61,7 +61,7 @@ def check_settings(
         ("sites", "staged" if sites is None else sites, ("staged", "chains")),
     ):
         if not isinstance(value, str) or value not in known:
-            raise BadInput(f"{what} {value!r} is unknown; choose one of {', '.join(map(repr, known))}.")
+            raise unknown(what, value, known)
     asked = confidence(level)
     if method == "valid":
         kabaila_giri.table(asked)
@@ -96,9 +96,10 @@ def with_bound(
         limits = dict.fromkeys(names, width_of(bound, "bound", unit))
     else:
         given = {label_text(name): value for name, value in bound.items()}
-        unknown, absent = [n for n in given if n not in names], [n for n in names if n not in given]
-        if unknown or absent:
-            text = f"names {unknown[0]!r}, which is no source" if unknown else f"says nothing of source {absent[0]!r}"
+        strange, absent = [n for n in given if n not in names], [n for n in names if n not in given]
+        if strange or absent:
+            text = f"says nothing of source {absent[0]!r}" if not strange else ""
+            text = text or f"names {strange[0]!r}{nearest(strange[0], names)}, which is no source"
             raise BadInput(f"bound {text}; give one for each source, or one number for all.")
         limits = {name: width_of(given[name], f"bound of source {name!r}", unit) for name in names}
     return replace(settings, bound=limits, slack=step / 2)
@@ -171,6 +172,7 @@ class IntegrationPlan:
     per_person: bool = False
     seeded: bool = False
     simulated: bool = False
+    column: str = ""
 
     @property
     def target(self) -> PlannedSite:
@@ -257,6 +259,7 @@ def plan_integration(
     plan = IntegrationPlan(settings, sites, simulated=simulated)
     if roster is not None:
         plan = replace(plan, unit=roster.unit, per_person=roster.per_person, seeded=roster.seeded)
+        plan = replace(plan, column=roster.column)
     plan = replace(plan, settings=with_bound(settings, bound, names[1:], plan.unit, plan.step))
     for site in sites:
         _check_site(plan.settings, site)

@@ -1,35 +1,29 @@
 """Pictures of a target and its sources: what each knows alone and all know together, and what a bound would buy."""
 
 import math
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.integration.sensitivity import BEFOREHAND, SensitivityCurve
+from sottovoce.server.axis import axis_name, value_axis
+from sottovoce.server.description import percent
 from sottovoce.server.integration.combine import KnownSite
 from sottovoce.server.integration.integrated import Integrated
 from sottovoce.server.integration.summary import against_own, curve_of, width_text
-from sottovoce.server.picture import BAND, INK, SOFT, WARM, check_path, clear, save, short
+from sottovoce.server.picture import BAND, INK, SOFT, WARM, Drawn, clear, draw_interval, new_figure, plain, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
 ROWS = 20  # more sources than a page has room for share the last row
 FAR = 3.0  # lengths of the target's interval beyond which the frame does not follow a source
 LONG = 50  # characters after which a title goes on in another line
 GREY = "#8c8c8c"
+NO_GAIN = 0.995  # of its own length, from which on nothing is gained
 FEW = 12  # bounds that are drawn one by one
-TICKS = {"number": 6, "duration": 5, "date": 5, "datetime": 4}
-STEPS = (
-    *(1, 2, 5, 10, 15, 30),
-    *(60, 120, 300, 600, 900, 1800),
-    *(3600, 7200, 10800, 21600, 43200),
-    *(86400, 172800, 432000, 864000),
-)  # seconds
 
 
 class ForestRow(NamedTuple):
@@ -43,16 +37,13 @@ class ForestRow(NamedTuple):
     notes: tuple[str, str, str]
 
 
-def plot(result: Integrated, path: str | os.PathLike[str]) -> Path:
-    """Draw every site's interval beside the combined one, and the sensitivity curve, to a file."""
-    target = check_path(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
+def draw(result: Integrated) -> "Figure":
+    """Draw every site's interval beside the combined one, and the sensitivity curve."""
     rows, curve = _rows(result), _curve(result)
+    if curve is not None and curve.refuted >= _end(curve):  # no bound that would buy anything agrees with the data
+        curve = None
     high = 1.7 + 0.3 * len(rows)
-    figure = Figure(figsize=(8.6, high) if curve is None else (13.4, max(4.9, high)), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(*((8.6, high) if curve is None else (13.4, max(4.9, high))))
     panels = figure.subplots(1, 2 if curve is None else 3, width_ratios=(5.4, 2.0, 5.0)[: 2 if curve is None else 3])
     places = _forest(panels[0], result, rows)
     _columns(panels[1], rows, places)
@@ -60,28 +51,23 @@ def plot(result: Integrated, path: str | os.PathLike[str]) -> Path:
         _draw_curve(panels[2], result, curve)
         panels[2].set_title("What a bound on all differences would buy", fontsize=11, loc="left")
         figure.supxlabel(BEFOREHAND, x=0.995, ha="right", fontsize=8.5, color="#333333")
-    return save(figure, target)
+    return figure
 
 
-def plot_sensitivity(result: Integrated, curve: SensitivityCurve, path: str | os.PathLike[str]) -> Path:
-    """Draw the interval, and below it its relative length, against the assumed bound to a file."""
-    target = check_path(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.2, 6.2), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
+def draw_sensitivity(result: Integrated, curve: SensitivityCurve) -> "Figure":
+    """Draw the interval, and below it its relative length, against the assumed bound."""
+    figure = new_figure(8.2, 6.2)
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(2.6, 1))
     _draw_curve(top, result, curve, bottom=False)
     _draw_lengths(bottom, result, curve)
     top.set_title(
         f"The {result.tau:.4g} quantile of {short(result.target.name)}: "
-        f"{result.level:.4g} interval by assumed bound on all differences",
+        f"{percent(result.level)} interval by assumed bound on all differences",
         fontsize=11,
         loc="left",
     )
     figure.supxlabel(BEFOREHAND, fontsize=8, color="#333333")
-    return save(figure, target)
+    return figure
 
 
 def _curve(result: Integrated) -> SensitivityCurve | None:
@@ -130,11 +116,13 @@ def _forest(axes: "Axes", result: Integrated, rows: list[ForestRow]) -> list[flo
     axes.axvspan(max(low, frame[0]), min(high, frame[1]), color=BAND, alpha=0.6, lw=0)
     axes.axhline(places[-1] - 0.7, color="#999999", lw=0.8)
     for place, row in zip(places, rows, strict=True):
-        _line(axes, place, row, frame, thick=row is rows[0] or row is rows[-1])
+        if not math.isnan(row.estimate):
+            thick = 3.2 if row is rows[0] or row is rows[-1] else 2.0
+            draw_interval(axes, place, Drawn(*row[:5]), frame, thick)
         if math.isfinite(row.estimate) and not frame[0] <= row.estimate <= frame[1]:
             side = "right" if row.estimate > frame[1] else "left"
             axes.annotate(
-                f"estimate {result.format(row.estimate)}", (frame[side == "right"], place),
+                plain(f"estimate {result.format(row.estimate)}"), (frame[side == "right"], place),
                 (-8 if side == "right" else 8, 0), textcoords="offset points", ha=side, va="center", fontsize=8,
             )  # fmt: skip
     axes.set_yticks(places, [row.name for row in rows], fontsize=8.5)
@@ -142,8 +130,10 @@ def _forest(axes: "Axes", result: Integrated, rows: list[ForestRow]) -> list[flo
         label.set_color(row.colour if row.colour != SOFT else "#333333")
     axes.set_xlim(*frame)
     axes.set_ylim(places[-1] + 0.6, -0.6)
-    _value_axis(axes.xaxis, result)
-    axes.set_xlabel(f"{result.level:.4g} intervals")
+    value_axis(axes.xaxis, result.unit)
+    name = axis_name(result.column, result.unit)
+    hollow = " (hollow: no interval)" if _hollow(rows) else ""
+    axes.set_xlabel(f"{name}, {percent(result.level)} intervals{hollow}")
     axes.set_title(_title(result), fontsize=11, loc="left", pad=20)
     clear(axes)
     axes.grid(visible=False, axis="y")
@@ -154,10 +144,27 @@ def _title(result: Integrated) -> str:
     """Say the estimate, its interval and what the sources did to its length."""
     low, high = result.interval
     name = short(result.target.name) if result.target.name != "target" else "the target"
-    text = f"{result.level:.4g} interval [{result.format(low)}, {result.format(high)}]"
+    text = f"{percent(result.level)} interval [{result.format(low)}, {result.format(high)}]"
     if result.sources:
-        text += f",{' ' if len(text) < LONG else chr(10)}{against_own(result)}"
-    return f"The {result.tau:.4g} quantile of {name}: {result.format(result.estimate)}\n{text}"
+        text += f",{' ' if len(text) < LONG else chr(10)}{_gain(result)}"
+    what = f" of {short(result.column)}" if result.column else ""
+    return f"The {result.tau:.4g} quantile{what} of {name}: {plain(f'{result.format(result.estimate)}{chr(10)}{text}')}"
+
+
+def _gain(result: Integrated) -> str:
+    """Say what the sources did to the length of the interval, and plainly where they did nothing."""
+    ratio = result.length_ratio
+    if math.isnan(ratio) or ratio < NO_GAIN:
+        return against_own(result)
+    curve = _curve(result)
+    differ = curve is not None and curve.refuted >= _end(curve)
+    why = "the sources differ too much from the target" if differ else "the sources add next to nothing here"
+    return f"no gain ({against_own(result)}):{chr(10)}{why}"
+
+
+def _hollow(rows: list[ForestRow]) -> bool:
+    """Tell whether a row has an estimate and no interval."""
+    return any(math.isfinite(row.estimate) and math.isinf(row.low) and math.isinf(row.high) for row in rows)
 
 
 def _columns(axes: "Axes", rows: list[ForestRow], places: list[float]) -> None:
@@ -171,25 +178,6 @@ def _columns(axes: "Axes", rows: list[ForestRow], places: list[float]) -> None:
     axes.set_xlim(0, 1)
     axes.set_ylim(places[-1] + 0.6, -0.6)
     axes.set_axis_off()
-
-
-def _line(axes: "Axes", place: float, row: ForestRow, frame: tuple[float, float], thick: bool) -> None:
-    """Draw one interval; an arrow where it goes on beyond the frame, a hollow point where there is none."""
-    if math.isnan(row.estimate):
-        return
-    left, right = frame
-    endless = math.isinf(row.low) and math.isinf(row.high)
-    low, high = max(row.low, left), min(row.high, right)
-    if low < high:
-        axes.hlines(
-            place, low, high, color=row.colour, lw=3.2 if thick else 2.0, alpha=0.85, ls=":" if endless else "-"
-        )
-    for edge, beyond, sign in ((left, row.low < left, "<"), (right, row.high > right, ">")):
-        if beyond and (low < high or (row.estimate < left) == (sign == "<")):
-            axes.plot(edge, place, sign, color=row.colour, ms=6, clip_on=False)
-    if left <= row.estimate <= right:
-        face = "white" if endless else row.colour
-        axes.plot(row.estimate, place, "D" if row.colour == INK else "o", color=row.colour, mfc=face, ms=6)
 
 
 def _frame(rows: list[ForestRow]) -> tuple[float, float]:
@@ -225,10 +213,10 @@ def _draw_curve(axes: "Axes", result: Integrated, curve: SensitivityCurve, botto
     room = 0.04 * end if len(bounds) <= FEW else 0.0
     axes.set_xlim(-room, end + room)
     axes.margins(y=0.08)
-    _value_axis(axes.yaxis, result)
+    value_axis(axes.yaxis, result.unit)
     if bottom:
         _bound_axis(axes, result)
-    axes.set_ylabel(f"{result.level:.4g} interval")
+    axes.set_ylabel(f"{axis_name(result.column, result.unit)}, {percent(result.level)} interval")
     # the gap is in letters, not in heights of the panel: tick labels and the axis' name stand in it
     gap = 5.0 if bottom else 1.2
     axes.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=gap, ncols=2)
@@ -251,45 +239,10 @@ def _draw_lengths(axes: "Axes", result: Integrated, curve: SensitivityCurve) -> 
     clear(axes)
 
 
-def _value_axis(axis: "Axis", result: Integrated) -> None:
-    """Write the ticks of an axis of values in their unit, and few enough that they stand apart."""
-    from matplotlib.ticker import MaxNLocator, ScalarFormatter
-
-    kind = result.unit.kind
-    if kind in ("duration", "datetime"):
-        _clock(axis, TICKS[kind])
-    else:
-        axis.set_major_locator(MaxNLocator(TICKS[kind], integer=kind == "date"))
-    if kind == "number":
-        plain = ScalarFormatter(useOffset=False)
-        plain.set_powerlimits((-5, 9))
-        axis.set_major_formatter(plain)
-    else:
-        gap = "\n" if kind == "datetime" and axis is axis.axes.xaxis else " "
-        axis.set_major_formatter(lambda value, _: result.format(value).replace(" ", gap))
-    axis.set_tick_params(labelsize=8.5)
-
-
-def _clock(axis: "Axis", ticks: int) -> None:
-    """Set the ticks at round times: whole minutes, hours, days; where all is within seconds, as for numbers."""
-    from matplotlib.ticker import MaxNLocator, MultipleLocator
-
-    low, high = axis.get_view_interval()
-    steps = [step for step in STEPS if (high - low) / step <= ticks]
-    inside = STEPS[0] <= (high - low) / 2 and steps
-    axis.set_major_locator(MultipleLocator(steps[0]) if inside else MaxNLocator(ticks))
-
-
 def _bound_axis(axes: "Axes", result: Integrated) -> None:
     """Name the axis of bounds, in words where they are times."""
-    from matplotlib.ticker import MaxNLocator
-
     unit = result.unit
-    axes.xaxis.set_major_locator(MaxNLocator(6))
-    if unit.kind in ("duration", "datetime"):
-        _clock(axes.xaxis, 5)
-        axes.xaxis.set_major_formatter(lambda value, _: width_text(unit, value))
-    axes.tick_params(axis="x", labelsize=8.5)
+    value_axis(axes.xaxis, unit, widths=True)
     axes.set_xlabel("assumed bound on every source's difference" + (", days" if unit.kind == "date" else ""))
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 
 from sottovoce.core import codec
 from sottovoce.core.arrays import Floats
+from sottovoce.core.checks import confidence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
 from sottovoce.inference.integration.sensitivity import BEFOREHAND, SensitivityCurve
@@ -24,7 +25,8 @@ from sottovoce.server.integration.plan import (
     width_of,
     with_bound,
 )
-from sottovoce.server.integration.summary import bounds_of, curve_of, curve_table, curve_values
+from sottovoce.server.integration.summary import bounds_of, curve_of, curve_table
+from sottovoce.server.picture import check_path, save
 from sottovoce.server.stored import StoredResult
 
 
@@ -42,6 +44,7 @@ class KeptIntegration(NamedTuple):
     seeded: bool
     per_person: bool
     measured_warnings: tuple[str, ...]
+    column: str = ""
 
 
 class KeptSensitivity(NamedTuple):
@@ -51,7 +54,7 @@ class KeptSensitivity(NamedTuple):
     bounds: tuple[float, ...] | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class IntegratedResult(Integrated, StoredResult):
     """One site's quantile, helped by others; print it, or `summary()`, for a table."""
 
@@ -91,15 +94,38 @@ class IntegratedResult(Integrated, StoredResult):
         """
         return Sensitivity.of(self, bounds_of(self, bounds))
 
+    def interval_at(self, level: float) -> Interval:
+        """Return the interval by the same method at another confidence level: "valid" knows four of them.
+
+        What each site said is taken at that level too, where its error is known by itself.
+        """
+        asked = confidence(level)
+        if asked == self.level:
+            return self.interval
+        given = self.settings
+        self._settings(given.method, given.variance, given.quantile, given.caution, asked)
+        known = (self.target.at(asked), *self.known[1:])
+        return replace(self, settings=replace(given, level=asked), known=known).interval
+
     def plot(self, path: str | Path) -> Path:
         """Draw each site's interval beside the combined one, and the sensitivity curve."""
-        from sottovoce.server.integration.plot import plot
+        target = check_path(path)
+        return save(self.draw(), target)
 
-        return plot(self, path)
+    def draw(self) -> Any:
+        """Return the picture of `plot`, as a figure of matplotlib."""
+        from sottovoce.server.integration.plot import draw
+
+        return draw(self)
+
+    @property
+    def headline(self) -> str:
+        """Return the result in one line."""
+        return summary.headline(self)
 
     def describe(self) -> Description:
         """Return what the result says of itself."""
-        return summary.describe(self)
+        return self.with_cost(summary.describe(self))
 
     def to_state(self) -> KeptIntegration:
         """Return the plain state the result is made from."""
@@ -120,20 +146,21 @@ class IntegratedResult(Integrated, StoredResult):
         settings = found._settings(given.method, given.variance, given.quantile, given.caution)
         return replace(found, settings=replace(settings, chains=given.chains, bound=given.bound, slack=given.slack))
 
-    def _settings(self, method: str, variance: str, quantile: str, caution: float) -> IntegrationSettings:
-        """Check how the sites are combined, at the level that they were asked for."""
+    def _settings(
+        self, method: str, variance: str, quantile: str, caution: float, level: float | None = None
+    ) -> IntegrationSettings:
+        """Check how the sites are combined, at a level or at that they were asked for."""
         walk = self.settings.chains
         how = ("staged", 10) if walk is None else ("chains", walk.number)
-        return check_settings(method, self.level, self.tau, variance, quantile, caution, *how)
-
-    def __str__(self) -> str:
-        return self.summary()
+        return check_settings(
+            method, self.level if level is None else level, self.tau, variance, quantile, caution, *how
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "hints": ()}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sensitivity(StoredResult):
     """Intervals by assumed bound; print it for a table."""
 
@@ -147,6 +174,11 @@ class Sensitivity(StoredResult):
     def of(cls, result: IntegratedResult, bounds: tuple[float, ...] | None) -> Self:
         """Compute the curve of a result."""
         return cls(result, bounds, curve_of(result, bounds))
+
+    @property
+    def private(self) -> bool:
+        """Tell whether the run protects its records."""
+        return self.result.private
 
     @property
     def bound(self) -> Floats:
@@ -199,15 +231,23 @@ class Sensitivity(StoredResult):
 
     def plot(self, path: str | Path) -> Path:
         """Draw the curve to a file; bounds refuted by the data are grey."""
-        from sottovoce.server.integration.plot import plot_sensitivity
+        target = check_path(path)
+        return save(self.draw(), target)
 
-        return plot_sensitivity(self.result, self.curve, path)
+    def draw(self) -> Any:
+        """Return the picture of `plot`, as a figure of matplotlib."""
+        from sottovoce.server.integration.plot import draw_sensitivity
+
+        return draw_sensitivity(self.result, self.curve)
+
+    @property
+    def headline(self) -> str:
+        """Return the curve in one line."""
+        return summary.curve_headline(self.result, self.curve)
 
     def describe(self) -> Description:
         """Return what the curve says of itself."""
-        rows = [("Estimand", self.result.estimand)]
-        title = f"{self.result.level:.4g} interval by assumed bound on all differences"
-        return Description(title, rows, self.table().splitlines(), (), curve_values(self.curve))
+        return summary.describe_curve(self.result, self.curve)
 
     def to_state(self) -> KeptSensitivity:
         """Return the plain state that the curve is computed from."""

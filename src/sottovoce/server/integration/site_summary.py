@@ -6,14 +6,17 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from sottovoce.core.checks import number
+from sottovoce.core.digits import number_text, span
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.common.measured import SiteEstimate, t_value
+from sottovoce.server.description import Description, percent
+from sottovoce.server.markup import in_notebook
 
 UNKNOWN_DF = 30.0  # of a standard error that came without its degrees of freedom or the number of its records
 SMALLEST, LARGEST = 1e-150, 1e150  # a standard error whose square is still a number
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SiteSummary:
     """What a site published of its quantile; it takes part without answering anything.
 
@@ -112,6 +115,23 @@ class SiteSummary:
         known = self.df if self.df is not None else UNKNOWN_DF if self.n is None else float(self.n - 1)
         error = self._error if self.trusted else None
         return SiteEstimate(self.estimate, math.inf if error is None else error, known)
+
+    @property
+    def headline(self) -> str:
+        """Return the summary in one line."""
+        low, high = self.measured().interval(self.interval_level)
+        width = span(low, self.estimate, high)
+        ends = f" [{number_text(low, width)}, {number_text(high, width)}] ({percent(self.interval_level)})"
+        told = ends if self.trusted else ", without an error to be trusted"
+        return f"summary: {number_text(self.estimate, width)}{told}{'' if self.n is None else f', {self.n:,} records'}"
+
+    def __repr__(self) -> str:
+        return f"<{self.headline}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        given = [(name, f"{value}") for name in NAMES if (value := getattr(self, name)) is not None]
+        return in_notebook(self.headline, Description("Summary of a site", given))
 
 
 NAMES = tuple(each.name for each in fields(SiteSummary))

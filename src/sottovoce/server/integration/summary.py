@@ -6,6 +6,7 @@ So does its curve: the interval as a function of the bound that is assumed on th
 import math
 import textwrap
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
 from sottovoce.inference.integration.sensitivity import BEFOREHAND, SensitivityCurve, curve
 from sottovoce.inference.integration.weighted import METHODS as PAPER
-from sottovoce.server.description import WIDTH, Description, finite, labelled
+from sottovoce.server.description import WIDTH, Description, Outside, finite, labelled, of_column, percent, protection
 from sottovoce.server.integration.combine import KnownSite, common, effective
 from sottovoce.server.integration.integrated import Integrated
 from sottovoce.server.integration.plan import width_of
@@ -22,6 +23,15 @@ from sottovoce.server.integration.plan import width_of
 COVERS = "covers whatever the sources' differences"
 HEAD = ("site", "kind", "records", "epsilon", "estimate", "own interval", "weight")
 LEAST_NAME, MOST_NAME = 20, 28  # characters of a name; with less room the intervals stand on lines of their own
+
+
+def headline(result: Integrated) -> str:
+    """Return the result in one line."""
+    low, high = result.interval
+    paid = protection(result.epsilon.values(), result.private) if result.epsilon else "no record was read"
+    name = f"{result.tau:.6g} quantile{of_column(result.column)} of {result.target.name}"
+    ends = f"{result.format(result.estimate)} [{result.format(low)}, {result.format(high)}]"
+    return f"{name}: {ends} ({percent(result.level)}), {against_own(result)}, {paid}"
 
 
 def describe(result: Integrated) -> Description:
@@ -41,13 +51,40 @@ def describe(result: Integrated) -> Description:
         rows.append(("Asked", f"{result.rounds:,} rounds, {result.reports:,} reports"))
     rows.append(("Private", _private(result)))
     if result.resolution:
-        rows.append(("Resolution", f"{result.resolution:.6g}; the interval covers the rounded value"))
+        step = width_text(result.unit, result.resolution)
+        rows.append(("Resolution", f"{step}; the interval covers the rounded value"))
     gone = [*(site.name for site in result.known[1:] if not site.usable), *result.absent]
     notes = [("Left out", f"{', '.join(gone)} ({len(gone):,} of {_sources(result)})")] if gone else []
     notes += labelled("Warning", (text for text in result.warnings if text != result.reason))  # the method has said it
-    notes += [*labelled("Hint", result.hints), ("Promise", result.promise)]
+    notes.append(("Promise", result.promise))
     title = f"One site {'helped by others' if result.sources else 'alone'}, tau = {result.tau:.6g}"
-    return Description(title, rows, _table(result), notes, _values(result))
+    weights = result.weights
+    cells = [HEAD, *(_cells(result, site, weights[site.name]) for site in result.known)]
+    return Description(title, rows, _table(cells), notes, _values(result), cells, _outside(result))
+
+
+def _outside(result: Integrated) -> Outside:
+    """Return what somebody outside the study asks."""
+    low, high = result.interval
+    answer = (
+        f"{result.format(result.estimate)}; with {percent(result.level)} confidence between {result.format(low)} and "
+        f"{result.format(high)}. The interval is {against_own(result)}: that is what the other sites add."
+    )
+    settings = [
+        ("Column", result.column or "(without a name)"),
+        ("Values", result.unit.plural),
+        ("Level of the quantile", f"{result.tau:.6g}"),
+        ("Level of confidence", f"{result.level:.6g}"),
+        ("Target", result.target.name),
+        ("Sources", _sources(result)),
+        ("Unit of privacy", "the person" if result.per_person else "the record"),
+    ]
+    assumed = (
+        f"{validity(result)[0].upper()}{validity(result)[1:]}.",
+        "Sources share no people with the target.",
+        "The target's own interval is asymptotic, unless its records are open; help does not repair it.",
+    )
+    return Outside(f"What is {result.estimand}?", answer, result.promise, assumed, tuple(settings))
 
 
 def against_own(result: Integrated) -> str:
@@ -67,14 +104,12 @@ def validity(result: Integrated) -> str:
 
 
 def width_text(unit: Unit, width: float) -> str:
-    """Write a difference between two values.
+    """Write a difference between two values, to a few digits.
 
     >>> width_text(Unit("number"), 0.5), width_text(Unit("date", "D"), 3.5), width_text(Unit("datetime", "s"), 5000.0)
-    ('0.5', '3.5 days', '1:23:20')
+    ('0.5', '3.5 days', '1 h 23 min 20 s')
     """
-    if unit.kind == "number" or not math.isfinite(width):
-        return f"{width:.6g}"
-    return f"{width:.4g} day{'' if width == 1 else 's'}" if unit.kind == "date" else Unit("duration").format(width)
+    return unit.format_width(width)
 
 
 def _method(result: Integrated) -> str:
@@ -108,17 +143,16 @@ def _sources(result: Integrated) -> str:
     return f"{count:,} source{'' if count == 1 else 's'}"
 
 
-def _table(result: Integrated) -> list[str]:
+def _table(cells: Sequence[Sequence[str]]) -> list[str]:
     """Lay out the sites, the target apart; columns are as wide as what stands in them."""
-    weights = result.weights
-    rows = [_cells(result, site, weights[site.name]) for site in result.known]
-    wide = [max(len(row[i]) for row in [HEAD, *rows]) for i in range(len(HEAD))]
+    cells = [cells[0], *((f"  {row[0]}", *row[1:]) for row in cells[1:])]
+    wide = [max(len(row[i]) for row in cells) for i in range(len(HEAD))]
     room = WIDTH - sum(wide[1:]) - 2 * (len(HEAD) - 1)
     apart = room < min(wide[0], LEAST_NAME)
     if apart:
         room = WIDTH - sum(wide[1:5]) - wide[6] - 2 * (len(HEAD) - 2)
     room = min(room, MOST_NAME)
-    laid = [_laid(row, room, wide, apart) for row in [HEAD, *rows]]
+    laid = [_laid(row, room, wide, apart) for row in cells]
     lines = [*laid[0], "-" * WIDTH, "target", *laid[1]]
     return [*lines, "sources", *(line for row in laid[2:] for line in row)] if len(laid) > 2 else lines
 
@@ -126,7 +160,7 @@ def _table(result: Integrated) -> list[str]:
 def _cells(result: Integrated, site: KnownSite, weight: float) -> tuple[str, ...]:
     """Write one site, cell by cell."""
     return (
-        f"  {site.name}",
+        site.name,
         site.kind,
         "" if site.records is None else f"{site.records:,}",
         "" if site.epsilon is None else f"{site.epsilon:.4g}",
@@ -155,6 +189,7 @@ def _values(result: Integrated) -> dict[str, Any]:
     own = result.target_interval
     return {
         "estimand": result.estimand,
+        "column": result.column or None,
         "tau": result.tau,
         "method": result.method,
         "estimate": result.estimate,
@@ -217,24 +252,54 @@ def curve_of(result: Integrated, bounds: tuple[float, ...] | None = None) -> Sen
     return curve(effective(result.target, result.level), measured, result.level, bounds, None, common(sources))
 
 
-def curve_table(result: Integrated, curve: SensitivityCurve, rows: int = 11) -> str:
-    """Return the curve as text: a few bounds, their intervals and lengths."""
+def _curve_cells(result: Integrated, curve: SensitivityCurve, rows: int) -> list[tuple[str, str, str, str, str]]:
+    """Write a few bounds, their intervals, lengths and what is wrong with them; the head first."""
     chosen = sorted({round(i) for i in np.linspace(0, len(curve.bound) - 1, min(rows, len(curve.bound)))})
-    cells = [("bound", "low", "high", "length")]
+    cells = [("bound", "low", "high", "length", "")]
     for i in chosen:
         ends = (result.format(float(curve.low[i])), result.format(float(curve.high[i])))
-        cells.append((width_text(result.unit, float(curve.bound[i])), *ends, f"{curve.length_ratio[i]:.3f}"))
+        mark = "  refuted by the data" if curve.bound[i] < curve.refuted else ""
+        cells.append((width_text(result.unit, float(curve.bound[i])), *ends, f"{curve.length_ratio[i]:.3f}", mark))
+    return cells
+
+
+def curve_table(result: Integrated, curve: SensitivityCurve, rows: Any = 11) -> str:
+    """Return the curve as text: a few bounds, their intervals and lengths."""
+    if isinstance(rows, bool) or not isinstance(rows, Integral) or rows < 1:
+        raise BadInput(f"rows must be a whole number of at least 1, not {rows!r}; correct it.")
+    cells = _curve_cells(result, curve, int(rows))
     wide = [max(len(row[k]) for row in cells) for k in range(4)]
-    marks = ["", *("  refuted by the data" if curve.bound[i] < curve.refuted else "" for i in chosen)]
-    lines = [
-        "  ".join(f"{cell:>{width}}" for cell, width in zip(row, wide, strict=True)) + mark
-        for row, mark in zip(cells, marks, strict=True)
-    ]
+    lines = ["  ".join(f"{row[k]:>{wide[k]}}" for k in range(4)) + row[4] for row in cells]
     told = "Length is relative to the target's own interval. "
     told += f"Less than 5 % is gained from {width_text(result.unit, curve.lost)} on."
     if curve.refuted > 0:
         told += f" Bounds below {width_text(result.unit, curve.refuted)} are refuted by the data."
     return "\n".join([*lines, *textwrap.wrap(told, WIDTH), *textwrap.wrap(BEFOREHAND, WIDTH)])
+
+
+def curve_headline(result: Integrated, curve: SensitivityCurve) -> str:
+    """Return the curve in one line: its two ends."""
+    ends = f"[{result.format(float(curve.low[0]))}, {result.format(float(curve.high[0]))}]"
+    own = f"[{result.format(result.target_interval.low)}, {result.format(result.target_interval.high)}]"
+    first = width_text(result.unit, float(curve.bound[0]))
+    name = f"{result.tau:.6g} quantile{of_column(result.column)} of {result.target.name} by assumed bound"
+    return f"{name}: {ends} at {first}, {own} without one ({percent(result.level)})"
+
+
+def describe_curve(result: Integrated, curve: SensitivityCurve) -> Description:
+    """Return what the curve says of itself."""
+    rows = [("Estimand", result.estimand)]
+    title = f"{result.level:.4g} interval by assumed bound on all differences"
+    about = _outside(result)
+    answer = (
+        f"Less than 5 % is gained from a bound of {width_text(result.unit, curve.lost)} on; bounds below "
+        f"{width_text(result.unit, curve.refuted)} are refuted by the data. {BEFOREHAND}"
+    )
+    question = "How does the interval depend on how much the sources are assumed to differ from the target at most?"
+    about = about._replace(question=f"{question} {about.question}", answer=answer)
+    table = curve_table(result, curve).splitlines()
+    cells = [row[:4] for row in _curve_cells(result, curve, 11)]
+    return Description(title, rows, table, (), curve_values(curve), cells, about)
 
 
 def curve_values(curve: SensitivityCurve) -> dict[str, Any]:

@@ -22,6 +22,11 @@ class SiteProfile:
     rates: Floats
     sizes: Ints
 
+    def thinned(self, part: float) -> "SiteProfile":
+        """Return the profile of a part of every site's records."""
+        sizes = np.maximum((self.sizes * part).astype(np.int64), 1)
+        return SiteProfile(self.shares, self.rates, sizes)
+
     @property
     def unit_variance(self) -> float:
         """Return the largest variance of the estimated distribution function if every record answered at one point."""

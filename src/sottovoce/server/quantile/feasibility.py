@@ -21,6 +21,7 @@ from sottovoce.server.quantile.asking import SiteProfile
 SCARCE = 0.04
 TOO_DEAR = 0.02  # noise at which the search asks two fifths of the records
 MOST = 1e15
+MIDDLE = 0.1  # levels no farther from the median are supported as well as it
 REACH, POWER = 1.65, 1.4  # a certified interval reaches REACH * (z + POWER) errors of the distribution function
 SEARCHED = 20.0  # and how much of that again, for each unit of error, where no bounds shorten the search
 FOUND = 0.17  # error over tail up to which a search without bounds finds the quantile
@@ -75,9 +76,15 @@ def check(crowd: SiteProfile, tau: float, names: tuple[str, ...], limits: Limits
         needed = measured.records_for(records, most)
         raise Infeasible(
             f"the {tau:g} quantile needs about {needed:,} records at these budgets and shares, "
-            f"and there are {records:,}{blame}: add records, raise epsilon, or ask a level nearer 0.5."
+            f"and there are {records:,}{blame}: {advice(tau)}."
         )
     return measured
+
+
+def advice(tau: float) -> str:
+    """Say what would help where records are too few for a level; at the median, no other level is better supported."""
+    nearer = ", or ask a level nearer 0.5" if abs(tau - 0.5) > MIDDLE else ""
+    return f"add records{', ' if nearer else ', or '}raise epsilon{nearer}"
 
 
 def reach(crowd: SiteProfile, tau: float, level: float = 0.95, bounded: bool = False) -> tuple[float, float]:

@@ -1,17 +1,31 @@
 """Several levels at once: a public split of the records, one query a round for all, joint coverage, no crossing."""
 
 import math
+import os
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from sottovoce.core import codec
 from sottovoce.core.arrays import Ints
-from sottovoce.core.checks import number
+from sottovoce.core.checks import confidence, number
+from sottovoce.core.digits import span
 from sottovoce.core.errors import BadInput
-from sottovoce.server.description import Description, Interval, finite
+from sottovoce.server.axis import axis_name, value_axis
+from sottovoce.server.description import (
+    Description,
+    Interval,
+    Outside,
+    finite,
+    labelled,
+    of_column,
+    percent,
+    protection,
+)
+from sottovoce.server.picture import Drawn, check_path, forest, save
 from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile, all_periods
 from sottovoce.server.quantile.certified.protocol import Certificate
 from sottovoce.server.quantile.conversation import Conversation, Log
@@ -23,8 +37,10 @@ from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.search import find
 from sottovoce.server.quantile.solutions import staged_solution
 from sottovoce.server.quantile.staged import Local
+from sottovoce.server.quantile.summary import outside
 from sottovoce.server.stored import StoredResult
 
+MOST_SHOWN = 5  # levels in one line
 FEWEST = 20  # records of a site for each level
 Outcome = TypeVar("Outcome")
 
@@ -37,7 +53,7 @@ class KeptLevels(NamedTuple):
     split: tuple[float, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class QuantilesResult(StoredResult):
     """Several quantiles with intervals that hold jointly."""
 
@@ -70,31 +86,102 @@ class QuantilesResult(StoredResult):
         """Tell whether the run protects its records."""
         return self.results[0].private
 
-    def summary(self) -> str:
-        """Return a table of the levels, then the promise."""
-        return "\n".join(self.describe().table)
+    def interval_at(self, level: float) -> tuple[Interval, ...]:
+        """Return intervals that cover all quantiles at once with any confidence, at no further cost."""
+        return replace(self, level=confidence(level)).intervals
+
+    def format(self, value: float) -> str:
+        """Return a value in the unit of the records, with the digits that the shortest interval deserves."""
+        plan = self.results[0].plan
+        width = min((span(low, (low + high) / 2, high) for low, high in self.intervals), key=lambda w: w or math.inf)
+        return plan.roster.unit.format(value, width, plan.resolution)
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """Return the estimates as what they stand for: timedelta64, datetime64 (in UTC), categories, or numbers."""
+        return tuple(map(self.results[0].plan.roster.unit.value, self.estimates))
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """Return what was noticed in the records themselves: for whoever holds them, so never part of `to_dict`."""
+        return self.results[0].hints
+
+    @property
+    def headline(self) -> str:
+        """Return the results in one line."""
+        first, shown = self.results[0], list(zip(self.taus, self.estimates, self.intervals, strict=True))
+        parts = [
+            f"{tau:.6g}: {self.format(estimate)} [{self.format(low)}, {self.format(high)}]"
+            for tau, estimate, (low, high) in shown[:MOST_SHOWN]
+        ]
+        if len(shown) > MOST_SHOWN:
+            parts.append(f"and {len(shown) - MOST_SHOWN} more")
+        paid = protection(first.epsilon.values(), self.private)
+        column = of_column(first.plan.roster.column)
+        return f"quantiles{column} {', '.join(parts)} ({percent(self.level)} jointly), {paid}"
 
     def describe(self) -> Description:
         """Return the levels with their joint intervals, then the promise."""
-        first, title = self.results[0], "Private quantiles"
-        lines = [
-            f"{title} with {self.level:.4g} joint coverage; every record answered for one level only.",
-            f"{'tau':>8} {'estimate':>16} {'low':>16} {'high':>16} {'of the records':>15}",
-        ]
+        first = self.results[0]
+        cells: list[tuple[str, ...]] = [("tau", "estimate", "low", "high", "of the records")]
         joint = []
         for tau, estimate, (low, high), part in zip(self.taus, self.estimates, self.intervals, self.split, strict=True):
-            cells = " ".join(f"{first.format(value):>16}" for value in (estimate, low, high))
-            lines.append(f"{tau:>8.4g} {cells} {part:>15.1%}")
+            cells.append((f"{tau:.6g}", *map(self.format, (estimate, low, high)), f"{part:.1%}"))
             joint.append({"tau": tau, "estimate": estimate, "low": finite(low), "high": finite(high), "split": part})
-        lines += [f"Warning: {warning}" for result in self.results for warning in result.warnings]
-        lines += [f"Hint: {hint}" for hint in first.hints]
+        wide = [max(len(row[i]) for row in cells) for i in range(5)]
+        table = ["   ".join(f"{cell:>{width}}" for cell, width in zip(row, wide, strict=True)) for row in cells]
+        rows = [
+            ("Coverage", f"{self.level:.4g} jointly; every record answered for one level only"),
+            ("Private", "yes" if self.private else "no (simulation, or no budget at some site)"),
+            *self.cost,
+        ]
+        notes = labelled("Warning", dict.fromkeys(text for result in self.results for text in result.warnings))
+        notes.append(("Promise", first.promise))
         values = {
             "level": self.level,
             "joint": joint,
             "private": self.private,
             "results": [dict(result.describe().values) for result in self.results],
         }
-        return Description(title, [], [*lines, first.promise], values=values)
+        title = f"Private quantiles{of_column(first.plan.roster.column)}"
+        return Description(title, rows, table, notes, values, cells, self._outside())
+
+    def _outside(self) -> Outside:
+        """Return what somebody outside the study asks."""
+        about = outside(self.results[0])
+        said = "; ".join(
+            f"{tau:.6g}: {self.format(estimate)}, between {self.format(low)} and {self.format(high)}"
+            for tau, estimate, (low, high) in zip(self.taus, self.estimates, self.intervals, strict=True)
+        )
+        asked = about.question.partition("? ")[2]
+        taus = ", ".join(f"{tau:.6g}" for tau in self.taus)
+        question = (
+            f"What are the quantiles{of_column(self.results[0].plan.roster.column)} at the levels {taus}? {asked}"
+        )
+        answer = f"{said} (all of them at once with {percent(self.level)} confidence)."
+        settings = [pair for pair in about.settings if pair[0] != "Level of the quantile"]
+        settings.append(("Levels of the quantiles", taus))
+        return about._replace(question=question, answer=answer, settings=tuple(settings))
+
+    def plot(self, path: str | os.PathLike[str]) -> Path:
+        """Draw every quantile with its joint interval."""
+        target = check_path(path)
+        return save(self.draw(), target)
+
+    def draw(self) -> Any:
+        """Return the picture of `plot`, as a figure of matplotlib."""
+        roster = self.results[0].plan.roster
+        rows = [
+            Drawn(f"{tau:.4g}", estimate, low, high)
+            for tau, estimate, (low, high) in zip(self.taus, self.estimates, self.intervals, strict=True)
+        ]
+        title = f"Quantiles{of_column(roster.column)}, {percent(self.level)} jointly"
+        figure = forest(title, rows, self.format)
+        axes = figure.axes[0]
+        value_axis(axes.xaxis, roster.unit)
+        axes.set_xlabel(axis_name(roster.column, roster.unit))
+        axes.set_ylabel("level")
+        return figure
 
     def to_state(self) -> KeptLevels:
         """Return the plain state the results are made from."""
@@ -186,9 +273,14 @@ def together(talks: Sequence[Generator[Ask, Ints, Outcome]]) -> Generator[Ask, I
     return [outcomes[i] for i in range(len(talks))]
 
 
+def fewest_records(parts: Sequence[float]) -> int:
+    """Return how many records a site needs to be split."""
+    return math.ceil(FEWEST / min(parts) - 1e-9)
+
+
 def check_sizes(plan: QuantilePlan, parts: Sequence[float]) -> None:
-    """Refuse a site that is too small to be split."""
-    needed = math.ceil(FEWEST / min(parts) - 1e-9)
+    """Refuse sites that are all too small to be split."""
+    needed = fewest_records(parts)
     for name, size in zip(plan.names, plan.crowd.sizes.tolist(), strict=True):
         if size < needed:
             raise BadInput(

@@ -7,12 +7,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.core.checks import number, per_site
+from sottovoce.core.checks import nearest, number, per_site
+from sottovoce.core.digits import multiple
 from sottovoce.core.errors import BadInput
 from sottovoce.core.roster import Roster, check_kind
 from sottovoce.core.unit import Unit
@@ -22,6 +24,7 @@ from sottovoce.protocol.messages import Study
 from sottovoce.protocol.randomised_response import binary, flips_of, rate_of, with_flips
 from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.feasibility import CERTIFIED, PAIRS, STAGES, Limits, NoiseToTail, check, expected, reach
+from sottovoce.server.quantile.left_out import overall, small_sites, without
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +46,17 @@ class QuantilePlan:
     hints: tuple[str, ...] = ()
     kind: str | None = None  # what the records are declared to be: one of `core.roster.KINDS`
     step_source: str = ""  # what the resolution was taken from where it was not given, in words
+    left_out: tuple[str, ...] = ()  # sites too small to take part, which are not asked
 
     @property
     def names(self) -> tuple[str, ...]:
         """Return the names of the sites."""
         return self.roster.names
+
+    @property
+    def sites(self) -> str:
+        """Return in words over which sites the quantile is."""
+        return f"the {len(self.names)} sites{' left' if self.left_out else ''}"
 
     @cached_property
     def channels(self) -> tuple[Channel, ...]:
@@ -75,7 +84,7 @@ class QuantilePlan:
         if step > 0 and math.isfinite(value):
             place = value / step
             whole = round(place) if side == 0 else math.floor(place + 0.5) if side < 0 else math.ceil(place - 0.5)
-            value = float(f"{whole * step:.16g}")
+            value = multiple(whole, step)
         return min(max(value, low), high)
 
     def card(self, method: str = "staged", name: str = "", nonce: bytes = b"") -> Card:
@@ -114,26 +123,31 @@ def plan_quantile(
     limits: Limits = STAGES,
     confidence: float = 0.95,
     certified: bool = False,
+    fewest: int = 0,
 ) -> QuantilePlan:
     """Check all input; ``thinned`` is the part of the records that answers for this level, ``limits`` its design's.
 
-    Where few records will be certified, how far the interval will reach is said beforehand.
+    Sites with less than ``fewest`` records, and small sites whose noise would end the study, are left out, which a
+    warning says. Where few records will be certified, how far the interval will reach is said beforehand.
     """
     names = roster.names
     taus = np.array([_level(value, where) for value, where in per_site(tau, names, "tau")])
     budgets = tuple(number(value, where) for value, where in per_site(epsilon, names, "epsilon"))
     channels = tuple(_channel(value, where) for value, where in per_site(epsilon, names, "epsilon"))
     weights, shares_name = _shares(shares, roster)
-    sizes = np.array(roster.sizes, dtype=np.int64)
-    crowd = SiteProfile(weights, np.array([rate_of(channel) for channel in channels]), sizes)
+    crowd = SiteProfile(weights, np.array([rate_of(channel) for channel in channels]), np.array(roster.sizes, np.int64))
+    crowd, stay = small_sites(crowd, taus, thinned, limits, fewest)
+    gone = tuple(name for name, stays in zip(names, stay, strict=True) if not stays)
+    if gone:
+        taus, roster, names = taus[stay], roster.only(stay.tolist()), tuple(compress(names, stay))
+        budgets, channels = tuple(compress(budgets, stay)), tuple(compress(channels, stay))
     kind = check_kind(kind or roster.kind, roster.unit)
     step, source = _step(resolution, roster.unit, kind)
     within = _bounds(bounds, roster.unit, step)
     width = _scale(scale, roster.unit)
-    level = float(np.sum(weights * taus))
-    effective = SiteProfile(weights, crowd.rates, np.maximum((sizes * thinned).astype(np.int64), 1))
+    level, effective = overall(crowd.shares, taus), crowd.thinned(thinned)
     measured = check(effective, level, names, limits)
-    warnings = list(roster.doubts)
+    warnings = [*roster.doubts, *([without(gone, len(names))] if gone else [])]
     if measured.ratio > (ample := limits.at(level).warn):
         needed = measured.records_for(int(effective.sizes.sum()), ample)
         certified |= limits is CERTIFIED and (kind == "amounts" or measured.ratio > PAIRS.at(level).refuse)
@@ -145,11 +159,13 @@ def plan_quantile(
             f"the {level:g} quantile is barely supported: {longer}; {needed:,} records would leave this zone"
         )
     flips = tuple(map(flips_of, channels))
-    public = (shares_name, step, within, width, tuple(warnings), (), kind, source)
+    public = (shares_name, step, within, width, tuple(warnings), (), kind, source, gone)
     return QuantilePlan(roster, level, taus, budgets, flips, crowd, measured, *public)
 
 
 def _level(value: Any, where: str) -> float:
+    if np.ndim(value) or isinstance(value, set | Mapping):
+        raise BadInput(f"{where} names several levels; call federated_quantiles for several, or give one number.")
     result = number(value, where)
     if not 0 < result < 1:
         raise BadInput(f"{where} must lie strictly between 0 and 1, not {value!r}; give 0.9 for nine out of ten.")
@@ -172,7 +188,10 @@ def _shares(shares: Any, roster: Roster) -> tuple[Floats, str]:
             return sizes / sizes.sum(), "pooled"
         if shares == "equal":
             return np.full(len(sizes), 1 / len(sizes)), "equal"
-        raise BadInput(f"shares must be 'pooled', 'equal' or a mapping from site to share, not {shares!r}; choose one.")
+        raise BadInput(
+            f"shares must be 'pooled', 'equal' or a mapping from site to share, not {shares!r}"
+            f"{nearest(shares, ('pooled', 'equal'))}; choose one."
+        )
     if not isinstance(shares, Mapping):
         raise BadInput(
             f"shares must be 'pooled', 'equal' or a mapping from site to share, not a {type(shares).__name__}; "

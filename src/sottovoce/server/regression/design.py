@@ -17,7 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats
+from sottovoce.core.checks import nearest
 from sottovoce.core.errors import BadInput
+from sottovoce.protocol.exact import check_within
 from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
 from sottovoce.protocol.regression.box import cq
 from sottovoce.server.regression.families import Setting, best_cq, box_mixture, lp_mixture, shared_box
@@ -46,7 +48,10 @@ def alternative(channel: RegressionChannel, known: Covariates, description: str)
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The chosen channel (for several levels that are split: one channel a level) and the alternatives."""
+    """The chosen channel (for several levels that are split: one channel a level) and the alternatives.
+
+    A channel that would cost more than ``epsilon`` is refused.
+    """
 
     name: str
     channels: tuple[RegressionChannel, ...]
@@ -54,6 +59,10 @@ class Design:
     epsilon: float
     alternatives: tuple[Alternative, ...]
     why: str
+
+    def __post_init__(self) -> None:
+        for channel in self.channels:
+            check_within(channel.ratio, self.epsilon, f"the channel {channel.name!r}")
 
     @staticmethod
     def of(channel: RegressionChannel, known: Covariates, why: str) -> "Design":
@@ -222,7 +231,10 @@ def _named(text: str, wanted: Setting) -> RegressionChannel:
     if shape is not None:
         return cq(tau, known.p, epsilon, int(shape[1]), int(shape[2]))
     if text not in ("cq", "lp", "box"):
-        raise BadInput(f"there is no channel {text!r}; give auto, cq, cq:q,s (for example cq:3,1), lp, box, or open.")
+        meant = nearest(text, ("auto", "cq", "lp", "box", "open"))
+        raise BadInput(
+            f"there is no channel {text!r}{meant}; give auto, cq, cq:q,s (for example cq:3,1), lp, box, or open."
+        )
     if text == "lp" and (known.p == 0 or math.isinf(epsilon)):
         raise BadInput("channel 'lp' needs a slope and a finite epsilon; give channel 'auto'.")
     table = boxes((tau,), epsilon, known)

@@ -118,7 +118,7 @@ def _mixed(name: str, setting: Setting, chosen: list[BoxChannel | Channel], pair
     if pair.share in (0.0, 1.0):
         chosen = [chosen[0] if pair.share > 0.5 else chosen[1]]
     parts = [part for channel in chosen for part in box_parts(setting, channel)]
-    return mixture(name, (setting.tau,), setting.known, parts)
+    return mixture(name, (setting.tau,), setting.epsilon, setting.known, parts)
 
 
 def _told(setting: Setting, channel: Channel) -> tuple[float, float]:
@@ -162,7 +162,7 @@ def shared_box(taus: tuple[float, ...], epsilon: float, known: Covariates) -> Re
     if _GRID[share] > 0:
         parts.append(Part(table.channel(lone, epsilon), ()))
         shares.append(float(_GRID[share]))
-    return mixture("shared box", taus, known, parts, shares)
+    return mixture("shared box", taus, epsilon, known, parts, shares)
 
 
 def inclusions(importance: Floats, size: int) -> Floats:

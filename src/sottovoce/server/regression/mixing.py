@@ -183,11 +183,12 @@ def _front(side: Floats, slope: Floats) -> npt.NDArray[np.intp]:
 
 
 def mixture(
-    name: str, taus: tuple[float, ...], known: Covariates, parts: Sequence[Part], shares: Sequence[float] | None = None,
+    name: str, taus: tuple[float, ...], epsilon: float, known: Covariates, parts: Sequence[Part],
+    shares: Sequence[float] | None = None,
 ) -> RegressionChannel:  # fmt: skip
     """Return the channel that asks the parts with the best probabilities and gains, starting from ``shares``.
 
-    Without ``shares`` they start equal.
+    Without ``shares`` they start equal. A part that would cost more than ``epsilon`` is refused.
     """
     p, levels = known.p, len(taus)
     seconds = np.array([_seconds(part, taus, known) for part in parts])
@@ -204,7 +205,7 @@ def mixture(
         seen = told[t] > 0
         gains = np.divide(1.0, seconds[t] * total, out=np.zeros((levels, p + 1)), where=seen)
         blocks.append(_asked(parts[t], float(asked[t]), gains))
-    return RegressionChannel(name, taus, p, tuple(blocks))
+    return RegressionChannel(name, taus, p, tuple(blocks), budget=epsilon)
 
 
 def _asked(part: Part, probability: float, gains: Floats) -> Block:

@@ -7,7 +7,7 @@ the scaled contrast ``T'a``, and an ellipsoid is carried over by ``T``.
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
@@ -21,12 +21,14 @@ from sottovoce.core.checks import confidence
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.region import Ellipsoid, vector
 from sottovoce.server.description import Description
+from sottovoce.server.picture import check_path, save
 from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce.server.regression.dithered.knowledge import Knowledge
 from sottovoce.server.regression.liu_hu.fit import LiuHuFit
 from sottovoce.server.regression.liu_hu.step import LiuHuState, chains_of
+from sottovoce.server.regression.plot import draw
 from sottovoce.server.regression.study import DitheredStudy, LiuHuStudy, StoredDithered, StoredLiuHu
-from sottovoce.server.regression.summary import CoefficientRow, RegressionFacts, describe, plot
+from sottovoce.server.regression.summary import CoefficientRow, RegressionFacts, describe, headline
 from sottovoce.server.stored import StoredResult
 
 Found = TypeVar("Found")
@@ -157,7 +159,7 @@ class StoredRegression(NamedTuple):
     fits: tuple[StoredFit, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RegressionResult(StoredResult):
     """What a private quantile regression found; print it, or `summary()`, for a table.
 
@@ -170,7 +172,7 @@ class RegressionResult(StoredResult):
     fits
         A fit a channel, in the order of the levels.
     clipped
-        A hint to whoever holds the rows: how many were moved to the bounds. It is never stored.
+        For whoever holds the rows alone: how many were moved to the bounds. It is never shown, pickled or stored.
     """
 
     facts: RegressionFacts
@@ -220,6 +222,13 @@ class RegressionResult(StoredResult):
         """Return the coefficients of raw covariates, (levels, d), intercept first."""
         intercepts, slopes = self.bounds.unscale_coefficients(self.scaled)
         return np.column_stack([intercepts, slopes])
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """Return what was noticed in the rows themselves: for whoever holds them, and never passed on."""
+        if not self.clipped:
+            return ()
+        return (f"not to be passed on: {self.clipped:,} of {self.people:,} rows were moved to the bounds",)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -312,7 +321,7 @@ class RegressionResult(StoredResult):
     def describe(self, level: float | None = None) -> Description:
         """Return what the result says of itself, with intervals at a level."""
         wanted = self.facts.level if level is None else confidence(level)
-        return describe(self.facts, self.tables(wanted), self.warnings, wanted, self.clipped)
+        return self.with_cost(describe(self.facts, self.tables(wanted), self.warnings, wanted))
 
     def summary(self, level: float | None = None) -> str:
         """Return a table that a statistician reads at a glance."""
@@ -320,13 +329,28 @@ class RegressionResult(StoredResult):
 
     def to_dict(self, level: float | None = None) -> dict[str, Any]:
         """Return everything as plain values, ready for strict JSON; `from_dict` reads it back."""
-        whole = {**self.describe(level).values, "stored": super().to_dict()["stored"]}
-        return {name: value for name, value in whole.items() if name != "clipped"}
+        return {**super().to_dict(), **self.describe(level).values}
 
     def plot(self, path: str | os.PathLike[str], level: float | None = None) -> Path:
         """Draw the coefficients with their intervals; of several levels, against tau."""
         wanted = self.facts.level if level is None else confidence(level)
-        return plot(self.facts, self.bounds, self.tables(wanted), path, wanted)
+        target = check_path(path)
+        return save(self.draw(wanted), target)
+
+    def draw(self, level: float | None = None) -> Any:
+        """Return the picture of `plot`, as a figure of matplotlib."""
+        wanted = self.facts.level if level is None else confidence(level)
+        return draw(self.facts, self.bounds, self.tables(wanted), wanted)
+
+    @property
+    def headline(self) -> str:
+        """Return the result in one line."""
+        rows = {name: self.row(0, j, self.facts.level) for j, name in enumerate(self.names)}
+        return headline(self.facts, rows, self.facts.level)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave at home what is for whoever holds the rows, and what can be computed again."""
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {"clipped": 0}
 
     def to_state(self) -> StoredRegression:
         """Return the plain state the result is made from."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.bounds import Bounds, read_bounds
-from sottovoce.core.checks import number
+from sottovoce.core.checks import number, unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.regression.blocks import RegressionChannel
@@ -81,9 +81,9 @@ def read_settings(given: Mapping[str, Any]) -> RegressionSettings:
     order = np.argsort(taus)
     inference, schedule, channel = given["inference"], given["schedule"], given["channel"]
     if not isinstance(inference, str) or inference not in SCHEDULES:
-        raise BadInput(f"inference {inference!r} is unknown; choose one of {', '.join(map(repr, SCHEDULES))}.")
+        raise unknown("inference", inference, SCHEDULES)
     if not isinstance(schedule, str) or schedule not in ("auto", *SCHEDULES.values()):
-        raise BadInput(f"schedule {schedule!r} is unknown; choose 'auto', 'information' or 'paper'.")
+        raise unknown("schedule", schedule, ("auto", "information", "paper"))
     if schedule not in ("auto", SCHEDULES[inference]):
         raise BadInput(
             f"schedule {schedule!r} does not go with inference {inference!r}, which steps by "

@@ -1,18 +1,23 @@
-"""What a private quantile regression says of itself: a table in plain text and as values, its promise, a picture."""
+"""What a private quantile regression says of itself: one line, a table in plain text and as values, its promise."""
 
 import math
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from sottovoce.core.bounds import Bounds
-from sottovoce.server.description import WIDTH, Description, finite, labelled
-from sottovoce.server.picture import INK, SOFT, check_path, clear, save, short
+from sottovoce.core.digits import number_text, span
+from sottovoce.server.description import (
+    SIMULATION,
+    WIDTH,
+    Description,
+    Outside,
+    finite,
+    labelled,
+    of_column,
+    percent,
+    protection,
+)
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+MOST_SHOWN = 3  # coefficients in one line
 
 METHODS = {
     "dithered": "dithered regression root",
@@ -51,9 +56,33 @@ class CoefficientRow(NamedTuple):
 Table = Mapping[str, CoefficientRow]
 
 
-def describe(
-    facts: RegressionFacts, tables: Sequence[Table], warnings: Sequence[str], level: float, clipped: int = 0
-) -> Description:
+def headline(facts: RegressionFacts, table: Table, level: float) -> str:
+    """Return a regression in one line: the slopes of its first level, the intercept last, as many as fit."""
+    names = [*list(table)[1:], *list(table)[:1]]
+    said = [f"{name} {row_text(table[name])}" for name in names[:MOST_SHOWN]]
+    if len(names) > MOST_SHOWN:
+        said.append(f"and {len(names) - MOST_SHOWN} more")
+    if len(facts.taus) > 1:
+        said.append(f"and {len(facts.taus) - 1} more level{'' if len(facts.taus) == 2 else 's'}")
+    name = f"{facts.taus[0]:.6g} quantile{of_column(facts.response)} by regression"
+    return f"{name}: {', '.join(said)} ({percent(level)}), {protection([facts.epsilon], facts.private)}"
+
+
+def row_text(row: CoefficientRow, factor: float = 1.0) -> str:
+    """Return a coefficient, times a factor, with its interval."""
+    if row.interval is None:
+        return f"{_rough(row.value * factor)} (no interval)" if math.isfinite(row.value) else "not known"
+    low, high = row.interval[0] * factor, row.interval[1] * factor
+    width = span(low, row.value * factor, high)
+    return f"{number_text(row.value * factor, width)} [{number_text(low, width)}, {number_text(high, width)}]"
+
+
+def _rough(value: float) -> str:
+    """Write a number of which nobody knows how good it is: to three digits."""
+    return number_text(float(f"{value:.3g}"))
+
+
+def describe(facts: RegressionFacts, tables: Sequence[Table], warnings: Sequence[str], level: float) -> Description:
     """Say how the regression was run, a table of coefficients for each level, warnings and promise."""
     rows = [("Response", facts.response)] if facts.response else []
     rows += [
@@ -63,11 +92,9 @@ def describe(
         ("Inference", METHODS[facts.inference]),
         ("Private", "yes" if facts.private else "no (simulation, or no budget)"),
     ]
-    if clipped:
-        rows.append(("Clipped", f"{clipped:,} {'row was' if clipped == 1 else 'rows were'} moved to the bounds"))
     if facts.split:
         rows.append(("Levels", "each person answered for one level, drawn at random"))
-    lines, reasons = _table(facts, tables, level)
+    cells, reasons = _cells(facts, tables, level)
     every = len(facts.taus) * len(tables[0])
     notes = []
     for reason, missing in reasons.items():
@@ -75,28 +102,73 @@ def describe(
         notes.append(("No interval", f"not enough information{whom}: {reason}"))
     notes += [*labelled("Warning", warnings), ("Promise", promise(facts))]
     title = f"Private quantile regression, tau = {', '.join(f'{tau:.6g}' for tau in facts.taus)}"
-    return Description(title, rows, lines, notes, _values(facts, tables, warnings, level, clipped))
+    values = _values(facts, tables, warnings, level)
+    lines = _lines(facts, cells, len(tables[0]))
+    return Description(title, rows, lines, notes, values, cells, _outside(facts, tables, level))
 
 
-def _table(facts: RegressionFacts, tables: Sequence[Table], level: float) -> tuple[list[str], dict[str, list[str]]]:
-    """Lay the table of coefficients; return why intervals are missing, and whose."""
-    tail = (1 - level) / 2
-    lines = [_line("", "coef", "std err", f"[{tail:.4g}", f"{1 - tail:.4g}]")]
+def _cells(
+    facts: RegressionFacts, tables: Sequence[Table], level: float
+) -> tuple[list[tuple[str, ...]], dict[str, list[str]]]:
+    """Write the table of coefficients, the head first; return why intervals are missing, and whose."""
+    tail, several = (1 - level) / 2, len(facts.taus) > 1
+    cells: list[tuple[str, ...]] = [("", "coef", "std err", f"[{tail:.4g}", f"{1 - tail:.4g}]")]
     reasons: dict[str, list[str]] = {}
-    several = len(facts.taus) > 1
     for tau, rows in zip(facts.taus, tables, strict=True):
-        lines.append(f" tau = {tau:.6g} ".center(WIDTH, "-") if several else "-" * WIDTH)
         for name, row in rows.items():
-            ends = ("-", "-") if row.interval is None else tuple(_number(end) for end in row.interval)
-            lines.append(_line(name, _number(row.value), "-" if row.error is None else _number(row.error), *ends))
+            shown = f"{name} at {tau:.6g}" if several else name
+            if row.interval is None or row.error is None:
+                cells.append((shown, _rough(row.value), "-", "-", "-"))
+            else:
+                width = span(row.interval[0], row.value, row.interval[1])
+                texts = (number_text(value, width) for value in (row.value, *row.interval))
+                value, low, high = texts
+                cells.append((shown, value, number_text(row.error, row.error), low, high))
             if row.reason is not None:
                 reasons.setdefault(row.reason, []).append(_where(name, tau, several=several))
-    return lines, reasons
+    return cells, reasons
 
 
-def _values(
-    facts: RegressionFacts, tables: Sequence[Table], warnings: Sequence[str], level: float, clipped: int
-) -> dict[str, Any]:
+def _lines(facts: RegressionFacts, cells: Sequence[Sequence[str]], rows: int) -> list[str]:
+    """Lay the table of coefficients, level by level."""
+    lines, several = [_line(*cells[0])], len(facts.taus) > 1
+    for place, row in enumerate(cells[1:]):
+        tau = facts.taus[place // rows]
+        if place % rows == 0:
+            lines.append(f" tau = {tau:.6g} ".center(WIDTH, "-") if several else "-" * WIDTH)
+        lines.append(_line(row[0].removesuffix(f" at {tau:.6g}") if several else row[0], *row[1:]))
+    return lines
+
+
+def _outside(facts: RegressionFacts, tables: Sequence[Table], level: float) -> Outside:
+    """Return what somebody outside the study asks."""
+    response, names = facts.response or "the response", list(tables[0])
+    taus = ", ".join(f"{tau:.6g}" for tau in facts.taus)
+    several = len(facts.taus) > 1
+    question = (
+        f"How does the {taus} quantile of {response} change with {', '.join(names[1:])}? {facts.people:,} people were "
+        "asked."
+    )
+    said = "; ".join(
+        f"{_where(name, tau, several=several)} {row_text(row)}"
+        for tau, rows in zip(facts.taus, tables, strict=True)
+        for name, row in list(rows.items())[1:]
+    )
+    assumed = (
+        "The quantile is a linear function of the covariates, within their public bounds.",
+        "People answer in random order, each once; no answer is missing.",
+        "Intervals are asymptotic, and are not given where people tell too little.",
+    )
+    settings = (
+        ("Level of the quantile", taus),
+        ("Level of confidence", f"{level:.6g}"),
+        ("Covariates", ", ".join(names[1:])),
+    )
+    answer = f"Change of the quantile for one unit more: {said} ({percent(level)} confidence each)."
+    return Outside(question, answer, promise(facts), assumed, settings)
+
+
+def _values(facts: RegressionFacts, tables: Sequence[Table], warnings: Sequence[str], level: float) -> dict[str, Any]:
     """Return everything as plain values, ready for strict JSON: what is infinite is None."""
     levels = [
         {
@@ -120,7 +192,6 @@ def _values(
         "levels": levels,
         "level": level,
         "people": facts.people,
-        "clipped": clipped,
         "epsilon": finite(facts.epsilon),
         "private": facts.private,
         "channel": facts.channel,
@@ -161,10 +232,10 @@ def promise(facts: RegressionFacts) -> str:
         f"{math.exp(facts.epsilon):.3g} (epsilon {facts.epsilon:.3g}, computed from the integers of the channel). "
     )
     if not facts.private:
-        text += "This run used seeded dice, which anybody can throw again: it is a simulation and protects nobody. "
+        text += SIMULATION
     return text + (
-        "Not protected: how many people took part, how many rows were clipped, and, where one individual gave several "
-        "rows or several studies ask the same person, the sum of their epsilons."
+        "Not protected: how many people took part, and, where one individual gave several rows or several studies ask "
+        "the same person, the sum of their epsilons."
     )
 
 
@@ -172,84 +243,3 @@ def _line(name: str, *cells: str) -> str:
     """Lay one line of the table."""
     shown = name if len(name) <= 26 else name[:25] + "…"
     return f"{shown:<26}" + "".join(f"{cell:>13}" for cell in cells)
-
-
-def _number(value: float) -> str:
-    """Write a number to five digits."""
-    return f"{value:.5g}"
-
-
-ACROSS = 3  # panels beside each other
-
-
-def plot(
-    facts: RegressionFacts, bounds: Bounds, rows: Sequence[Table], path: str | os.PathLike[str], level: float
-) -> Path:
-    """Draw the coefficients with their intervals to a .png, .svg or .pdf file and return its path."""
-    target = check_path(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    if len(rows) == 1:
-        figure = Figure(figsize=(9.0, 1.9 + 0.42 * len(rows[0])), dpi=150, layout="constrained")
-        _side_by_side(figure.subplots(), facts, bounds, rows[0], level)
-    else:
-        deep = math.ceil(len(rows[0]) / ACROSS)
-        figure = Figure(figsize=(3.7 * ACROSS, 0.6 + 2.8 * deep), dpi=150, layout="constrained")
-        _against_tau(figure, facts, rows, level)
-    FigureCanvasAgg(figure)
-    return save(figure, target)
-
-
-def _side_by_side(axes: "Axes", facts: RegressionFacts, bounds: Bounds, rows: Table, level: float) -> None:
-    """Draw what each covariate does to the quantile from the middle of its bounds to the upper one."""
-    # raw slopes have units of their own; over half the bounds all of them are in the unit of the response
-    halves = dict(zip(bounds.names, bounds.half.tolist(), strict=True))
-    for place, (name, half) in enumerate(halves.items()):
-        row = rows[name]
-        if row.interval is not None:
-            axes.hlines(place, row.interval[0] * half, row.interval[1] * half, color=SOFT, lw=5, alpha=0.55)
-        axes.plot(row.value * half, place, "o", color=INK, ms=6)
-        ends = "no interval" if row.interval is None else f"[{row.interval[0]:.4g}, {row.interval[1]:.4g}]"
-        axes.annotate(
-            f"{row.value:.4g} {ends}", (row.value * half, place), (0, 8), textcoords="offset points", ha="center",
-            fontsize=7.5, color="#333333",
-        )  # fmt: skip
-    axes.axvline(0, color="#999999", lw=0.8)
-    axes.set_yticks(range(len(halves)), [short(name) for name in halves], fontsize=8.5)
-    axes.set_ylim(len(halves) - 0.4, -0.75)
-    axes.margins(x=0.15)
-    axes.set_xlabel("change of the quantile from the middle of a covariate's bounds to the upper one")
-    axes.set_title(f"{_title(facts)}: slopes with {level:.4g} intervals", fontsize=11, loc="left")
-    clear(axes)
-    axes.grid(visible=False, axis="y")
-
-
-def _against_tau(figure: "Figure", facts: RegressionFacts, rows: Sequence[Table], level: float) -> None:
-    """Draw each coefficient, in a panel of its own, against the quantile level."""
-    names = list(rows[0])
-    grid = figure.subplots(math.ceil(len(names) / ACROSS), ACROSS, squeeze=False, sharex=True)
-    for axes, name in zip(grid.flat, names, strict=False):
-        for tau, row in zip(facts.taus, rows, strict=True):
-            interval = row[name].interval
-            if interval is not None:
-                axes.vlines(tau, *interval, color=SOFT, lw=4, alpha=0.55)
-        axes.plot(facts.taus, [row[name].value for row in rows], "o-", color=INK, ms=4.5, lw=1.2)
-        low, high = axes.get_ylim()
-        if name != names[0] and low < 0 < high:
-            axes.axhline(0, color="#999999", lw=0.8)
-        axes.set_title(short(name), fontsize=9.5, loc="left")
-        axes.set_xlabel("tau")
-        axes.tick_params(labelbottom=True)  # shared axes are labelled at the bottom alone, where a panel may be hidden
-        clear(axes)
-    for axes in list(grid.flat)[len(names) :]:
-        axes.set_visible(False)
-    known = any(row.interval is not None for each in rows for row in each.values())
-    shown = f"coefficients with {level:.4g} intervals" if known else "coefficients, too few people for intervals"
-    figure.suptitle(f"{_title(facts)}: {shown}", fontsize=11, x=0.01, ha="left")
-
-
-def _title(facts: RegressionFacts) -> str:
-    """Say what the picture is of, in a few words."""
-    what = f"The {facts.taus[0]:.4g} quantile" if len(facts.taus) == 1 else "Quantiles"
-    return f"{what}, {facts.people:,} people, ε {facts.epsilon:.3g}"

@@ -12,9 +12,9 @@ lanes.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sottovoce.core.arrays import Floats, Ints, Words
+from sottovoce.core.kernels import njit
 from sottovoce_papers.simulation.regression.dice import UNIT
 
 _11, _17, _19, _23, _41, _45 = (np.uint64(k) for k in (11, 17, 19, 23, 41, 45))

@@ -8,9 +8,9 @@ over sites. (The self-normaliser of the averaged path gives .63 in place of .985
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sottovoce.core.arrays import Floats, Words
+from sottovoce.core.kernels import njit
 from sottovoce_papers.simulation.federated.abreast import Letters, ask_fixed, ask_fresh, toss
 
 

@@ -8,9 +8,9 @@ site's share of it is ``scale (log u - log v)`` with two uniform numbers, so sit
 import math
 
 import numpy as np
-from numba import njit
 
 from sottovoce.core.arrays import Floats, Words
+from sottovoce.core.kernels import njit
 from sottovoce_papers.simulation.federated.abreast import Lanes, Letters, note, toss
 
 TINY = 2.0**-54  # a uniform number is a multiple of 2^-53; this keeps its logarithm finite

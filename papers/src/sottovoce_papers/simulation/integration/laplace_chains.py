@@ -7,9 +7,9 @@ places here. The noise has scale ``1 / epsilon``, none at rate 1; estimate and v
 import math
 
 import numpy as np
-from numba import njit
 
 from sottovoce.core.arrays import Floats, Words
+from sottovoce.core.kernels import njit
 from sottovoce.protocol.randomised_response import epsilon_of_rate
 from sottovoce_papers.simulation.integration.paper_chains import FINE, LANES, REACH, PaperSite, Replicated, below_table
 from sottovoce_papers.simulation.regression.dice import halves, roll

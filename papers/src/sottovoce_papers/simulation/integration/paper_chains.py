@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sottovoce.core.arrays import Floats, Words
 from sottovoce.core.errors import BadInput
+from sottovoce.core.kernels import njit
 from sottovoce_papers.simulation.families import FAMILIES
 from sottovoce_papers.simulation.regression.dice import roll, unit
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from sottovoce.core.arrays import Floats
+from sottovoce.core.kernels import njit
 from sottovoce.inference.self_normalised.critical_values import critical_value
 from sottovoce_papers.simulation.families import Generator
 

@@ -7,9 +7,9 @@ All records of a site walk one after another, by the step of (3.4). With ``S_s``
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sottovoce.core.arrays import Floats, Words
+from sottovoce.core.kernels import njit
 from sottovoce.inference.self_normalised.critical_values import critical_value
 from sottovoce_papers.simulation.integration.paper_chains import FINE, LANES, REACH, PaperSite, below_table
 from sottovoce_papers.simulation.regression.dice import roll, unit

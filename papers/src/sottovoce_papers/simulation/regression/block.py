@@ -7,8 +7,8 @@ is spoken of coordinate by coordinate and its alphabet may be of any size.
 import math
 
 import numpy as np
-from numba import njit
 
+from sottovoce.core.kernels import njit
 from sottovoce_papers.simulation.regression.cell import KernelInput
 from sottovoce_papers.simulation.regression.dice import HALF, LOW, halves, roll, unit
 from sottovoce_papers.simulation.regression.walk import OFFSET, Walk, extent, segment

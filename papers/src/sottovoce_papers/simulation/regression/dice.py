@@ -4,9 +4,9 @@ A kernel reads the state once, passes it along as a tuple, and writes it back: n
 """
 
 import numpy as np
-from numba import njit
 
 from sottovoce.core.arrays import Words
+from sottovoce.core.kernels import njit
 
 State = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 

@@ -9,10 +9,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 from scipy import special
 
 from sottovoce.core.arrays import Floats
+from sottovoce.core.kernels import njit
 from sottovoce_papers.simulation.regression.covariates import evenly_spread
 from sottovoce_papers.simulation.regression.designs import Design
 from sottovoce_papers.simulation.regression.dice import UNIT, roll, unit

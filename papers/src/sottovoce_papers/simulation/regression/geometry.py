@@ -4,9 +4,9 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numba import njit
 
 from sottovoce.core.arrays import Floats
+from sottovoce.core.kernels import njit
 from sottovoce_papers.simulation.regression import walk as w
 from sottovoce_papers.simulation.regression.designs import Design
 from sottovoce_papers.simulation.regression.dice import seeded

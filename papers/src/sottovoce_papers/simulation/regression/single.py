@@ -9,8 +9,8 @@ is. Block and coin share a word, so probabilities hold within 2^-32.
 import math
 
 import numpy as np
-from numba import njit
 
+from sottovoce.core.kernels import njit
 from sottovoce_papers.simulation.regression.cell import KernelInput
 from sottovoce_papers.simulation.regression.dice import HALF, LOW, halves, roll, unit
 from sottovoce_papers.simulation.regression.walk import OFFSET, Walk, extent, segment

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Floats, Words
+from sottovoce.core.kernels import njit
 from sottovoce.local.regression.liu_hu import LiuHuRun
 from sottovoce.protocol.regression.blocks import open_channel
 from sottovoce.protocol.regression.box import cq

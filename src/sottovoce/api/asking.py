@@ -1,0 +1,114 @@
+"""What records have cost in this process before a study asks them, and with it; a limit on both.
+
+Every public function that asks records comes through here, after all input is checked and before the first question:
+the same records twice in a study are refused, a second study of the same records is added up and warned of, and what
+would pass the limit is refused. Simulations with seeded dice protect nobody, and are not counted.
+"""
+
+import math
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sottovoce.client.answered import MEMORY
+from sottovoce.client.fingerprint import Column, Marks, mark
+from sottovoce.client.reading.table import SiteTable
+from sottovoce.core.checks import number
+from sottovoce.core.errors import BadInput
+from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.server.stored import InAll
+
+PACKAGE = str(Path(__file__).parents[1])
+_instead: ContextVar[Mapping[str, Column] | None] = ContextVar("records that the scores of a model are about")
+
+
+class limit:  # noqa: N801 - called like a function, and used in a `with` statement
+    """Refuse, from now on and in this process, whatever would cost a record more than epsilon in all.
+
+    Set it once, or for a block with ``with``; the cost of studies before it counts too.
+
+    Parameters
+    ----------
+    epsilon
+        The most that a record may cost in all, over all studies of this process; ``math.inf`` for no limit.
+
+    Examples
+    --------
+    >>> import sottovoce as sv
+    >>> with sv.limit(epsilon=0.5):
+    ...     sv.federated_quantile([range(5000), range(5000, 9000)], 0.5, 1.0)
+    Traceback (most recent call last):
+    sottovoce.core.errors.BadInput: with this study these records would have cost epsilon 1 in all, and the limit is \
+0.5; ask for less, ask other records, or raise the limit.
+    """
+
+    def __init__(self, epsilon: float) -> None:
+        most = number(epsilon, "epsilon")
+        if not most > 0:
+            raise BadInput("epsilon of a limit must be positive; give what a record may cost in all.")
+        self._before, MEMORY.limit = MEMORY.limit, most
+        self.epsilon = most
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        MEMORY.limit = self._before
+
+    def __repr__(self) -> str:
+        return f"limit(epsilon={self.epsilon:g})"
+
+
+def spend(table: SiteTable, epsilons: Sequence[float], randomness: RandomSource | None) -> InAll:
+    """Count a study of a table that is about to begin; return what its records have cost with it, a site each."""
+    columns: Sequence[Column] = table.columns
+    marks, instead = table.marks, _instead.get(None)
+    if instead is not None:
+        columns = [instead[name] for name in table.names]
+        marks = mark(columns)
+    total = spend_columns(columns, marks, epsilons, randomness)
+    return None if total is None else dict(zip(table.names, total, strict=True))
+
+
+@contextmanager
+def counted_as(columns: Mapping[str, Column]) -> Iterator[None]:
+    """Count a study of scores by the records behind them: another model gives them other scores."""
+    token = _instead.set(columns)
+    try:
+        yield
+    finally:
+        _instead.reset(token)
+
+
+def spend_columns(
+    columns: Sequence[Column], marks: Marks, epsilons: Sequence[float], randomness: RandomSource | None
+) -> tuple[float, ...] | None:
+    """Count a study of columns that is about to begin; None for a simulation."""
+    if randomness is not None and type(randomness) is not SystemEntropy:
+        return None
+    total = MEMORY.book(columns, marks, epsilons)
+    again = [(all_, own) for all_, own in zip(total, epsilons, strict=True) if all_ > own]
+    if again and any(math.isfinite(own) for own in epsilons):
+        worst = shown(max(all_ for all_, _ in again))
+        warn(f"these records have answered before in this process: with this study they have cost {worst} in all")
+    return total
+
+
+def shown(epsilon: float) -> str:
+    """Write a cost."""
+    return f"epsilon {epsilon:.4g}" if math.isfinite(epsilon) else "more than any epsilon"
+
+
+def warn(text: str) -> None:
+    """Warn whoever called the package, wherever in it this is."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, UserWarning, stacklevel=level)

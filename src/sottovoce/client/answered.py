@@ -1,0 +1,192 @@
+"""Which rows have answered in this process, and what that has cost them: a second question to the same rows adds up.
+
+Rows are found again by content (`client.fingerprint`) and by identity, whoever asks: a second call or fit,
+cross-validation, two files of equal content. What is kept is digests under a key of the process and epsilons, never a
+value; other processes do not know of it. A limit, if one is set, refuses whatever would pass it.
+"""
+
+import math
+import threading
+import weakref
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sottovoce.client.fingerprint import FEW, Column, Marks, same_column, too_many
+from sottovoce.core.arrays import Floats, Words
+from sottovoce.core.errors import BadInput
+
+MOST = 1 << 22  # rows whose digests are kept, all studies together; beyond it, a smaller part of each
+_RECENT = 16  # samples that are looked through one by one before they are sorted in among the others
+
+
+class Sample(NamedTuple):
+    """Digests of rows, ascending, and whose they are."""
+
+    digests: Words
+    owners: npt.NDArray[np.int64]
+
+
+@dataclass
+class Memory:
+    """What this process has asked of which rows."""
+
+    costs: list[float] = field(default_factory=list)  # epsilon of each column that has answered
+    parts: list[float] = field(default_factory=list)  # which part of its rows is in a sample
+    taken: list[int] = field(default_factory=list)  # how many rows of it are in a sample
+    like: list[float] = field(default_factory=list)  # how often a row there has its like
+    whole: dict[tuple[int, int], list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+    homes: dict[int, list[tuple[weakref.ref[object], int]]] = field(default_factory=lambda: defaultdict(list))
+    samples: list[Sample] = field(default_factory=list)
+    limit: float = math.inf
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def look(self, columns: Sequence[Column], marks: Marks) -> tuple[float, ...]:
+        """Return what the dearest row of each column has cost in this process so far."""
+        with self.lock:
+            if not self.costs:
+                return (0.0,) * len(columns)
+            known = [self._whole(column, marks, at) for at, column in enumerate(columns)]
+            rows = self._rows(marks, known).tolist()
+            return tuple(sum(self.costs[k] for k in owners) + more for owners, more in zip(known, rows, strict=True))
+
+    def book(self, columns: Sequence[Column], marks: Marks, epsilons: Sequence[float]) -> tuple[float, ...]:
+        """Add the cost of a study that is about to ask; return what each column has cost with it, or refuse."""
+        with self.lock:
+            past, first = self.look(columns, marks), len(self.costs)
+            total = tuple(before + float(own) for before, own in zip(past, epsilons, strict=True))
+            self._check(max(total, default=0.0), max(past, default=0.0))
+            for at, column in enumerate(columns):
+                key = int(marks.sizes[at]), int(marks.together[at])
+                self.whole[key].append((first + at, int(marks.ordered[at])))
+                self._settle(column, first + at)
+            self.costs += map(float, epsilons)
+            self.parts += [marks.part] * len(columns)
+            self.like += marks.like.tolist()
+            self.taken += np.bincount(marks.owner, minlength=len(columns)).tolist()
+            self._keep(Sample(marks.sample, first + marks.owner))
+        return total
+
+    def _check(self, total: float, past: float) -> None:
+        """Refuse what would cost a row more than the limit."""
+        if total > self.limit * (1 + 1e-12):
+            spent = f", of which {past:.4g} is spent already" if past else ""
+            raise BadInput(
+                f"with this study these records would have cost epsilon {total:.4g} in all{spent}, and the limit is "
+                f"{self.limit:.4g}; ask for less, ask other records, or raise the limit.",
+                parameter="limit",
+            )
+
+    def clear(self) -> None:
+        """Forget everything, the limit too: for tests, since nothing that was said can be taken back."""
+        with self.lock:
+            self.__dict__.update({name: value for name, value in vars(Memory()).items() if name != "lock"})
+
+    def _settle(self, column: Column, owner: int) -> None:
+        """Remember where a column lies, for as long as it does."""
+        home: object = column if column.base is None else column.base
+        try:
+            self.homes[_address(column)].append((weakref.ref(home), owner))
+        except TypeError:  # bytes of another library: found by content alone
+            return
+
+    def _whole(self, column: Column, marks: Marks, at: int) -> set[int]:
+        """Return the earlier columns that are this one: of equal content that is no chance, or in the same place."""
+        alike = self.whole.get((int(marks.sizes[at]), int(marks.together[at])), [])
+        if not alike or not len(column):
+            return set()
+        here = {owner for home, owner in self.homes.get(_address(column), []) if home() is not None}
+        found = {owner for owner, _ in alike if owner in here}
+        ordered = {owner for owner, order in alike if order == int(marks.ordered[at])}
+        if len(found) < len(alike) and same_column(column, ordered=False):
+            return {owner for owner, _ in alike}
+        if len(found | ordered) > len(found) and same_column(column, ordered=True):
+            return found | ordered
+        return found
+
+    def _rows(self, marks: Marks, known: Sequence[set[int]]) -> Floats:
+        """Return what the dearest row of each column has cost beside the earlier columns that are the same."""
+        cost = np.zeros(len(known))
+        places, owners = self._matches(marks.sample)
+        if len(places) < FEW:
+            return cost
+        pairs, at, counts = np.unique(
+            marks.owner[places] * len(self.costs) + owners, return_inverse=True, return_counts=True
+        )
+        mine = np.bincount(marks.owner, minlength=len(known))
+        again = np.zeros(len(counts), bool)
+        for pair, (joined, count) in enumerate(zip(pairs.tolist(), counts.tolist(), strict=True)):
+            column, owner = divmod(joined, len(self.costs))
+            shared = min(marks.part, self.parts[owner])
+            of = min(mine[column] * shared / marks.part, self.taken[owner] * shared / self.parts[owner])
+            again[pair] = owner not in known[column] and too_many(count, of, max(marks.like[column], self.like[owner]))
+        counted = again[at]
+        if counted.any():
+            rows = np.bincount(places[counted], np.array(self.costs)[owners[counted]], minlength=len(marks.sample))
+            np.maximum.at(cost, marks.owner, rows)
+        return cost
+
+    def _matches(self, digests: Words) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return which digests are known, each beside an earlier column that has it; one pair a column."""
+        places, owners = [], []
+        for sample in self.samples:
+            first = np.searchsorted(sample.digests, digests, side="left")
+            known = np.flatnonzero(first < len(sample.digests))
+            known = known[sample.digests[first[known]] == digests[known]]
+            last = np.searchsorted(sample.digests, digests[known], side="right")
+            times = last - first[known]
+            at = np.arange(int(times.sum())) - np.repeat(np.cumsum(times) - times, times)
+            places.append(np.repeat(known, times))
+            owners.append(sample.owners[np.repeat(first[known], times) + at])
+        joined = np.concatenate([np.empty(0, np.int64), *places]) * len(self.costs)
+        once = np.unique(joined + np.concatenate([np.empty(0, np.int64), *owners]))
+        return once // len(self.costs), once % len(self.costs)
+
+    def _keep(self, sample: Sample) -> None:
+        """Keep a sample; many are sorted into one, and thinned when they become too large."""
+        self.samples.append(sample)
+        if len(self.samples) <= _RECENT:
+            return
+        digests = np.concatenate([each.digests for each in self.samples])
+        owners = np.concatenate([each.owners for each in self.samples])
+        if len(digests) > MOST:
+            limit = np.sort(digests)[MOST // 2]
+            digests, owners = digests[digests < limit], owners[digests < limit]
+            part = float(limit) / 2.0**64
+            self.taken = np.bincount(owners, minlength=len(self.costs)).tolist()
+            self.parts = [min(each, part) for each in self.parts]
+        order = np.argsort(digests, kind="stable")
+        self.samples = [Sample(digests[order], owners[order])]
+
+
+MEMORY = Memory()
+
+
+def _address(column: Column) -> int:
+    """Return where in memory a column begins."""
+    return int(column.__array_interface__["data"][0])
+
+
+def shared_columns(columns: Sequence[Column], marks: Marks) -> tuple[int, int] | None:
+    """Return two columns of one study that hold the same rows, the whole of them or more than by chance."""
+    seen: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for at, key in enumerate(zip(marks.sizes.tolist(), marks.together.tolist(), strict=True)):
+        for other in seen[key] if key[0] > 1 else ():
+            if same_column(columns[at], bool(marks.ordered[at] == marks.ordered[other])):
+                return other, at
+        seen[key].append(at)
+    sample, owner = marks.sample, marks.owner
+    beside = np.flatnonzero((np.diff(sample) == 0) & (np.diff(owner) != 0))
+    if len(beside) < FEW:
+        return None
+    pairs, counts = np.unique(owner[beside] * len(columns) + owner[beside + 1], return_counts=True)
+    mine = np.bincount(owner, minlength=len(columns))
+    for joined, count in zip(pairs.tolist(), counts.tolist(), strict=True):
+        one, two = divmod(joined, len(columns))
+        if too_many(count, min(mine[one], mine[two]), max(marks.like[one], marks.like[two])):
+            return min(one, two), max(one, two)
+    return None
