@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sottovoce.core.errors import BadInput
+from sottovoce.core.shown import hides
 from sottovoce.core.time_text import text_of_zone, zone_of
 from sottovoce.core.unit import NUMBER, Unit, common_unit
 
@@ -173,3 +174,20 @@ def test_zones() -> None:
         assert text_of_zone(zone_of(text), at) == text
     with pytest.raises(BadInput, match="the time zone 'Mars/Crater' is not known here: convert the times to UTC"):
         zone_of("Mars/Crater")
+
+
+@pytest.mark.parametrize(
+    "unit", [Unit("number"), Unit("duration", "s"), Unit("date", "D"), Unit("datetime", "s")], ids=str
+)
+@pytest.mark.parametrize("value", [10**5000, "9" * 5000 + "h", "1e999h", "x" * 10_000, "a\x1b[2J\nb"], ids=lambda _: "")
+def test_what_is_too_long_or_steers_is_refused_in_a_short_sentence(unit: Unit, value: object) -> None:
+    with pytest.raises(BadInput) as refused:
+        unit.parse(value, where="bounds")
+    assert len(str(refused.value)) < 250
+    assert not hides(str(refused.value))
+
+
+@pytest.mark.parametrize("zone", ["+99:00", "Mars/Olympus", "\0", "../../etc/passwd", "x" * 9999], ids=ascii)
+def test_an_unknown_time_zone_is_refused_on_reading(zone: str) -> None:
+    with pytest.raises(BadInput, match="is not known here: convert the times to UTC"):
+        Unit("datetime", "s", zone)

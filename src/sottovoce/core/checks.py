@@ -63,7 +63,7 @@ def number(value: Any, where: str) -> float:
     if type(value) is float and value == value:
         return value
     if isinstance(value, bool | str | bytes) or value is None or value is np.ma.masked:
-        raise BadInput(f"{where} must be a number, not {value!r}; correct it.")
+        raise BadInput(f"{where} must be a number, not {quoted(value)}; correct it.")
     try:
         result = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -77,7 +77,7 @@ def confidence(value: Any) -> float:
     """Return a confidence level or refuse."""
     result = number(value, "level")
     if not 0 < result < 1:
-        raise BadInput(f"level must lie strictly between 0 and 1, not {value!r}; give 0.95 for a 95 % interval.")
+        raise BadInput(f"level must lie strictly between 0 and 1, not {quoted(value)}; give 0.95 for a 95 % interval.")
     return result
 
 
@@ -110,8 +110,11 @@ def close_names(name: object, known: Iterable[object]) -> str:
     >>> close_names("nort", ["north", "south"]), close_names("west", ["north"])
     ("did you mean 'north'?", '')
     """
-    folded = {str(each).strip().casefold()[:LONGEST_NAME]: each for each in islice(known, _COMPARED)}
-    close = difflib.get_close_matches(str(name).strip().casefold()[:LONGEST_NAME], folded, n=3, cutoff=0.6)
+    folded: dict[str, object] = {}
+    for each in islice(known, _COMPARED):
+        folded.setdefault(str(each).strip().casefold()[:LONGEST_NAME], each)
+    given = str(name).strip().casefold()[:LONGEST_NAME]
+    close = [given] if given in folded else difflib.get_close_matches(given, folded, n=3, cutoff=0.6)
     return f"did you mean {' or '.join(quoted(folded[each]) for each in close)}?" if close else ""
 
 
@@ -128,7 +131,9 @@ def nearest(word: object, known: Iterable[object]) -> str:
 def unknown(what: str, word: object, known: Iterable[object]) -> BadInput:
     """Say that a word is none of those that can be chosen, and which is near."""
     listed = list(known)
-    return BadInput(f"{what} {word!r}{nearest(word, listed)} is unknown; choose one of {', '.join(map(repr, listed))}.")
+    return BadInput(
+        f"{what} {quoted(word)}{nearest(word, listed)} is unknown; choose one of {', '.join(map(repr, listed))}."
+    )
 
 
 def per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, str]]:

@@ -49,8 +49,11 @@ def shown(name: object, most: int = _SHOWN) -> str:
 
 
 def quoted(name: object, most: int = _SHOWN) -> str:
-    """Quote a name in a sentence."""
-    text = repr(name)
+    """Quote a name, or a value that a caller gave, in a sentence."""
+    try:
+        text = repr(name)
+    except ValueError:  # of a number of more digits than Python writes
+        return "a number of thousands of digits"
     return text if len(text) <= most else f"{text[: most // 2]}…{text[len(text) - most // 2 :]}"
 
 

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 from sottovoce.core.digits import number_text
 from sottovoce.core.errors import BadInput
+from sottovoce.core.shown import quoted
 
 _EPOCH_DAY = dt.date(1970, 1, 1)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -36,11 +37,10 @@ def zone_of(text: str) -> dt.tzinfo:
         return dt.UTC
     if offset := _OFFSET.fullmatch(text):
         size = dt.timedelta(hours=int(offset[2]), minutes=int(offset[3]))
-        return dt.timezone(-size if offset[1] == "-" else size)
     try:
-        return ZoneInfo(text)
+        return dt.timezone(-size if offset[1] == "-" else size) if offset else ZoneInfo(text)
     except (KeyError, ValueError, OSError):
-        raise BadInput(f"the time zone {text!r} is not known here: convert the times to UTC") from None
+        raise BadInput(f"the time zone {quoted(text)} is not known here: convert the times to UTC") from None
 
 
 def text_of_zone(zone: dt.tzinfo, at: dt.datetime) -> str:

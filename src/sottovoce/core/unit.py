@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from sottovoce.core import digits, time_text
 from sottovoce.core.errors import BadInput
+from sottovoce.core.shown import quoted
 
 Kind = Literal["number", "duration", "date", "datetime", "category"]
 
@@ -57,6 +58,10 @@ class Unit:
     resolution: str = ""
     zone: str = ""
     categories: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.zone:
+            time_text.zone_of(self.zone)  # refused here rather than when a result is written
 
     @property
     def name(self) -> str:
@@ -183,8 +188,8 @@ class Unit:
             number = time_text.parse_moment(value, self.zone)
         else:
             number = _finite(value) if isinstance(value, str) else None
-        if number is None:
-            raise BadInput(f"{where} is {value!r}, which is not {_ADVICE[self.kind]}")
+        if number is None or not math.isfinite(number):
+            raise BadInput(f"{where} is {quoted(value)}, which is not {_ADVICE[self.kind]}")
         return number
 
     def parse_width(self, value: str, *, where: str) -> float:
@@ -216,7 +221,7 @@ def common_unit(units: Mapping[str, Unit], noun: str = "site") -> Unit:
     for site, other in others:
         if other.kind != unit.kind:
             raise BadInput(
-                f"{noun} {first!r} holds {unit.plural} and {noun} {site!r} holds {other.plural}: "
+                f"{noun} {quoted(first, 200)} holds {unit.plural} and {noun} {quoted(site, 200)} holds {other.plural}: "
                 f"give every {noun} the same kind of values"
             )
         if other.categories != unit.categories:

@@ -100,11 +100,6 @@ def test_ragged_rows_are_counted_not_quoted(tail: str, tmp_path: Path) -> None:
     assert refusal(path) == expected
 
 
-def test_text_that_is_not_utf8_far_into_a_file(tmp_path: Path) -> None:
-    path = written(tmp_path / "l.csv", b"delay,airport\n" + b"1,x\n" * 9000 + b"2,\xe9\n")
-    assert refusal(path, site="airport") == f"{path} cannot be read as CSV: save it again as CSV in UTF-8"
-
-
 def test_a_byte_order_mark_and_quoted_line_breaks(tmp_path: Path) -> None:
     path = written(tmp_path / "q.csv", b'\xef\xbb\xbfdelay,note\n1,"a\nb"\n2,"c"\n')
     assert content(read_files(path, value="delay")) == {"q": [1.0, 2.0]}

@@ -87,7 +87,7 @@ def test_clipping_is_counted(tmp_path: Path) -> None:
 
 CELLS = {
     "text": ("minutes,miles\n9,2\n20,far\n31,3\n", "column 'miles'", "holds text in row 2"),
-    "date": ("minutes,miles\n9,2013-05-01\n20,2013-05-02\n", "column 'miles'", "holds text in row 1"),
+    "date": ("minutes,miles\n9,2013-05-01\n20,2013-05-02\n", "column 'miles'", "holds a date or time in row 1"),
     "missing": (
         "minutes,miles\n9,2\n20,\n31,NA\n",
         "column 'miles'",

@@ -144,7 +144,7 @@ def test_a_person_in_two_files_gives_one_record(site: str | None, tmp_path: Path
             gzip.compress(b"delay\n1\n" * 99, mtime=0)[:-9],
             "is not a whole CSV file, although its name says so",
         ),
-        ("z.csv", gzip.compress(b"delay\n1\n", mtime=0), "is not text in UTF-8: save it again as CSV in UTF-8"),
+        ("z.csv", gzip.compress(b"delay\n1\n", mtime=0), "is a gzip file: end its name in .csv.gz"),
         ("x.xlsx", "delay\n1\n", "has an ending that is not known: give a file that ends in .parquet, .pq, .feather"),
         (".csv", "delay\n1\n", "has an ending that is not known"),
         ("c.csv", "dely,b\n1,2\n", "has no column 'delay': did you mean 'dely'?"),

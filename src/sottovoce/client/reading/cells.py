@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from sottovoce.core.checks import bad_row
 from sottovoce.core.errors import BadInput
 
-BLANKS = " \u00a0\u2009\u202f"
-_GROUPS = {".": f",'’{BLANKS}", ",": f".'’{BLANKS}"}  # what may part thousands, by decimal mark
+_BLANKS = "[ \u00a0\u2009\u202f]"
+_PARTS = {".": (",", "['’]", _BLANKS), ",": (r"\.", "['’]", _BLANKS)}  # what may part thousands, by decimal mark
 _SIGN, _POWER = r"[+\-−]?", r"(?:[eE][+-]?\d{1,3})?"
 _PLAIN = re.compile(rf"{_SIGN}(?:\d+\.?\d*|\.\d+){_POWER}|{_SIGN}(?:inf|infinity|nan)", re.IGNORECASE)
 _MARKS = re.compile(
@@ -74,7 +74,7 @@ mark of a missing value', 'text']
         return kind
     if not cell or _MARKS.fullmatch(cell.lower()):
         return _MARK
-    if any(grouped(mark).fullmatch(cell) for mark in _GROUPS):
+    if any(grouped(mark).fullmatch(cell) for mark in _PARTS):
         return _THOUSANDS
     if _PLAIN.fullmatch(cell.replace(",", ".")):
         return _COMMA if decimal == "." else _POINT
@@ -90,21 +90,25 @@ def is_value(text: str) -> bool:
     return kind_of_cell(text) not in (TEXT, _MARK, _UNIT)
 
 
+def _parted(decimal: str) -> str:
+    """Return the pattern of whole numbers whose thousands are parted, for a decimal mark."""
+    return "|".join(rf"\d{{1,3}}(?:{part}\d{{3}})+" for part in _PARTS[decimal])
+
+
 def grouped(decimal: str) -> re.Pattern[str]:
     """Return the pattern of a number whose thousands are parted, for a decimal mark."""
-    return re.compile(rf"{_SIGN}\d{{1,3}}(?:([{_GROUPS[decimal]}])\d{{3}})(?:\1\d{{3}})*(?:{re.escape(decimal)}\d*)?")
+    return re.compile(rf"{_SIGN}(?:{_parted(decimal)})(?:{re.escape(decimal)}\d*)?")
 
 
 def pattern(decimal: str) -> str:
-    """Return the same for Arrow, whose patterns cannot look back: a number of any kind, parted or not."""
-    mark, parts = re.escape(decimal), _GROUPS[decimal]
-    parted = "|".join(rf"\d{{1,3}}(?:{re.escape(part)}\d{{3}})+" for part in parts)
-    return rf"^\s*[+\-−]?(?:(?:\d+|{parted})(?:{mark}\d*)?|{mark}\d+)(?:[eE][+-]?\d+)?\s*$"
+    """Return the pattern of a number, parted or not, for a whole cell that Arrow looks at."""
+    mark = re.escape(decimal)
+    return rf"^{_SIGN}(?:(?:\d+|{_parted(decimal)})(?:{mark}\d*)?|{mark}\d+)(?:[eE][+-]?\d+)?$"
 
 
 def separators(decimal: str) -> str:
-    """Return the characters that may part thousands, as a class of a pattern."""
-    return f"[{_GROUPS[decimal]}]"
+    """Return the pattern of what may part thousands."""
+    return "|".join(_PARTS[decimal])
 
 
 def text_refused(
@@ -122,4 +126,4 @@ def text_refused(
             before, first = kind, row
         elif kind != before:
             return bad_row(place, row, kind.name, "the rows before it hold another kind of value")
-    return bad_row(place, first, "a number or a date written as text", f"convert the column: {rule}")
+    return bad_row(place, first, "a number or a date written as text", "convert the column to its type")

@@ -55,7 +55,7 @@ class Accepts:
         """Say what kind of text a column holds; where numbers alone are accepted, the rule is said in any case."""
         said = str(text_refused(cells, where, self.rule))
         if not self.ordered and not said.endswith(self.rule):
-            said = f"{said.partition(': ')[0]}: {self.rule}"
+            said = f"{said.rpartition(': ')[0]}: {self.rule}"
         return self.error(said)
 
 

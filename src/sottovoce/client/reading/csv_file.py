@@ -27,7 +27,7 @@ MISSING = ["", "NA", "N/A", "#N/A", "NaN", "nan", "NaT", "null", "NULL", "None"]
 
 # Types that blocks of one column may have together, and what they are read as.
 _TOGETHER = (
-    (pa.int64(), pa.float64()),
+    (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float64()),
     (pa.date32(), pa.timestamp("s"), pa.timestamp("ns")),
     (pa.time32("s"), pa.time64("ns")),
     (pa.timestamp("s", "UTC"), pa.timestamp("ns", "UTC")),
@@ -62,7 +62,7 @@ def read_csv(path: Path, wanted: Wanted, place: Callable[[str], str], check_head
             for column in wanted.columns:
                 values = table.column(column)
                 if column in wanted.numeric:
-                    values = _numbers(values, found, place(column), wanted.rule, rows)
+                    values = _narrow(_numbers(values, found, place(column), wanted.rule, rows))
                     _refuse_change(parts[column], values, place(column), rows)
                 else:
                     values = values.dictionary_encode()
@@ -143,6 +143,16 @@ def _numbers(column: Any, found: Dialect, place: str, rule: str, rows: int) -> A
         except pa.ArrowException:
             continue
     raise refused((cell.as_py() for cell in column), place, rule)
+
+
+def _narrow(column: Any) -> Any:
+    """Hold whole numbers in as few bytes as they need: a file of them may be long."""
+    if column.type != pa.int64() or column.null_count == len(column):
+        return column
+    ends = pc.min_max(column).as_py()
+    size = max(abs(ends["min"]), abs(ends["max"]) + 1)
+    kind = next((kind for bits, kind in ((7, pa.int8()), (15, pa.int16()), (31, pa.int32())) if size < 1 << bits), None)
+    return column if kind is None else column.cast(kind)
 
 
 def _common(kinds: Sequence[Any]) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from sottovoce.client.reading.column import NUMBERS
 from sottovoce.client.reading.files import expand
 from sottovoce.client.reading.formats import Marks, read_table, where
+from sottovoce.client.reading.frames import check_column_names
 from sottovoce.client.reading.matrix import (
     RESPONSE,
     Matrix,
@@ -176,6 +177,7 @@ def read_regression_file(
     if not names:
         raise BadInput("no columns are named as covariates: name at least one")
     columns = [response, *names]
+    check_column_names(columns)
     for name in columns:
         if columns.count(name) > 1:
             raise BadInput(f"column {name!r} is named twice: the response and the covariates are different columns")

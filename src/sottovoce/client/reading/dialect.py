@@ -7,10 +7,11 @@ option that decides it.
 import csv
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
-from sottovoce.client.reading.cells import grouped, is_value
+from sottovoce.client.reading.cells import TEXT, grouped, is_value, kind_of_cell
 from sottovoce.client.reading.text_file import SAMPLE
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import quoted
@@ -104,7 +105,9 @@ def _layout(sample: str, delimiter: str, wanted: Sequence[str], whole: bool) -> 
     while not any(names) and (row := next(reader, None)) is not None:
         names = row
     start = sum(map(len, lines[: reader.line_num]))
-    rows = [row for row in islice(reader, _LINES) if row]
+    rows: list[list[str]] = []
+    with suppress(csv.Error):  # a cell that is long, which Arrow can read
+        rows.extend(row for row in islice(reader, _LINES) if row)
     header = [name if name in wanted else name.strip() for name in names]
     return _Layout(delimiter, header, rows if whole else rows[:-1], start)  # the last row may be cut
 
@@ -123,10 +126,15 @@ def _choose(layouts: Sequence[_Layout], wanted: Sequence[str]) -> _Layout:
 
 def _proved(layout: _Layout) -> bool:
     """Tell whether some column has a name above numbers or dates, and no name looks like one of those."""
-    if any(map(is_value, layout.header)):
+    if not all(map(may_name, layout.header)) or set(layout.header) & {cell for row in layout.rows for cell in row}:
         return False
     columns = ([row[at] for row in layout.rows[:20] if len(row) > at and row[at]] for at in range(len(layout.header)))
     return any(cells and all(map(is_value, cells)) for cells in columns)
+
+
+def may_name(text: str) -> bool:
+    """Tell whether a text may be shown as the name of a column: it begins with a letter, and looks like no record."""
+    return (text[:1].isalpha() or text.startswith("_")) and text.isprintable() and kind_of_cell(text) == TEXT
 
 
 def _decimal(cells: Sequence[str], others: Sequence[str], delimiter: str, place: str) -> tuple[str, bool]:
@@ -135,10 +143,11 @@ def _decimal(cells: Sequence[str], others: Sequence[str], delimiter: str, place:
     if shows["."] or shows[","]:
         return ("," if shows[","] and not shows["."] else "."), True
     maybe = [mark for mark in ".," if any(_EITHER[mark].fullmatch(cell) for cell in cells)]
-    if not maybe or (maybe == ["."] and delimiter != ";"):
-        return (
-            "," if delimiter != "," and not maybe and _shows(others, ",") and not _shows(others, ".") else "."
-        ), bool(maybe)
+    if not maybe:
+        comma = delimiter != "," and _shows(others, ",") and not _shows(others, ".")
+        return ("," if comma else "."), False
+    if maybe == ["."] and delimiter != ";" and not any(cell.lstrip("+-").isdigit() for cell in cells):
+        return ".", True  # three decimals in every cell
     elsewhere = [mark for mark in ".," if _shows(others, mark)]
     if len(elsewhere) == 1:
         return elsewhere[0], True

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from sottovoce.client.reading.cells import is_value
 from sottovoce.client.reading.column import RECORDS, Accepts
 from sottovoce.client.reading.csv_file import Wanted, read_csv
-from sottovoce.client.reading.dialect import check_decimal, check_delimiter
-from sottovoce.client.reading.text_file import AMPLE, MOST_RATIO, check_regular, too_large
+from sottovoce.client.reading.dialect import check_decimal, check_delimiter, may_name
+from sottovoce.client.reading.text_file import check_regular
 from sottovoce.core.checks import close_names, sentence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import first_few, quoted, shown
@@ -46,6 +45,7 @@ class Marks(NamedTuple):
 
 
 FOUND = Marks()
+MOST_RATIO, AMPLE = 1_000, 1 << 29  # how many times its size the rows of a file may take, beyond so many bytes
 
 
 def read_table(
@@ -68,6 +68,8 @@ def read_table(
             table = read_csv(path, wanted, partial(where, path), partial(_check_header, name, columns))
         else:
             table = (_read_parquet if kind == "Parquet" else _read_arrow)(path, columns)
+            for column in table.columns:  # offsets, indices and text that lead nowhere
+                column.validate(full=not pa.types.is_date64(column.type))
     except FileNotFoundError:
         raise BadInput(f"there is no file {name}: check its name") from None
     except PermissionError:
@@ -107,11 +109,12 @@ def check_columns(place: str, wanted: Sequence[str], present: Sequence[Any], lis
     for name in wanted:
         if (count := list(present).count(name)) > 1:
             raise sentence(place, f"has {count} columns called {quoted(name)}: rename all but one")
-        if not count and (not listed or any(map(is_value, (text for text in present if isinstance(text, str))))):
-            raise sentence(
-                place,
-                f"has no column {quoted(name)}, and seems to have no line of column names: add one as its first line",
-            )
+        if not count and not listed:
+            said = "and seems to have no line of column names: add one as its first line"
+            raise sentence(place, f"has no column {quoted(name)}, {said}")
+        if not count and not all(may_name(text) for text in present if isinstance(text, str)):
+            said = "and names of others look like records, so they are not listed: check the name"
+            raise sentence(place, f"has no column {quoted(name)}, {said}")
         if not count:
             hint = close_names(name, present) or f"its columns are {first_few(present, 8) or 'none'}"
             raise sentence(place, f"has no column {quoted(name)}: {hint}")
@@ -140,7 +143,10 @@ def _ending(path: Path) -> str:
 def _check_size(path: Path, rows: int, columns: Sequence[str]) -> None:
     """Refuse a file that holds far more rows than its size makes likely."""
     if 8 * rows * len(columns) > max(AMPLE, MOST_RATIO * path.stat().st_size):
-        raise too_large(path)
+        raise BadInput(
+            f"{shown(path, 200)} has {rows:,} rows, which take more than {MOST_RATIO:,} times its size in memory: "
+            "check how it was written"
+        )
 
 
 def _read_parquet(path: Path, columns: Sequence[str]) -> Any:

@@ -4,7 +4,7 @@ One record a person: the report of a record costs epsilon, and a person behind k
 of her rows over the whole study, not one at each site, keeps the privacy statement true of the person.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import narwhals as nw
@@ -14,6 +14,7 @@ from narwhals.exceptions import NarwhalsError
 
 from sottovoce.client.reading.formats import check_columns
 from sottovoce.client.reading.labels import Labels, arrow_labels, code_labels, code_persons, name_sites, number_persons
+from sottovoce.client.reading.reader import collected, not_computed
 from sottovoce.client.reading.table import (
     DROP,
     QUANTILE,
@@ -28,6 +29,7 @@ from sottovoce.client.record import Records
 from sottovoce.core.arrays import Ints, Words
 from sottovoce.core.checks import check_names, kind_of
 from sottovoce.core.errors import BadInput
+from sottovoce.core.shown import hides, quoted
 
 Roll = Callable[[int], Words]  # a source of n independent, uniform 64-bit words
 
@@ -65,15 +67,25 @@ def read_frame(
 def pick_columns(value: str, site: str | None, person: str | None) -> list[str]:
     """List the columns to read, refusing one column in two roles."""
     columns = [name for name in (value, site, person) if name is not None]
+    check_column_names(columns)
     if len(set(columns)) < len(columns):
         twice = next(name for name in columns if columns.count(name) > 1)
-        raise BadInput(f"column {twice!r} is named twice: value, site and person are different columns")
+        raise BadInput(f"column {quoted(twice)} is named twice: value, site and person are different columns")
     return columns
+
+
+def check_column_names(names: Iterable[object]) -> None:
+    """Refuse names of columns that are no text, or cannot be shown."""
+    for name in names:
+        if not isinstance(name, str):
+            raise BadInput(f"the name of a column is {kind_of(name)}: give text")
+        if hides(name):
+            raise BadInput(f"column {quoted(name)} has a control or invisible character in its name: rename it")
 
 
 def _where(column: str) -> str:
     """Name a column of the data frame in a sentence."""
-    return f"column {column!r} of the data frame"
+    return f"column {quoted(column)} of the data frame"
 
 
 def _select(frame: Any, columns: list[str]) -> "nw.DataFrame[Any]":
@@ -85,9 +97,11 @@ def _select(frame: Any, columns: list[str]) -> "nw.DataFrame[Any]":
         raise BadInput(f"frame is {kind_of(frame)}: give a data frame of pandas, polars or Arrow") from None
     except NarwhalsError:
         raise BadInput("the data frame has two columns of one name: rename one of them") from None
+    except Exception:  # of a lazy frame, whatever its library raises, with values in it
+        raise not_computed("the data frame") from None
     check_columns("the data frame", columns, present)
     narrow = native.select(columns)
-    return narrow.collect() if isinstance(narrow, nw.LazyFrame) else narrow
+    return collected(narrow, "the data frame") if isinstance(narrow, nw.LazyFrame) else narrow
 
 
 def group(

@@ -23,8 +23,9 @@ WHO = "every row must name its person"
 
 _MANY, _FEW = 30, 5  # different numbers that name no sites if they have fractions or so few rows each
 _WRITTEN_OUT = r"^\+?(-?)0*([0-9]+)(?:[.,]0*)?$"  # a whole number, with zeros before it and after the point
+_FRACTION_TOO = r"^-?[0-9]+(?:[.,][0-9]+)?$"
 _POWER = r"^[0-9]+(?:\.[0-9]+)?e\+?[0-9]{1,2}$"
-_NUMBER = r"^[+-]?[0-9]*[.,]?[0-9]+(?:[eE][+-]?[0-9]+)?$"
+_RECORD = r"^[+-]?[0-9]*[.,]?[0-9]+(?:[eE][+-]?[0-9]+)?$|^[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}"  # a number, a date
 
 
 class Coded(NamedTuple):
@@ -43,6 +44,9 @@ class Labels(NamedTuple):
 
 def arrow_labels(series: "nw.Series[Any]") -> Any:
     """Turn a column of labels into Arrow; labels of mixed types become text."""
+    native = series.to_native()
+    if type(native).__module__.startswith("pyarrow"):
+        return native
     if series.dtype not in (nw.Object, nw.Unknown):
         try:
             return series.to_arrow()
@@ -70,8 +74,13 @@ def code_persons(column: Any, where: str) -> Coded:
     coded = code_labels(column, where, WHO)
     of = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_floating(of) and coded.labels.type != pa.int64():
-        raise sentence(where, "holds numbers with fractions, or too long for float64, which name nobody: give text")
+        raise _no_person(where)
     return coded
+
+
+def _no_person(where: str) -> BadInput:
+    """Refuse numbers that name nobody."""
+    return sentence(where, "holds numbers with fractions, or too long for float64, which name nobody: give text")
 
 
 def join_coded(parts: Sequence[Coded]) -> Coded:
@@ -104,7 +113,7 @@ def _code(chunk: Any) -> Coded:
     if str(chunk.type).startswith("run_end_encoded"):
         chunk = pc.run_end_decode(chunk)
     if not pa.types.is_dictionary(chunk.type):
-        chunk = _simple(chunk).dictionary_encode()
+        chunk = chunk.dictionary_encode()
     indices = chunk.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return _again(indices, _simple(chunk.dictionary))
 
@@ -136,18 +145,21 @@ def name_sites(coded: Coded, where: str, needs: Needs = QUANTILE) -> Labels:
     codes, labels = coded
     rows = np.bincount(codes[codes >= 0], minlength=len(labels))
     of = labels.type
-    fractions = pa.types.is_floating(of)
-    numeric = fractions or pa.types.is_integer(of) or pa.types.is_decimal(of) or pa.types.is_temporal(of)
-    if not numeric and str(of) == "large_string" and len(labels):
-        seem = pc.match_substring_regex(labels, _NUMBER)
-        numeric = bool(pc.all(seem).as_py())
-        fractions = numeric and bool(pc.any(pc.match_substring_regex(labels, "[.,]")).as_py())
+    measured = pa.types.is_floating(of) or pa.types.is_temporal(of)
+    numeric = measured or pa.types.is_integer(of) or pa.types.is_decimal(of)
+    if str(of) == "large_string" and len(labels):
+        numeric = bool(pc.all(pc.match_substring_regex(labels, _RECORD)).as_py())
+        measured = numeric and bool(pc.any(pc.match_substring_regex(labels, "[.,/]|[0-9]-")).as_py())
     alone, sites = np.count_nonzero(rows == 1), np.count_nonzero(rows)
-    if needs.records > 1 and sites > 2 and 2 * alone > sites:
-        raise sentence(where, "names a site of its own in most rows: name the column that says where a record is held")
-    if numeric and sites > _MANY and (fractions or rows.sum() < _FEW * sites):
+    if needs.records > 1 and ((measured and alone) or (sites > 2 and 2 * alone > sites)):
         raise sentence(
-            where, "holds many different numbers, as measurements do: name the column that says where a record is held"
+            where,
+            "names sites that have one row only: name the column that says where a record is held, or leave them out",
+        )
+    if numeric and sites > _MANY and (measured or rows.sum() < _FEW * sites):
+        raise sentence(
+            where,
+            "holds many different numbers or dates, as records do: name the column that says where a record is held",
         )
     names = labels.to_pylist()
     order = sorted((place for place in range(len(names)) if rows[place]), key=names.__getitem__)
@@ -173,6 +185,11 @@ def number_persons(coded: Coded, where: str) -> Ints:
         text = pa.array(
             [_whole(each) if power else each for each, power in zip(*map(_listed, (text, powers)), strict=True)]
         )
+    if (
+        pc.all(pc.match_substring_regex(text, _FRACTION_TOO)).as_py()
+        and pc.any(pc.match_substring_regex(text, "[.,]")).as_py()
+    ):
+        raise _no_person(where)
     blank = np.isin(codes, np.flatnonzero(pc.equal(text, "").to_numpy(zero_copy_only=False)))
     if blank.any():
         raise bad_row(where, int(blank.argmax()), "a blank", WHO)

@@ -55,6 +55,19 @@ neither a string nor a date but a number, so code it as numbers first
     raise sentence(where, f"is {kind_of(column)}: give {accepts.array}")
 
 
+def collected(lazy: "nw.LazyFrame[Any]", where: str) -> "nw.DataFrame[Any]":
+    """Compute a lazy frame; the errors of its library, which may show values, become a sentence."""
+    try:
+        return lazy.collect()
+    except Exception:
+        raise not_computed(where) from None
+
+
+def not_computed(where: str) -> BadInput:
+    """Refuse a lazy frame that cannot be computed."""
+    return sentence(where, "is lazy and cannot be computed: collect it first, and see why")
+
+
 def _from_series(series: "nw.Series[Any]", where: str, accepts: Accepts) -> Column:
     """Read a pandas or polars column with as little copying as its type allows."""
     dtype = series.dtype
@@ -163,7 +176,7 @@ def _codes(column: Any, where: str) -> tuple[Unit, Any]:
     names = [chunk.dictionary.to_pylist() for chunk in column.chunks]
     if any(other != names[0] for other in names):
         raise sentence(where, "has parts with different categories: declare the same ones, in one order, for all rows")
-    if any(not isinstance(name, str) or hides(name) for name in names[0] if names):
+    if any(not isinstance(name, str) or hides(name) for part in names[:1] for name in part):
         raise sentence(where, "has a category that is missing or has a control character in its name: rename it")
     unit = Unit("category", "1", categories=tuple(names[0]) if names else ())
     return unit, pa.chunked_array([chunk.indices for chunk in column.chunks], type=column.type.index_type)
@@ -298,12 +311,13 @@ def _kind(value: Any) -> Kind | None:
     return "number" if isinstance(value, numbers.Real | Decimal) else None
 
 
-def _words(value: Any) -> str:
-    """Name the kind of an object that is no record; of text, what it looks like."""
+def _refused(value: Any, where: str, row: int) -> BadInput:
+    """Refuse an object that is no record; of text, say what it looks like."""
     if not isinstance(value, str):
-        return kind_of(value)
+        return RECORDS.refusal(where, row, kind_of(value))
     found = kind_of_cell(value)
-    return f"{found.name} written as text" if found in (NUMERAL, DATE, MOMENT) else found.name
+    written = " written as text" if found in (NUMERAL, DATE, MOMENT) else ""
+    return bad_row(where, row, found.name + written, found.advice or RECORDS.rule)
 
 
 def _zone(value: Any) -> str:
@@ -316,7 +330,7 @@ def _unit_of(value: Any, where: str, row: int) -> Unit:
     """Find the unit that one value announces for its column."""
     kind = _kind(value)
     if kind is None:
-        raise RECORDS.refusal(where, row, _words(value))
+        raise _refused(value, where, row)
     if kind == "category":
         return TRUTH
     return Unit(kind, {"number": "", "date": "D"}.get(kind, "us"), _zone(value))
@@ -328,7 +342,7 @@ def _float(value: Any, unit: Unit, where: str, row: int) -> float:
         return float("nan")
     kind = _kind(value)
     if kind is None:
-        raise RECORDS.refusal(where, row, _words(value))
+        raise _refused(value, where, row)
     if kind != unit.kind:
         other = {"datetime": "a date with a time", "category": "a truth value"}.get(kind, f"a {kind}")
         raise bad_row(where, row, other, f"the rows before it hold {unit.plural}")

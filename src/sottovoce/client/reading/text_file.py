@@ -5,7 +5,9 @@ when the process ends brings it down.
 """
 
 import codecs
+import csv
 import gzip
+import io
 import stat
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -17,7 +19,7 @@ from sottovoce.core.shown import shown
 PIECE = 1 << 22  # bytes that are read at once
 SAMPLE = 1 << 18  # characters that are looked at to find out how a file is written
 LONGEST_ROW = 1 << 24  # bytes
-MOST_RATIO, AMPLE = 100, 1 << 26  # how many times its size a file may unpack to, beyond so many bytes
+MOST_RATIO, AMPLE = 50, 1 << 26  # how many times its size a text may unpack to, beyond so many bytes
 
 _MAGIC = {
     b"\x1f\x8b": "a gzip file: end its name in .csv.gz",
@@ -48,13 +50,6 @@ def check_regular(path: Path) -> int:
     if not found.st_size:
         raise BadInput(f"{shown(path, 200)} is an empty file: write it again with its records")
     return found.st_size
-
-
-def too_large(path: Path) -> BadInput:
-    """Refuse a file that unpacks to more than its size makes likely."""
-    return BadInput(
-        f"{shown(path, 200)} unpacks to more than {MOST_RATIO} times its size: check it, and unpack it yourself first"
-    )
 
 
 def texts(path: Path) -> Generator[str, None, None]:
@@ -101,7 +96,9 @@ def _pieces(path: Path) -> Iterator[bytes]:
         while piece := source.read(PIECE):
             total += len(piece)
             if packed and total > max(AMPLE, MOST_RATIO * raw.tell()):
-                raise too_large(path)
+                raise BadInput(
+                    f"{shown(path, 200)} unpacks to more than {MOST_RATIO} times its size: check it and unpack it first"
+                )
             yield piece
 
 
@@ -133,12 +130,22 @@ def blocks(path: Path, first: str, rest: Iterator[str]) -> Iterator[bytes]:
             yield data[: cut + 1]
         left = data[cut + 1 :]
         if len(left) > LONGEST_ROW:
-            raise BadInput(
-                f"{shown(path, 200)} has a row longer than {LONGEST_ROW >> 20} MB, or a quote that is never closed: "
-                "check its quotes and line ends"
-            )
+            raise _no_row(path)
+    if left.count(b'"') % 2:
+        try:
+            all(csv.reader(io.StringIO(left.decode(), newline=""), strict=True))
+        except csv.Error:
+            raise _no_row(path) from None
     if left:
         yield left
+
+
+def _no_row(path: Path) -> BadInput:
+    """Refuse a row without an end."""
+    return BadInput(
+        f"{shown(path, 200)} has a row longer than {LONGEST_ROW >> 20} MB, or a quote that is never closed: check its "
+        "quotes and line ends"
+    )
 
 
 def _after(first: str, rest: Iterator[str]) -> Iterator[str]:
