@@ -22,7 +22,7 @@ from sottovoce.cli.options import (
     flag,
     option,
 )
-from sottovoce.cli.output import in_options, progress_bar, show
+from sottovoce.cli.output import in_options, progress_bar, say_before, show
 from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def integrate(
         options.refuse_given(about_records, **{name: text is not None for name, text in given_names.items()})
 
     from sottovoce.api import tables
-    from sottovoce.api.integration import by_name, integrated_quantile
+    from sottovoce.api.integration import by_name, plan_integrated, run_integrated
     from sottovoce.server import picture as drawing
     from sottovoce.server.integration.plan import check_settings
 
@@ -133,17 +133,12 @@ def integrate(
     if sensitivity:
         check_curve(chosen, target)
     records = sum(chosen[name].records[0].size for name in chosen if name in given)
+    planned = plan_integrated(
+        target, chosen, asked, without(budgets, unasked), bound=without(limits, unasked), **how, **study
+    )
+    say_before(planned.warnings)
     with progress_bar(records, wanted=not no_progress) as progress:
-        found = integrated_quantile(
-            target,
-            chosen,
-            asked,
-            without(budgets, unasked),
-            bound=without(limits, unasked),
-            progress=progress,
-            **how,
-            **study,
-        )
+        found = run_integrated(planned, progress)
     _show(found, {} if table is None else rows_left_out(table, chosen), sensitivity, json, plot)
 
 

@@ -2,8 +2,6 @@
 
 from typing import Annotated, Any
 
-import typer
-
 from sottovoce.cli import options
 from sottovoce.cli.options import (
     DropMissing,
@@ -18,7 +16,7 @@ from sottovoce.cli.options import (
     Value,
     option,
 )
-from sottovoce.cli.output import in_options, progress_bar, show
+from sottovoce.cli.output import in_options, progress_bar, say_before, show
 
 _RECURSION = "regression, self-normalised"
 
@@ -104,8 +102,7 @@ def quantile(
     steps: tuple[Any, Any] = (plan_levels, run_levels) if isinstance(asked, list) else (plan_study, run_study)
     plan, run = steps
     planned = plan(table, asked, **study)
-    for text in planned.warnings:
-        typer.echo(f"sottovoce: {in_options(text)}", err=True)
+    say_before(planned.warnings)
     with progress_bar(records, wanted=not no_progress) as progress:
         found: Any = run(planned, progress=progress)
     payload, lines = found.to_dict(), [in_options(found.summary())]
