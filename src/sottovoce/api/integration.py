@@ -16,6 +16,8 @@ from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.core.unit import common_unit
 from sottovoce.local.integration import ask_in_turn
+from sottovoce.server.explanation import Explanation
+from sottovoce.server.integration.expected import explain_integration
 from sottovoce.server.integration.method import IntegrationMethod
 from sottovoce.server.integration.plan import TARGET, IntegrationPlan, check_settings, plan_integration, where
 from sottovoce.server.integration.result import IntegratedResult
@@ -275,6 +277,10 @@ class PlannedIntegration:
     def warnings(self) -> tuple[str, ...]:
         """Return what is worth knowing before any record answers; what the records show is for their holder."""
         return (*self.given.hints(self.plan), *self.plan.warnings)
+
+    def explain(self, seeded: bool = False) -> Explanation:  # noqa: ARG002
+        """Return what would be asked, what is protected, and how wide the interval will be; nobody is asked."""
+        return explain_integration(self.plan, self.warnings)
 
 
 def plan_integrated(
