@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sottovoce.api.quantile.planning import TIED, say_before
+from sottovoce.api.quantile.planning import TIED
 from sottovoce.client.integration.site import OpenSite
 from sottovoce.client.quantile.site import Site, look_rounded
 from sottovoce.client.reading.table import SiteTable, read_sites
-from sottovoce.core.checks import check_callers, check_names, first_few, label_text, nearest
+from sottovoce.core.checks import check_callers, check_names, first_few, label_text, nearest, say_before
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.core.unit import common_unit
@@ -280,7 +280,7 @@ class PlannedIntegration:
 
     def explain(self, seeded: bool = False) -> Explanation:  # noqa: ARG002
         """Return what would be asked, what is protected, and how wide the interval will be; nobody is asked."""
-        return explain_integration(self.plan, self.warnings)
+        return replace(explain_integration(self.plan), hints=self.given.hints(self.plan))
 
 
 def plan_integrated(

@@ -5,6 +5,7 @@ A sentence about data names the place, the row and the kind of value, never a va
 
 import difflib
 import math
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -122,6 +123,12 @@ def per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, s
         problem = problem or f"names {strange[0]!r}{nearest(strange[0], names)}, which is not a site"
         raise BadInput(f"{what} {problem}; give one value for each of {first_few(names)}.")
     return [(given[name], f"{what} of site {name!r}") for name in names]
+
+
+def say_before(*texts: str) -> None:
+    """Warn, before any record answers, whoever called the public function that calls this."""
+    for text in texts:
+        warnings.warn(text, UserWarning, stacklevel=3)
 
 
 def check_callers(randomness: Any, progress: Any) -> None:

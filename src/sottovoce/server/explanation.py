@@ -64,6 +64,7 @@ class Explanation:
     warnings: Sequence[str] = ()
     table: Sequence[str] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
+    hints: Sequence[str] = ()  # what the records show: for their holder, so never part of `to_dict`
 
     @property
     def width(self) -> Any:
@@ -74,8 +75,9 @@ class Explanation:
 
     def __str__(self) -> str:
         rows = [*self.asked, *(("Expected", each.text) for each in self.widths), ("Assuming", self.assumption)]
-        notes = [*labelled("Warning", self.warnings), ("Privacy", in_future(self.privacy))]
-        return Description(self.title, rows, self.table, [*notes, ("Asked", "nobody so far")]).text()
+        notes = [*labelled("Warning", self.warnings), *labelled("Hint", self.hints)]
+        notes += [("Privacy", in_future(self.privacy)), ("Asked", "nobody so far")]
+        return Description(self.title, rows, self.table, notes).text()
 
     __repr__ = __str__
 

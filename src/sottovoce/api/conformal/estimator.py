@@ -19,13 +19,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from sottovoce.api.conformal.threshold import conformal_threshold
+from sottovoce.api.conformal.threshold import PlannedThreshold, plan_threshold, run_threshold
 from sottovoce.client.reading.frames import arrow_labels, encode, refuse_missing
 from sottovoce.client.reading.reader import is_missing
 from sottovoce.core.arrays import Floats
-from sottovoce.core.checks import bad_row, check_names, kind_of, label_text, sentence, unknown
+from sottovoce.core.checks import bad_row, check_names, kind_of, label_text, say_before, sentence, unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.server.conformal.settings import check_edges, check_settings
+from sottovoce.server.explanation import Explanation
 
 _PASSED = ("epsilon", "bins", "grid", "mechanism", "guarantee", "delta", "rule", "statistics", "exact")
 
@@ -87,15 +88,25 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         y, site
             With one table: its responses, and the label of every row's site (None: all are of one site).
         """
+        planned = self._planned(sites, y, site)
+        say_before(*planned.warnings)
+        self.threshold_ = run_threshold(planned)
+        return self
+
+    def explain_call(self, sites: Any, y: Any = None, *, site: Any = None) -> Explanation:
+        """Say what ``conformalize`` would ask and tell, asking nobody; see `sv.explain`."""
+        return self._planned(sites, y, site).explain()
+
+    def _planned(self, sites: Any, y: Any, site: Any) -> PlannedThreshold:
+        """Check everything and score every site, as ``conformalize`` does before any message is sent."""
         self._opened("conformalize")
         minimum, maximum = self._ends()
         private = self.epsilon is not None
         promise = (self.alpha, self.guarantee, self.delta, self.rule, self.statistics, self.exact)
         check_settings(*promise, self.mechanism, private)  # before the models score every site
         check_edges(minimum, maximum, self.bins, self.grid, self.mechanism, private)
-        scores = self.score_sites(sites, y, site=site)
-        self.threshold_ = conformal_threshold(
-            scores,
+        return plan_threshold(
+            self.score_sites(sites, y, site=site),
             self.alpha,
             minimum=minimum,
             maximum=maximum,
@@ -103,7 +114,6 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             randomness=copy.deepcopy(self.randomness),
             **{name: getattr(self, name) for name in _PASSED},
         )
-        return self
 
     def score_sites(self, sites: Any, y: Any = None, *, site: Any = None) -> dict[str, Floats]:
         """Return the scores of every site's records: for whoever may see the records, since scores tell of them.

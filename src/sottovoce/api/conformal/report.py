@@ -7,7 +7,7 @@ scores of all sites together also tell what coverage to expect from a new calibr
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,10 @@ from sottovoce.local.runner import run
 from sottovoce.protocol.card import identity
 from sottovoce.protocol.selection.geometric import NoisyCount, noisy_count
 from sottovoce.server.conformal.coverage.voting import Asked, curve
+from sottovoce.server.conformal.expected import explain_report
 from sottovoce.server.conformal.plan import Participants, SiteFacts
 from sottovoce.server.conformal.report import CoverageMethod, CoveragePlan, CoverageReport, Prediction
+from sottovoce.server.explanation import Explanation
 
 LIMITS = SiteLimits(points=1, rounds=1)
 
@@ -77,6 +79,37 @@ def coverage_report(
     >>> round(report.mixture.estimate, 3)
     0.81
     """
+    given = {"alpha": alpha, "weights": weights, "level": level, "epsilon": epsilon}
+    return run_report(plan_report(threshold, scores, **given, randomness=randomness, missing=missing))
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedReport:
+    """A report whose whole input is checked, and for which no site was asked yet."""
+
+    asked: CoveragePlan
+    who: Participants
+    table: SiteTable = field(repr=False)
+    made: Any = field(repr=False)
+    dice: RandomSource
+
+    def explain(self, seeded: bool = False) -> Explanation:  # noqa: ARG002
+        """Return what would be sent, what is protected, and how wide the intervals will be; nobody is asked."""
+        return explain_report(self.asked, self.who)
+
+
+def plan_report(
+    threshold: Any,
+    scores: Any,
+    *,
+    alpha: float | None = None,
+    weights: Any = "sites",
+    level: float = 0.95,
+    epsilon: Any = None,
+    randomness: RandomSource | None = None,
+    missing: str = "refuse",
+) -> PlannedReport:
+    """Check all input of `coverage_report` without asking any site."""
     value, missed, made = _goal(threshold, alpha)
     share = confidence(level)
     check_callers(randomness, None)
@@ -94,15 +127,21 @@ def coverage_report(
     promised = None if made is None else float(made.coverage)
     private = made is not None and made.epsilon is not None
     asked = CoveragePlan(value, missed, share, parts, weights_name, noises, promised, private)
+    return PlannedReport(asked, who, table, made, dice)
+
+
+def run_report(planned: PlannedReport) -> CoverageReport:
+    """Ask every site once: from here on sites answer."""
+    asked, who, table = planned.asked, planned.who, planned.table
     study = identity(asked.card(who))
     doors = [
         Door(CoverageSite(records, fact.epsilon, own, limits=LIMITS), study, LIMITS)
-        for records, fact, own in zip(table.records, facts, dice.split(len(facts)), strict=True)
+        for records, fact, own in zip(table.records, who.facts, planned.dice.split(len(who.facts)), strict=True)
     ]
     report = run(CoverageMethod(asked, who), doors)
-    if noises is not None:
+    if asked.noises is not None:
         return report
-    predicted, unpredicted = _predict(made, table, parts)
+    predicted, unpredicted = _predict(planned.made, table, asked.weights)
     return replace(report, predicted=predicted, unpredicted=unpredicted)
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sottovoce.api.quantile.federated import run_study
-from sottovoce.api.quantile.planning import PlannedStudy, origin, plan_study, say_before
+from sottovoce.api.quantile.planning import PlannedStudy, origin, plan_study
 from sottovoce.client.reading.table import SiteTable, read_sites
-from sottovoce.core.checks import check_callers, confidence, label_text, nearest
+from sottovoce.core.checks import check_callers, confidence, label_text, nearest, say_before
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
 from sottovoce.server.explanation import VALUES, ExpectedWidth, Explanation
@@ -95,7 +95,8 @@ class PlannedDifference(NamedTuple):
             asked=[(f"{label} {n}", text) for n, each in ((1, one), (2, two)) for label, text in each.asked],
             privacy=max((one, two), key=lambda each: max(map(_paid, each.values["sites"]))).privacy,
             widths=widths,
-            warnings=self.warnings,
+            warnings=[*one.warnings, *two.warnings],
+            hints=[*one.hints, *two.hints],
             table=[*one.table, *two.table[2:]],
             values={"first": dict(one.values), "second": dict(two.values)},
         )

@@ -19,10 +19,9 @@ from sottovoce.api.quantile.planning import (
     plan_study,
     remember,
     run_sites,
-    say_before,
 )
 from sottovoce.client.reading.table import SiteTable
-from sottovoce.core.checks import check_callers
+from sottovoce.core.checks import check_callers, say_before
 from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.common import normal
 from sottovoce.local.quantile.compiled_walk import run_recursion

@@ -12,9 +12,8 @@ from sottovoce.api.quantile.planning import (
     prepare,
     remember,
     run_sites,
-    say_before,
 )
-from sottovoce.core.checks import check_callers, confidence, unknown
+from sottovoce.core.checks import check_callers, confidence, say_before, unknown
 from sottovoce.core.random_source import RandomSource
 from sottovoce.server.explanation import Explanation
 from sottovoce.server.quantile.expected import ROUNDS, expected_width, explain_quantile
@@ -121,7 +120,7 @@ class PlannedLevels:
             widths,
             rounds=ROUNDS[method],
             what=what,
-            warnings=self.warnings,
+            warnings=[text for plan in self.plans for text in plan.warnings],
             seeded=seeded,
         )
         values = {**found.values, "tau": [plan.tau for plan in self.plans], "split": list(self.parts)}

@@ -1,7 +1,6 @@
 """From what a caller gave to a checked plan and open doors: the only place where records and the plan meet."""
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -136,15 +135,9 @@ class PlannedStudy:
             [expected_width(plan, method, self.level)],
             rounds=rounds,
             what=f"the {plan.tau:.6g} quantile of the {plan.roster.unit.plural}",
-            warnings=self.warnings,
+            warnings=self.plan.warnings,
             seeded=seeded,
         )
-
-
-def say_before(*texts: str) -> None:
-    """Warn, before any record answers, whoever called the public function that calls this."""
-    for text in texts:
-        warnings.warn(text, UserWarning, stacklevel=3)
 
 
 def plan_study(

@@ -156,8 +156,12 @@ class PooledMethod(OneRound[State, tuple[int, ...], PooledThreshold], Generic[St
         """Return the threshold: the upper edge of the cell that the sums point at."""
         self.finished(state)
         cell = self.cell(state)
+        return self.promised(math.inf if cell == len(self._edges) else self._edges[cell])
+
+    def promised(self, value: float = math.nan) -> PooledThreshold:
+        """Return the threshold as it will be, but for its value, or with it."""
         return PooledThreshold(
-            value=math.inf if cell == len(self._edges) else self._edges[cell],
+            value=value,
             settings=self._settings,
             spent=tuple(self._choice.epsilons),
             edges=self._edges,

@@ -136,21 +136,12 @@ class ConformalThreshold(Threshold):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what is worth knowing before the threshold is used."""
-        found = []
-        short = [
-            f"{name!r} ({fact.size:,} scores, asked for order {max(asked):,})"
-            for name, fact, asked in zip(self.names, self.facts, self.plan.orders, strict=True)
-            if math.isinf(fact.epsilon) and max(asked) > fact.size
-        ]
-        if short:
-            listed = ", ".join(short[:4]) + (f" and {len(short) - 4:,} more" if len(short) > 4 else "")
-            found.append(f"too few scores for the order asked, so the answer is infinity: {listed}")
-        if math.isinf(self.value) and self.value > 0:
-            sites = first_few(self.unbounded)
-            found.append(f"the threshold is infinite, and so is every prediction set: {sites} answered infinity")
-        elif self.mechanism == "sparse-vector":  # of others a rough bound is known
-            found += self.noise_warnings()
-        return tuple(found)
+        found = self.plan.warnings(self.names)
+        if not math.isinf(self.value) or self.value < 0:
+            return found
+        sites = first_few(self.unbounded)
+        infinite_set = f"the threshold is infinite, and so is every prediction set: {sites} answered infinity"
+        return (*(text for text in found if not text.startswith("noise alone")), infinite_set)
 
     @property
     def privacy_statement(self) -> str:

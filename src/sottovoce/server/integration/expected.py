@@ -50,7 +50,7 @@ def expected_help(plan: IntegrationPlan) -> ExpectedWidth | None:
     return ExpectedWidth("under the bound", found.high - found.low, VALUES)
 
 
-def explain_integration(plan: IntegrationPlan, warnings: tuple[str, ...]) -> Explanation:
+def explain_integration(plan: IntegrationPlan) -> Explanation:
     """Say what an integration would do."""
     private = [site for site in plan.asked if site.study is not None]
     total = sum(site.size or 0 for site in private)
@@ -76,7 +76,7 @@ def explain_integration(plan: IntegrationPlan, warnings: tuple[str, ...]) -> Exp
         promise(epsilons, protects, plan.per_person, seeded) if epsilons else "No record is read.",
         [own] if helped is None else [own, helped],
         "the published standard error" if study is None else assumption_of(study, "staged"),
-        warnings,
+        plan.warnings,
         _table(plan),
         {
             "method": plan.settings.method,

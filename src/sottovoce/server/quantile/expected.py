@@ -131,4 +131,5 @@ def explain_quantile(
         warnings,
         sites_table(plan),
         public,
+        plan.hints,
     )
