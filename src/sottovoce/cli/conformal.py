@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from sottovoce.cli import options
 from sottovoce.cli.command import Command
-from sottovoce.cli.options import BUDGET, DropMissing, Files, Json, flag, option
-from sottovoce.cli.output import draw, in_options, printed
+from sottovoce.cli.options import BUDGET, DropMissing, Explain, Files, Json, flag, option
+from sottovoce.cli.output import draw, in_options, printed, say_before, show_plan
 from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def conformal(
         option("WEIGHTS", "Of the mixture: sites (default), records, north=.3,south=.7, or @FILE (--report)."),
     ] = None,
     level: Annotated[str, option("LEVEL", "Confidence level of the intervals (--report).")] = "0.95",
+    explain: Explain = False,
     json: Json = False,
     plot: Annotated[
         str | None, option("PATH", "Draw coverage by site (--report), or its distribution: .png, .svg or .pdf.")
@@ -100,8 +101,8 @@ def conformal(
             level=judged["level"] != 0.95,
         )
 
-    from sottovoce.api.conformal.report import check_report
-    from sottovoce.api.conformal.threshold import conformal_threshold, read_scores
+    from sottovoce.api.conformal.report import check_report, plan_report
+    from sottovoce.api.conformal.threshold import plan_threshold, read_scores, run_threshold
     from sottovoce.server import picture as drawing
 
     settings = _settings(asked)
@@ -122,7 +123,15 @@ def conformal(
         fresh = read_scores(test, **columns, apart_from=files)
     if report:
         check_report(table if fresh is None else fresh, **judged, called="--report-epsilon")
-    found = conformal_threshold(table, **asked)
+    planned = plan_threshold(table, **asked)
+    if explain:
+        plans = [planned.explain()]
+        if report:
+            plans.append(plan_report(planned.promised, table if fresh is None else fresh, **judged).explain())
+        show_plan(plans[0], json, plot, *plans[1:])
+        return
+    say_before(planned.warnings)
+    found = run_threshold(planned)
     _show(found, table, fresh, judged if report else None, json, plot)
 
 

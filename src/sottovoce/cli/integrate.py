@@ -12,6 +12,7 @@ from sottovoce.cli.options import (
     FILES,
     VALUE,
     DropMissing,
+    Explain,
     Json,
     Level,
     NoProgress,
@@ -22,7 +23,7 @@ from sottovoce.cli.options import (
     flag,
     option,
 )
-from sottovoce.cli.output import in_options, progress_bar, say_before, show
+from sottovoce.cli.output import in_options, progress_bar, say_before, show, show_plan
 from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def integrate(
     sensitivity: Annotated[
         bool, flag("--sensitivity", "Show the interval for each bound that might have been assumed.")
     ] = False,
+    explain: Explain = False,
     json: Json = False,
     plot: Annotated[str | None, option("PATH", "Draw all intervals to a .png, .svg or .pdf file.")] = None,
     no_progress: NoProgress = False,
@@ -136,6 +138,9 @@ def integrate(
     planned = plan_integrated(
         target, chosen, asked, without(budgets, unasked), bound=without(limits, unasked), **how, **study
     )
+    if explain:
+        show_plan(planned.explain(), json, plot)
+        return
     say_before(planned.warnings)
     with progress_bar(records, wanted=not no_progress) as progress:
         found = run_integrated(planned, progress)

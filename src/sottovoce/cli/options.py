@@ -41,6 +41,9 @@ Scale = Annotated[str | None, option("WIDTH", "Rough public spread of the record
 Resolution = Annotated[
     str | None, option("STEP", "Public step the records are rounded to; 1 for whole numbers by type; 0 for none.")
 ]
+Explain = Annotated[
+    bool, flag("--explain", "Check all, print what would be asked and how wide the answer will be; ask nobody.")
+]
 Json = Annotated[bool, flag("--json", "Print one JSON object instead of the table.")]
 NoProgress = Annotated[bool, flag("--no-progress", "Show no progress bar.")]
 

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import typer
 
+from sottovoce.core.errors import BadInput
+
 
 class Option(NamedTuple):
     """An option as a user writes it, and what stands for its word in the help."""
@@ -93,6 +95,16 @@ def draw(found: Any, payload: dict[str, Any], lines: list[str], plot: str | None
     if plot is not None:
         payload["plot"] = str(found.plot(plot))
         lines.append(f"Plot:          {payload['plot']}")
+
+
+def show_plan(plan: Any, json: bool, plot: str | None = None, *reports: Any) -> None:
+    """Print what would be asked, and what a report would ask after it, having asked nobody."""
+    if plot is not None:
+        raise BadInput("--plot draws what records told, and --explain asks nobody; leave one of them out.")
+    if json:
+        print_json(plan.to_dict() | {"report": report.to_dict() for report in reports})
+    else:
+        typer.echo("\n\n".join(in_options(str(each)) for each in (plan, *reports)))
 
 
 def print_json(payload: Mapping[str, Any]) -> None:

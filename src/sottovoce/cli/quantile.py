@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from sottovoce.cli import options
 from sottovoce.cli.options import (
     DropMissing,
+    Explain,
     Files,
     Json,
     Level,
@@ -16,7 +17,7 @@ from sottovoce.cli.options import (
     Value,
     option,
 )
-from sottovoce.cli.output import in_options, progress_bar, say_before, show
+from sottovoce.cli.output import in_options, progress_bar, say_before, show, show_plan
 
 _RECURSION = "regression, self-normalised"
 
@@ -47,6 +48,7 @@ def quantile(
     drop_missing: DropMissing = False,
     test: Annotated[str | None, option("VALUE", "Test whether the quantile is VALUE; print the p-value.")] = None,
     alternative: Annotated[str, option("SIDE", "Of the test: two-sided, greater, less.")] = "two-sided",
+    explain: Explain = False,
     json: Json = False,
     plot: Annotated[str | None, option("PATH", "Draw the run to a .png, .svg or .pdf file.")] = None,
     no_progress: NoProgress = False,
@@ -102,6 +104,9 @@ def quantile(
     steps: tuple[Any, Any] = (plan_levels, run_levels) if isinstance(asked, list) else (plan_study, run_study)
     plan, run = steps
     planned = plan(table, asked, **study)
+    if explain:
+        show_plan(planned.explain(), json, plot)
+        return
     say_before(planned.warnings)
     with progress_bar(records, wanted=not no_progress) as progress:
         found: Any = run(planned, progress=progress)

@@ -17,6 +17,10 @@ from sottovoce.server.stored import StoredResult
 if TYPE_CHECKING:
     from sottovoce.server.conformal.report import CoverageReport
 
+HOLDS_FOR = (
+    "new scores that come from the sites' common distribution; where sites differ, one threshold can hold on average "
+    "and fail some sites badly: report(scores) shows which"
+)
 NOT_PROTECTED = (
     "Not protected: which sites took part, how many scores and missing values each holds; and where one individual "
     "gave several records, or several studies ask the same ones, epsilons add up."

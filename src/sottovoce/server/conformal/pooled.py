@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 from sottovoce.core import codec
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.messages import ROUND, Message, Query, SumQuery, SumShare, Tally
-from sottovoce.server.conformal.base import NOT_PROTECTED, Threshold, ThresholdState, check_state
+from sottovoce.server.conformal.base import HOLDS_FOR, NOT_PROTECTED, Threshold, ThresholdState, check_state
 from sottovoce.server.conformal.coverage.pooled import Guarantee, PooledChoice
 from sottovoce.server.conformal.coverage.pooled_modes import choose_aggregate, choose_local
 from sottovoce.server.conformal.one_round import OneRound
@@ -116,7 +116,7 @@ class PooledThreshold(Threshold):
         for name, fact, epsilon in zip(self.names, self.facts, self.spent or (), strict=True):
             table.append(f"{name if len(name) <= 39 else name[:38] + '…':<40}{fact.size:>18,}{epsilon:>20.4g}")
         notes = [*labelled("Warning", self.warnings), *labelled("Hint", self.hints)]
-        notes.append(("Protected", self.privacy_statement))
+        notes += [("Holds for", HOLDS_FOR), ("Protected", self.privacy_statement)]
         title = f"Conformal threshold, alpha = {self.alpha:.6g}"
         return Description(title, rows, table, notes, self.plain_values())
 

@@ -13,6 +13,7 @@ from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import first_few, number
 from sottovoce.core.errors import BadInput
 from sottovoce.server.conformal.base import (
+    HOLDS_FOR,
     NOT_PROTECTED,
     CoverageDistribution,
     Threshold,
@@ -196,12 +197,7 @@ class ConformalThreshold(Threshold):
         if self.dropped:
             rows.append(("Left out", f"{self.dropped:,} missing values"))
         notes = [*labelled("Warning", self.warnings), *labelled("Hint", self.hints)]
-        notes.append(
-            (
-                "Holds for",
-                "new scores that come from the sites' common distribution; see report(scores) where sites differ",
-            )
-        )
+        notes.append(("Holds for", HOLDS_FOR))
         if self.spent is not None:
             notes.append(("Protected", self.privacy_statement))
         title = f"Conformal threshold, alpha = {self.alpha:.6g}"
