@@ -11,9 +11,11 @@ from sottovoce.api.quantile.planning import TIED
 from sottovoce.client.integration.site import OpenSite
 from sottovoce.client.quantile.site import Site, look_rounded
 from sottovoce.client.reading.table import SiteTable, read_sites
-from sottovoce.core.checks import check_callers, check_names, first_few, label_text, nearest, say_before
+from sottovoce.core.checks import check_callers, check_names, close_names, first_few, label_text, say_before
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.core.roster import doubtful_names
+from sottovoce.core.shown import quoted
 from sottovoce.core.unit import common_unit
 from sottovoce.local.integration import ask_in_turn
 from sottovoce.server.explanation import Explanation
@@ -71,10 +73,8 @@ def named(target: Any, sources: Any) -> tuple[str, Any, dict[str, Any]]:
         target = label_text(target)
     if isinstance(target, str):
         if target not in others:
-            near = nearest(target, others)
-            raise BadInput(
-                f"the target {target!r}{near} is not one of the sites {first_few(others)}; name one of them."
-            )
+            close = close_names(target, others) or "name one of them."
+            raise BadInput(f"the target {quoted(target)} is not one of the sites {first_few(others)}; {close}")
         return target, others.pop(target), others
     if isinstance(target, SiteTable):
         if len(target.names) != 1:
@@ -276,11 +276,12 @@ class PlannedIntegration:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what is worth knowing before any record answers; what the records show is for their holder."""
-        return (*self.given.hints(self.plan), *self.plan.warnings)
+        return (*doubtful_names(self.given.names), *self.given.hints(self.plan), *self.plan.warnings)
 
     def explain(self, seeded: bool = False) -> Explanation:  # noqa: ARG002
         """Return what would be asked, what is protected, and how wide the interval will be; nobody is asked."""
-        return replace(explain_integration(self.plan), hints=self.given.hints(self.plan))
+        found, doubts = explain_integration(self.plan), doubtful_names(self.given.names)
+        return replace(found, warnings=(*doubts, *found.warnings), hints=self.given.hints(self.plan))
 
 
 def plan_integrated(

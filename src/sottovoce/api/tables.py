@@ -33,6 +33,7 @@ def read_frame(
         The column that says where a record is held.
     person
         The column of persons, to make the person rather than the row the unit of privacy: one row each is drawn.
+        ``7``, ``7.0`` and ``"007 "`` are one person.
     missing
         "refuse" missing values, or "drop" and count them.
     randomness
@@ -61,6 +62,8 @@ def read_files(
     missing: str = "refuse",
     randomness: RandomSource | None = None,
     kind: str | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
 ) -> SiteTable:
     """Read the sites of a study from Parquet, CSV or Arrow files: one with a site column, or one a site.
 
@@ -80,7 +83,13 @@ def read_files(
         None for the operating system's entropy; `sim.dice` for simulation.
     kind
         What the records are declared to be, as for `federated_quantile`.
+    delimiter
+        What parts the columns of CSV files: a character, "comma", "semicolon", "tab" or "pipe"; found out unless given.
+    decimal
+        What parts the decimals of numbers in CSV files, "." or ","; found out unless given, or refused where the first
+        lines leave it open.
     """
     dice = SystemEntropy() if randomness is None else randomness
-    table = files.read_files(paths, value=value, site=site, person=person, missing=missing, dice=dice.words)
+    marks: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal}
+    table = files.read_files(paths, value=value, site=site, person=person, missing=missing, dice=dice.words, **marks)
     return replace(table, seeded=person is not None and not dice.private, kind=check_kind(kind, table.unit))

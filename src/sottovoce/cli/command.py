@@ -4,6 +4,7 @@ An option that takes one word and is given twice is refused, since whoever gives
 """
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,10 +43,17 @@ class Command(TyperCommand):
         }
         token = options_in_use.set(named)
         try:
-            with plain_errors():
+            with plain_errors(), warnings.catch_warnings():
+                warnings.simplefilter("always", UserWarning)
+                warnings.showwarning = _said
                 return super().invoke(ctx)
         finally:
             options_in_use.reset(token)
+
+
+def _said(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Say a warning as a command does, without the line of code that gave it."""
+    say(in_options(str(message)))
 
 
 class Commands(TyperGroup):

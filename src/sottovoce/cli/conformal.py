@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from sottovoce.cli import options
 from sottovoce.cli.command import Command
-from sottovoce.cli.options import BUDGET, DropMissing, Explain, Files, Json, flag, option
+from sottovoce.cli.options import BUDGET, Decimal, Delimiter, DropMissing, Explain, Files, Json, flag, option
 from sottovoce.cli.output import draw, in_options, printed, say_before, show_plan
 from sottovoce.core.errors import BadInput
 
@@ -48,6 +48,8 @@ def conformal(
         str | None, option("COLUMN", "Make the person the unit of privacy: one score each is drawn.")
     ] = None,
     drop_missing: DropMissing = False,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
     report: Annotated[bool, flag("--report", "Report the coverage site by site, worst first; a second round.")] = False,
     test: Annotated[
         list[str] | None,
@@ -114,6 +116,7 @@ def conformal(
             )
         drawing.check_path(plot)
     columns: dict[str, Any] = {"score": score, "site": site, "person": person}
+    columns |= {"delimiter": delimiter, "decimal": decimal}
     columns["missing"] = "drop" if drop_missing else "refuse"
     table = read_scores(files, **columns)
     fresh = None

@@ -11,6 +11,8 @@ from sottovoce.cli.options import (
     BUDGET,
     FILES,
     VALUE,
+    Decimal,
+    Delimiter,
     DropMissing,
     Explain,
     Json,
@@ -80,6 +82,8 @@ def integrate(
     resolution: Resolution = None,
     person: Person = None,
     drop_missing: DropMissing = False,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
     sensitivity: Annotated[
         bool, flag("--sensitivity", "Show the interval for each bound that might have been assumed.")
     ] = False,
@@ -125,9 +129,8 @@ def integrate(
     if plot is not None:
         drawing.check_path(plot)
     missing = "drop" if drop_missing else "refuse"
-    table = (
-        tables.read_files(files, value=value, site=site, person=person, missing=missing) if files and value else None
-    )
+    columns: dict[str, Any] = {"site": site, "person": person, "delimiter": delimiter, "decimal": decimal}
+    table = tables.read_files(files, value=value, missing=missing, **columns) if files and value else None
     given = {} if table is None else by_name(table)
     known = joined(given, in_unit(published, None if table is None else table.unit, str(summaries)))
     chosen = chosen_sites(known, target, helpers)
@@ -181,11 +184,11 @@ def chosen_sites(known: Mapping[str, Any], target: str, helpers: list[str] | Non
         return dict(known)
     for place, name in enumerate(helpers):
         if name not in known:
-            from sottovoce.core.checks import first_few, nearest
+            from sottovoce.core.checks import close_names, first_few
 
-            near = nearest(name, known)
+            close = close_names(name, known)
             raise BadInput(
-                f"--sources names {name!r}{near}, which is not one of the sites {first_few(known)}; correct it."
+                f"--sources names {name!r}, which is not one of the sites {first_few(known)}; {close or 'correct it.'}"
             )
         if name in helpers[:place]:
             raise BadInput(f"--sources names {name!r} twice; keep one.")
@@ -233,8 +236,8 @@ def read_summaries(text: str) -> dict[str, dict[str, Any]]:
         raise BadInput(f"{path} is not JSON (line {error.lineno}); correct it.") from None
     except BadInput as error:
         raise BadInput(f"{path} {error}") from None
-    except (ValueError, RecursionError):  # a number of thousands of digits, a deep nest
-        raise BadInput(f"{path} cannot be read as JSON; write it as in {EXAMPLE}.") from None
+    except (RecursionError, ValueError):
+        raise BadInput(f"{path} is nested too deeply, or holds too long a number; write it as in {EXAMPLE}.") from None
     if not isinstance(found, dict) or not found:
         raise BadInput(f"{path} does not say what each site published; write it as in {EXAMPLE}.")
     for name, value in found.items():

@@ -15,6 +15,7 @@ import typer
 from sottovoce.core.errors import BadInput
 
 SiteValues = dict[str, float]
+_LARGEST = 1 << 24  # bytes of a file that an option names
 
 
 def option(metavar: str, text: str) -> Any:
@@ -36,6 +37,10 @@ Value = Annotated[str, option("COLUMN", VALUE)]
 Site = Annotated[str | None, option("COLUMN", "Column that says where a record is held.")]
 Person = Annotated[str | None, option("COLUMN", "Make the person the unit of privacy: one record each is drawn.")]
 DropMissing = Annotated[bool, flag("--drop-missing", "Leave missing values out and count them.")]
+Delimiter = Annotated[
+    str | None, option("MARK", "What parts columns in CSV files: comma, semicolon, tab, pipe; found out by default.")
+]
+Decimal = Annotated[str | None, option("MARK", "What parts decimals in CSV files: point, comma; found out by default.")]
 Level = Annotated[float, option("LEVEL", "Confidence level.")]
 Scale = Annotated[str | None, option("WIDTH", "Rough public spread of the records; shortens the search.")]
 Resolution = Annotated[
@@ -287,11 +292,16 @@ def edges(text: str | None) -> list[float] | None:
 def read_text(path: Path, said: str) -> str:
     """Read a file that an option names; `said` begins the sentence of a refusal."""
     try:
+        if path.exists() and (not path.is_file() or path.stat().st_size > _LARGEST):
+            raise BadInput(f"{said}, which is no file, or one of more than {_LARGEST >> 20} MB; check it.")
         return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise BadInput(f"{said}, which cannot be read ({error.strerror}); check it.") from None
-    except UnicodeDecodeError:
-        raise BadInput(f"{path} is not text in UTF-8; write it again.") from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, BadInput):
+            raise
+        if isinstance(error, UnicodeDecodeError):
+            raise BadInput(f"{path} is not text in UTF-8; write it again.") from None
+        reason = error.strerror if isinstance(error, OSError) else "its name"
+        raise BadInput(f"{said}, which cannot be read ({reason}); check it.") from None
 
 
 def _site_values(path: Path, name: str) -> SiteValues:
@@ -336,9 +346,10 @@ def _table_rows(text: str, path: Path, name: str) -> list[tuple[str, Any]]:
         found = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
     except json.JSONDecodeError as error:
         raise BadInput(f"{path} is not JSON (line {error.lineno}); correct it.") from None
-    except (ValueError, RecursionError):  # TOML's own among them; a number of thousands of digits, a deep nest
-        kind = path.suffix[1:].upper()
-        raise BadInput(f"{path} cannot be read as {kind}; write one value for each site.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{path} is not TOML ({error}); correct it.") from None
+    except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
+        raise BadInput(f"{path} is nested too deeply, or holds too long a number; write one value a site.") from None
     if isinstance(found, dict) and isinstance(found.get(name), dict):
         found = found[name]
     if not isinstance(found, dict):

@@ -25,6 +25,8 @@ options_in_use: ContextVar[Mapping[str, Option]] = ContextVar("options of the co
 # What is no option of the same name: a flag, the word of an option, the fields of a file of summaries, a method.
 _WRITTEN = {
     'missing="drop"': "--drop-missing",
+    'decimal="."': "--decimal point",
+    'decimal=","': "--decimal comma",
     'method="certified"': "--method certified",
     "math.inf": "inf",
     "give n= in its summary": 'give "n" in its summary',
@@ -102,7 +104,7 @@ def show_plan(plan: Any, json: bool, plot: str | None = None, *reports: Any) -> 
     if plot is not None:
         raise BadInput("--plot draws what records told, and --explain asks nobody; leave one of them out.")
     if json:
-        print_json(plan.to_dict() | {"report": report.to_dict() for report in reports})
+        print_json(plan.to_dict() | dict(zip(["report"], (each.to_dict() for each in reports), strict=False)))
     else:
         typer.echo("\n\n".join(in_options(str(each)) for each in (plan, *reports)))
 

@@ -4,6 +4,8 @@ from typing import Annotated, Any
 
 from sottovoce.cli import options
 from sottovoce.cli.options import (
+    Decimal,
+    Delimiter,
     DropMissing,
     Explain,
     Files,
@@ -46,6 +48,8 @@ def quantile(
     until: Annotated[str | None, option("WIDTH", "Stop when the interval is no longer (sequence).")] = None,
     person: Person = None,
     drop_missing: DropMissing = False,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
     test: Annotated[str | None, option("VALUE", "Test whether the quantile is VALUE; print the p-value.")] = None,
     alternative: Annotated[str, option("SIDE", "Of the test: two-sided, greater, less.")] = "two-sided",
     explain: Explain = False,
@@ -95,7 +99,8 @@ def quantile(
     if plot is not None:
         drawing.check_path(plot)
     missing = "drop" if drop_missing else "refuse"
-    table = tables.read_files(files, value=value, site=site, person=person, missing=missing)
+    marks: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal}
+    table = tables.read_files(files, value=value, site=site, person=person, missing=missing, **marks)
     if alternative not in ALTERNATIVES:
         raise unknown("alternative", alternative, ALTERNATIVES)
     if test is not None:

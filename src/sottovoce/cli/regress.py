@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from sottovoce.cli import options
-from sottovoce.cli.options import Json, Level, NoProgress, flag, option
+from sottovoce.cli.options import Decimal, Delimiter, Json, Level, NoProgress, flag, option
 from sottovoce.cli.output import in_options, print_json, progress_bar, show
 from sottovoce.core.errors import BadInput
 
@@ -31,6 +31,8 @@ def regress(
     size: Annotated[str | None, option("GUESS", "Public guess: how far the features move the quantile.")] = None,
     start: Annotated[str | None, option("GUESS", "Public guess: the intercept, or it and all slopes.")] = None,
     in_order: Annotated[bool, flag("--in-order", "Ask in the order of the file, not in a random one.")] = False,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
     explain: Annotated[
         bool, flag("--explain", "Check all, print the channel and its predicted errors; ask nobody.")
     ] = False,
@@ -64,7 +66,8 @@ def regress(
 
     if plot is not None:
         drawing.check_path(plot)
-    study = regression_study(file, response, columns, level=level, **asked)
+    marks = {"delimiter": delimiter, "decimal": decimal}
+    study = regression_study(file, response, columns, level=level, marks=marks, **asked)
     if explain:
         if json:
             print_json(study.to_dict())

@@ -8,11 +8,16 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from sottovoce.core.errors import BadInput
+from sottovoce.core.shown import LONGEST_NAME, hides, quoted
+from sottovoce.core.shown import first_few as first_few
+
+_COMPARED = 5_000  # names among which one that may have been meant is looked for
 
 
 def sentence(where: str, rest: str, *, parameter: str | tuple[str, ...] = ()) -> BadInput:
@@ -72,21 +77,32 @@ def label_text(label: object) -> str:
 
 
 def check_names(names: Iterable[object]) -> list[str]:
-    """Turn the names of sites into text, refusing blank names and two sites of one name."""
+    """Turn the names of sites into text, refusing two sites of one name, and names that cannot be shown."""
     texts = [name if type(name) is str else label_text(name) for name in names]
     for place, text in enumerate(texts, start=1):
         if not text or text.isspace():
             raise BadInput(f"site {place} has a blank name: give every site a name")
+        if len(text) > LONGEST_NAME:
+            raise BadInput(
+                f"site {place} has a name of {len(text):,} characters: give it one of at most {LONGEST_NAME}"
+            )
+        if hides(text):
+            raise BadInput(f"site {place} has a control or invisible character in its name: rename it")
     if len(set(texts)) < len(texts):
         twice = Counter(texts).most_common(1)[0][0]
         raise BadInput(f"two sites are called {twice!r}: give every site a name of its own")
     return texts
 
 
-def first_few(names: Iterable[str]) -> str:
-    """List the first few names."""
-    listed = list(names)
-    return ", ".join(map(repr, listed[:6])) + (f" and {len(listed) - 6} more" if len(listed) > 6 else "")
+def close_names(name: object, known: Iterable[object]) -> str:
+    """Ask which of the known names was meant; nothing where none is close.
+
+    >>> close_names("nort", ["north", "south"]), close_names("west", ["north"])
+    ("did you mean 'north'?", '')
+    """
+    folded = {str(each).strip().casefold()[:LONGEST_NAME]: each for each in islice(known, _COMPARED)}
+    close = difflib.get_close_matches(str(name).strip().casefold()[:LONGEST_NAME], folded, n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(quoted(folded[each]) for each in close)}?" if close else ""
 
 
 def nearest(word: object, known: Iterable[object]) -> str:
@@ -97,17 +113,18 @@ def nearest(word: object, known: Iterable[object]) -> str:
     """
     if not isinstance(word, str):
         return ""
-    plain = {str(each).strip().casefold(): each for each in reversed(list(known))}
-    meant = word.strip().casefold()[:100]
+    plain = {str(each).strip().casefold()[:LONGEST_NAME]: each for each in islice(known, _COMPARED)}
+    meant = word.strip().casefold()[:LONGEST_NAME]
     close = difflib.get_close_matches(meant, plain, n=1, cutoff=0.8)
     close = close or [each for each in plain if len(meant) > 2 and each.startswith(meant)]
-    return f" (did you mean {plain[close[0]]!r}?)" if close else ""
+    return f" (did you mean {quoted(plain[close[0]])}?)" if close else ""
 
 
 def unknown(what: str, word: object, known: Iterable[object]) -> BadInput:
     """Say that a word is none of those that can be chosen, and which is near."""
     listed = list(known)
-    return BadInput(f"{what} {word!r}{nearest(word, listed)} is unknown; choose one of {', '.join(map(repr, listed))}.")
+    shown = quoted(word) if isinstance(word, str) else repr(word)
+    return BadInput(f"{what} {shown}{nearest(word, listed)} is unknown; choose one of {', '.join(map(repr, listed))}.")
 
 
 def per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, str]]:
@@ -119,8 +136,10 @@ def per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, s
     strange = [name for name in given if name not in known]
     absent = [name for name in names if name not in given]
     if strange or absent:
-        problem = f"says nothing of site {absent[0]!r}" if not strange else ""
-        problem = problem or f"names {strange[0]!r}{nearest(strange[0], names)}, which is not a site"
+        problem = f"says nothing of site {absent[0]!r}" if absent else ""
+        if strange:
+            close = close_names(strange[0], absent)
+            problem = f"names {quoted(strange[0])}, which is not a site{close and f' ({close})'}"
         raise BadInput(f"{what} {problem}; give one value for each of {first_few(names)}.")
     return [(given[name], f"{what} of site {name!r}") for name in names]
 

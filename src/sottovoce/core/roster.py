@@ -1,11 +1,13 @@
 """The roster of a study: what is public of its sites before any record answers, names and sizes above all."""
 
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 
 from sottovoce.core.checks import unknown
 from sottovoce.core.errors import BadInput
+from sottovoce.core.shown import hides, quoted
 from sottovoce.core.unit import Unit
 
 KINDS = ("counts", "scores", "amounts")
@@ -29,6 +31,38 @@ class Roster:
         """Return the roster of some of the sites."""
         names, sizes = tuple(compress(self.names, stay)), tuple(compress(self.sizes, stay))
         return replace(self, names=names, sizes=sizes, dropped={name: self.dropped.get(name, 0) for name in names})
+
+    def __post_init__(self) -> None:
+        if any(map(hides, self.names)):
+            raise BadInput("a site has a control or invisible character in its name: rename it")
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Return what is doubtful about the names, worth knowing before any record answers."""
+        return doubtful_names(self.names)
+
+
+def doubtful_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Say which sites have names that differ only in case, blanks or the way their letters are coded.
+
+    >>> doubtful_names(["North", "south", "north "])[0].partition(":")[0]
+    "sites 'North' and 'north ' may be one site"
+    """
+    seen: dict[str, str] = {}
+    pairs = [(first, name) for name in names if (first := seen.setdefault(_bare(name), name)) != name]
+    if not pairs:
+        return ()
+    first, second = pairs[0]
+    more = f" (and {len(pairs) - 1:,} more such names)" if len(pairs) > 1 else ""
+    return (
+        f"sites {quoted(first)} and {quoted(second)}{more} may be one site: their names differ only in case, blanks or "
+        "coding; if so, give it one name",
+    )
+
+
+def _bare(name: str) -> str:
+    """Reduce a name to what is left without case, blanks around it, doubled blanks and other ways to code a letter."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().replace("_", " ").split())
 
 
 def check_kind(kind: str | None, unit: Unit) -> str | None:

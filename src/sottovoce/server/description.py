@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from sottovoce.core.shown import escaped
+
 WIDTH = 78
 INDENT = 15
 ALTERNATIVES = ("two-sided", "greater", "less")
@@ -37,7 +39,7 @@ class Description:
         if self.table:
             lines += ["-" * WIDTH, *self.table, "-" * WIDTH]
         lines += [line for label, text in self.notes for line in wrapped(label, text)]
-        return "\n".join([*lines, "=" * WIDTH])
+        return escaped("\n".join([*lines, "=" * WIDTH]))
 
 
 def wrapped(title: str, text: str) -> list[str]:

@@ -20,8 +20,9 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from sottovoce.api.conformal.threshold import PlannedThreshold, plan_threshold, run_threshold
-from sottovoce.client.reading.frames import arrow_labels, encode, refuse_missing
+from sottovoce.client.reading.labels import arrow_labels, code_labels, name_sites
 from sottovoce.client.reading.reader import is_missing
+from sottovoce.client.reading.table import SCORES
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import bad_row, check_names, kind_of, label_text, say_before, sentence, unknown
 from sottovoce.core.errors import BadInput
@@ -254,7 +255,7 @@ def read_pairs(sites: Any, y: Any = None, site: Any = None) -> dict[str, tuple[A
 
 def _parted(table: Any, y: Any, site: Any) -> dict[str, tuple[Any, Any]]:
     """Part one table by the labels of its rows."""
-    found = encode(refuse_missing(_labels(site), "site", _PLACES), "site", name_them=True)
+    found = name_sites(code_labels(_labels(site), "site", _PLACES), "site", SCORES)
     n = found.codes.size
     for what, size in (("X", rows_of(table, "X")), ("y", rows_of(y, "y"))):
         if size != n:

@@ -1,5 +1,6 @@
 """A conformal threshold from the scores of many sites, in memory or in files, in one round, private or not."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from sottovoce.client.conformal.draw import cell_counts
 from sottovoce.client.conformal.site import CalibrationSite
 from sottovoce.client.door import AnsweringSite, Door, SiteLimits
 from sottovoce.client.quantile.site import look_rounded
-from sottovoce.client.reading.files import expand, read_files
+from sottovoce.client.reading.files import expand, file_identity, read_files
 from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats
@@ -197,6 +198,8 @@ def plan_threshold(
     if table.unit.kind != "number":
         raise BadInput(f"scores must be numbers, not {table.unit.plural}; give the scores of the model.")
     budgets = check_budgets(epsilon, table.names)
+    for text in table.roster.doubts:
+        warnings.warn(text, UserWarning, stacklevel=2)
     dice = SystemEntropy() if randomness is None else randomness
     facts = tuple(SiteFacts(records.size, budget) for records, budget in zip(table.records, budgets, strict=True))
     seeded = not dice.private or table.seeded
@@ -269,6 +272,8 @@ def read_scores(
     missing: str = "refuse",
     apart_from: Paths = (),
     randomness: RandomSource | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
 ) -> SiteTable:
     r"""Read the scores of many sites from Parquet, CSV or Arrow files: one a site, or any with a site column.
 
@@ -281,14 +286,21 @@ def read_scores(
     ...     read_scores(f"{folder}/*.csv", score="residual").records
     (Records(1 record, values hidden),)
     """
-    made = {path.resolve() for path in expand(apart_from)} if apart_from else set()
+    made = set(map(file_identity, expand(apart_from))) if apart_from else set()
     for path in expand(paths):
-        if path.resolve() in made:
+        if file_identity(path) in made:
             raise BadInput(
                 f"{path} is to judge the threshold that it makes; give fresh scores, or none to judge it by its own."
             )
     dice = SystemEntropy() if randomness is None else randomness
-    table = read_files(paths, value=score, site=site, person=person, missing=missing, dice=dice.words, needs=SCORES)
+    columns: dict[str, Any] = {
+        "value": score,
+        "site": site,
+        "person": person,
+        "delimiter": delimiter,
+        "decimal": decimal,
+    }
+    table = read_files(paths, **columns, missing=missing, dice=dice.words, needs=SCORES)
     if table.unit.kind != "number":
         raise BadInput(f"column {score!r} holds {table.unit.plural}, and scores must be numbers; name another column.")
     return replace(table, seeded=person is not None and not dice.private)

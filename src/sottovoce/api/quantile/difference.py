@@ -81,7 +81,7 @@ class PlannedDifference(NamedTuple):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what is worth knowing before any record answers."""
-        return tuple(text for study in self for text in study.warnings)
+        return tuple(dict.fromkeys(text for study in self for text in study.warnings))
 
     def explain(self, seeded: bool = False) -> Explanation:
         """Return what would be asked of both groups, and how wide the interval of the difference will be."""

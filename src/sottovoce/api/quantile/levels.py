@@ -102,7 +102,7 @@ class PlannedLevels:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what is worth knowing before any record answers."""
-        return (*self.whole.plan.hints, *(text for plan in self.plans for text in plan.warnings))
+        return tuple(dict.fromkeys([*self.whole.plan.hints, *(text for plan in self.plans for text in plan.warnings)]))
 
     def explain(self, seeded: bool = False) -> Explanation:
         """Return what would be asked, what is protected, and how wide the intervals will be; nobody is asked."""
@@ -120,7 +120,7 @@ class PlannedLevels:
             widths,
             rounds=ROUNDS[method],
             what=what,
-            warnings=[text for plan in self.plans for text in plan.warnings],
+            warnings=list(dict.fromkeys(text for plan in self.plans for text in plan.warnings)),
             seeded=seeded,
         )
         values = {**found.values, "tau": [plan.tau for plan in self.plans], "split": list(self.parts)}

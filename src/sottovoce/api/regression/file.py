@@ -20,11 +20,18 @@ from sottovoce.server.regression.settings import DEFAULTS, RegressionSettings, r
 
 
 def regression_study(
-    path: str | os.PathLike[str], response: str, features: Sequence[str], *, level: float = 0.95, **options: Any
+    path: str | os.PathLike[str],
+    response: str,
+    features: Sequence[str],
+    *,
+    level: float = 0.95,
+    marks: Any = None,
+    **options: Any,
 ) -> "FileStudy":
     r"""Check everything about a regression on a Parquet, Arrow or CSV file; nobody is asked yet.
 
     ``features`` are columns in the order of the coefficients, and ``options`` parameters of `PrivateQuantileRegressor`.
+    ``marks`` are ``delimiter`` and ``decimal`` of a CSV file, where they are not to be found out.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -40,7 +47,7 @@ def regression_study(
     given = {**DEFAULTS, **options}
     check_callers(given["randomness"], None)
     settings, certainty = read_settings(given), confidence(level)
-    found = read_regression_file(path, response, features, bounds=settings.bounds, clip=settings.clip)
+    found = read_regression_file(path, response, features, bounds=settings.bounds, clip=settings.clip, **(marks or {}))
     design = design_of(settings, found.rows.p)
     plan = RegressionPlan(settings, design, found.bounds, settings.starts(found.bounds.to_scaled), certainty, response)
     feasibility.check(found.rows.size, design, settings)

@@ -3,13 +3,14 @@
 Reading by chunks keeps the memory beside the data constant, whatever the source.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.client.reading.cells import text_refused
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import bad_row, sentence
 from sottovoce.core.errors import BadInput
@@ -49,6 +50,13 @@ class Accepts:
         if self.truth and kind == "a complex number":
             return complex_refused(where)
         return self.error(str(bad_row(where, row, kind, self.rule)))
+
+    def text_refusal(self, cells: Iterable[Any], where: str) -> BadInput:
+        """Say what kind of text a column holds; where numbers alone are accepted, the rule is said in any case."""
+        said = str(text_refused(cells, where, self.rule))
+        if not self.ordered and not said.endswith(self.rule):
+            said = f"{said.rpartition(': ')[0]}: {self.rule}"
+        return self.error(said)
 
 
 RECORDS = Accepts(
@@ -118,6 +126,8 @@ def from_numpy(array: npt.NDArray[Any], where: str, accepts: Accepts) -> Column:
     if array.dtype.kind == "b" and accepts.truth:
         array = array.astype(np.uint8)
     kind = array.dtype.kind
+    if kind in "UT":
+        raise accepts.text_refusal(array.tolist(), where)
     if kind not in ("biufmM" if accepts.ordered else "iuf"):
         raise accepts.refusal(where, 0, _KINDS.get(kind, accepts.other))
     mask: npt.NDArray[np.bool_] | None = None

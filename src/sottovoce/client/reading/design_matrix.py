@@ -5,12 +5,10 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from sottovoce.client.reading.column import NUMBERS, RECORDS, NotNumbers
+from sottovoce.client.reading.column import NUMBERS
 from sottovoce.client.reading.files import expand
-from sottovoce.client.reading.formats import read_table, where
+from sottovoce.client.reading.formats import Marks, read_table, where
+from sottovoce.client.reading.frames import check_column_names
 from sottovoce.client.reading.matrix import (
     RESPONSE,
     Matrix,
@@ -154,11 +152,19 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def read_regression_file(
-    path: str | os.PathLike[str], response: str, features: Sequence[str], *, bounds: Any = None, clip: bool = False
+    path: str | os.PathLike[str],
+    response: str,
+    features: Sequence[str],
+    *,
+    bounds: Any = None,
+    clip: bool = False,
+    delimiter: str | None = None,
+    decimal: str | None = None,
 ) -> ReadRows:
     r"""Read the records of a regression from one Parquet, Arrow or CSV file, or refuse them before anything is spent.
 
-    The path may have "~" and wildcards, and must name one file; ``bounds`` and ``clip`` are as in `read`.
+    The path may have "~" and wildcards, and must name one file; ``bounds`` and ``clip`` are as in `read`, ``delimiter``
+    and ``decimal`` as in `read_files`.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -171,36 +177,14 @@ def read_regression_file(
     if not names:
         raise BadInput("no columns are named as covariates: name at least one")
     columns = [response, *names]
+    check_column_names(columns)
     for name in columns:
         if columns.count(name) > 1:
             raise BadInput(f"column {name!r} is named twice: the response and the covariates are different columns")
     file, *others = expand(path)
     if others:
         raise BadInput(f"{path} matches {len(others) + 1:,} files: give one file")
-    try:
-        table = read_table(file, columns)
-    except BadInput as refusal:
-        # The reader of a quantile's records would also take dates.
-        if not str(refusal).endswith(RECORDS.rule):
-            raise
-        raise NotNumbers(str(refusal).removesuffix(RECORDS.rule) + NUMBERS.rule) from None
-    textual = ".csv" in file.name.lower() or ".tsv" in file.name.lower()
-    covariates = [_parsed(table.column(name), where(file, name)) if textual else table.column(name) for name in names]
+    table = read_table(file, columns, columns, accepts=NUMBERS, marks=Marks(delimiter, decimal))
+    covariates = [table.column(name) for name in names]
     matrix = from_columns(names, covariates, lambda name: where(file, name))
     return read_opened(matrix, table.column(response), bounds, clip, where=where(file, response), warn=plain_warning)
-
-
-def _parsed(column: Any, place: str) -> Any:
-    """Turn a column of text, as the reader of CSV files gives it, into whole numbers, numbers or truth values."""
-    trimmed = pc.utf8_trim_whitespace(column)
-    for kind in (pa.int64(), pa.float64(), pa.bool_()):
-        try:
-            return trimmed.cast(kind)
-        except pa.ArrowInvalid:
-            continue
-    for row, cell in enumerate(trimmed):
-        try:
-            cell.cast(pa.float64())
-        except pa.ArrowInvalid:
-            raise NUMBERS.refusal(place, row, "text") from None
-    raise AssertionError("a column that is no column of numbers has a cell that is no number")

@@ -3,23 +3,22 @@
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from sottovoce.client.reading.formats import read_table, stem, where
-from sottovoce.client.reading.frames import (
-    WHO,
+from sottovoce.client.reading.formats import Marks, read_table, stem, where
+from sottovoce.client.reading.frames import Roll, check_dice, group, pick_columns
+from sottovoce.client.reading.labels import (
+    Coded,
     Labels,
-    Roll,
-    check_dice,
-    encode,
-    group,
-    join_labels,
-    pick_columns,
-    refuse_missing,
+    code_labels,
+    code_persons,
+    join_files,
+    name_sites,
+    number_persons,
 )
 from sottovoce.client.reading.table import (
+    DROP,
     QUANTILE,
     Checked,
     Needs,
@@ -32,6 +31,7 @@ from sottovoce.client.reading.table import (
 from sottovoce.core.arrays import Ints
 from sottovoce.core.checks import check_names, kind_of
 from sottovoce.core.errors import BadInput
+from sottovoce.core.shown import quoted, shown
 from sottovoce.core.unit import common_unit
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -46,12 +46,14 @@ def read_files(
     missing: str = "refuse",
     dice: Roll | None = None,
     needs: Needs = QUANTILE,
+    delimiter: str | None = None,
+    decimal: str | None = None,
 ) -> SiteTable:
     r"""Read the records of many sites from Parquet, Arrow or CSV files, or refuse them before anything is spent.
 
     Without a column ``site`` each file is a site, called as the file is. Of all rows of a ``person``, in all files, one
     is drawn, by ``dice``. Under missing="drop" missing values and sites are left out and counted; a missing person is
-    always refused.
+    always refused. What parts columns and decimals in CSV files is found out unless given.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -63,38 +65,39 @@ def read_files(
     check_missing(missing)
     if person is not None:
         check_dice(dice)
-    files = expand(paths)
+    marks = Marks(delimiter, decimal).checked()
     columns = pick_columns(value, site, person)
+    files = expand(paths)
     if site is None and person is None:
-        return _one_file_a_site(files, value, missing, needs)
+        return _one_file_a_site(files, value, missing, needs, marks)
     stems = check_names(stem(path) for path in files) if site is None else []
     parts: list[Checked] = []
-    site_columns: list[Any] = []
-    person_columns: list[Any] = []
+    site_columns: list[Coded] = []
+    person_columns: list[Coded] = []
     for path in files:
-        table = read_table(path, columns)
+        table = read_table(path, columns, marks=marks)
         parts.append(check_column(table.column(value), where=where(path, value), missing=missing))
         if site is not None:
-            labels = table.column(site)
-            site_columns.append(labels if missing == "drop" else refuse_missing(labels, where(path, site)))
+            advice = DROP if missing == "refuse" else None
+            site_columns.append(code_labels(table.column(site), where(path, site), advice))
         if person is not None:
-            person_columns.append(refuse_missing(table.column(person), where(path, person), WHO))
+            person_columns.append(code_persons(table.column(person), where(path, person)))
     if site is None:
         sizes = [part.floats.size for part in parts]
         sites = Labels(np.repeat(np.arange(len(stems), dtype=np.int64), sizes), list(stems))
     else:
-        sites = encode(join_labels(site_columns), f"column {site!r}", name_them=True)
+        sites = name_sites(join_files(site_columns), f"column {quoted(site)}", needs)
     people: Ints | None = None
     if person is not None:
-        people = encode(join_labels(person_columns), f"column {person!r}", name_them=False).codes
+        people = number_persons(join_files(person_columns), f"column {quoted(person)}")
     return group(_joined(files, parts), sites, people, dice, needs)
 
 
-def _one_file_a_site(files: list[Path], value: str, missing: str, needs: Needs) -> SiteTable:
+def _one_file_a_site(files: list[Path], value: str, missing: str, needs: Needs, marks: Marks) -> SiteTable:
     """Read each file as a site, holding one file at a time."""
     names = check_names(stem(path) for path in files)
     readings = [
-        read_values(read_table(path, [value]).column(value), where=where(path, value), missing=missing)
+        read_values(read_table(path, [value], marks=marks).column(value), where=where(path, value), missing=missing)
         for path in files
     ]
     dropped = {name: reading.dropped for name, reading in zip(names, readings, strict=True)}
@@ -103,7 +106,7 @@ def _one_file_a_site(files: list[Path], value: str, missing: str, needs: Needs) 
 
 def _joined(files: list[Path], parts: list[Checked]) -> Checked:
     """Put the values of several files below each other, in one unit."""
-    unit = common_unit({str(path): part.unit for path, part in zip(files, parts, strict=True)}, noun="file")
+    unit = common_unit({shown(path, 200): part.unit for path, part in zip(files, parts, strict=True)}, noun="file")
     floats = parts[0].floats if len(parts) == 1 else np.concatenate([part.floats for part in parts])
     return Checked(floats, unit, sum(part.missing for part in parts), owned=False)
 
@@ -116,31 +119,49 @@ def expand(paths: Paths) -> list[Path]:
     for given in paths:
         if not isinstance(given, str | os.PathLike):
             raise BadInput(f"a path is {kind_of(given)}: give the name of a file")
-        found.extend(_matches(Path(given).expanduser()))
+        try:
+            found.extend(_matches(Path(given).expanduser()))
+        except (OSError, RuntimeError, ValueError) as error:  # too long, a loop of links, no home folder, a null byte
+            if isinstance(error, BadInput):
+                raise
+            raise BadInput(f"{shown(given, 200)} cannot be the name of a file: check it") from None
     if not found:
         raise BadInput("there are no files: give at least one file of records")
-    seen: dict[Path, Path] = {}
-    for path in found:
-        if path.resolve() in seen:
-            raise BadInput(f"{path} is named twice: each file may be read once, so that no record answers twice")
-        seen[path.resolve()] = path
+    _refuse_twice(found)
     return found
+
+
+def file_identity(path: Path) -> tuple[int, int]:
+    """Return what is the same for all names of one file, links too."""
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+def _refuse_twice(files: Iterable[Path]) -> None:
+    """Refuse one file under two names, be it by a link."""
+    seen: dict[tuple[int, int], Path] = {}
+    for path in files:
+        first = seen.setdefault(file_identity(path), path)
+        if first is not path:
+            name = shown(path, 200)
+            twice = (
+                "is named twice" if first.absolute() == path.absolute() else f"is the same file as {shown(first, 200)}"
+            )
+            raise BadInput(f"{name} {twice}: each file may be read once, so that no record answers twice")
 
 
 def _matches(path: Path) -> list[Path]:
     """List the files that one path or wildcard names, in order; hidden files only where the wildcard says so."""
+    name = shown(path, 200)
     if path.is_dir():
-        raise BadInput(f"{path} is a folder: give its files, such as {path / '*.parquet'}")
+        raise BadInput(f"{name} is a folder: give its files, such as {shown(path / '*.parquet', 200)}")
     if path.exists():
         return [path]
     if not any(sign in str(path) for sign in "*?["):
-        raise BadInput(f"there is no file {path}: check its name")
-    try:
-        matches = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
-    except ValueError:
-        matches = []
+        raise BadInput(f"there is no file {name}: check its name")
+    matches = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
     hidden = path.name.startswith(".")
     files = [match for match in matches if match.is_file() and (hidden or not match.name.startswith("."))]
     if not files:
-        raise BadInput(f"no file matches {path}: check the wildcard")
+        raise BadInput(f"no file matches {name}: check the wildcard")
     return files

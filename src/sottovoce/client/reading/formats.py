@@ -1,24 +1,23 @@
 """Open a file of records by the ending of its name: Parquet, Arrow (Feather) or CSV; read the needed columns only."""
 
-import csv
-import datetime as dt
-import difflib
 import gzip
-import io
 import zlib
 from collections.abc import Sequence
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.csv as arrow_csv
 
-from sottovoce.client.reading.column import RECORDS
-from sottovoce.core.checks import bad_row, sentence
+from sottovoce.client.reading.cells import is_value
+from sottovoce.client.reading.column import RECORDS, Accepts
+from sottovoce.client.reading.csv_file import Wanted, read_csv
+from sottovoce.client.reading.dialect import check_decimal, check_delimiter
+from sottovoce.client.reading.text_file import AMPLE, MOST_RATIO, check_regular, too_large
+from sottovoce.core.checks import close_names, sentence
 from sottovoce.core.errors import BadInput
+from sottovoce.core.shown import first_few, quoted, shown
 
-MISSING = ["", "NA", "N/A", "#N/A", "NaN", "nan", "NaT", "null", "NULL", "None"]
 _KINDS = {
     ".parquet": "Parquet",
     ".pq": "Parquet",
@@ -32,25 +31,63 @@ _KINDS = {
 }
 
 
-def read_table(path: Path, columns: Sequence[str]) -> Any:
-    """Read columns of a file into an Arrow table, or say in one sentence why that cannot be done."""
-    kind = _KINDS[_ending(path)]
+class Marks(NamedTuple):
+    """What parts columns and decimals in CSV files, where it is said and not found out."""
+
+    delimiter: str | None = None
+    decimal: str | None = None
+
+    def checked(self) -> "Marks":
+        """Return both as single characters, or refuse."""
+        found = Marks(check_delimiter(self.delimiter), check_decimal(self.decimal))
+        if found.delimiter == found.decimal == ",":
+            raise BadInput("a comma is said to part columns and decimals: give another delimiter")
+        return found
+
+
+FOUND = Marks()
+
+
+def read_table(
+    path: Path,
+    columns: Sequence[str],
+    numeric: Sequence[str] | None = None,
+    *,
+    accepts: Accepts = RECORDS,
+    marks: Marks = FOUND,
+) -> Any:
+    """Read columns of a file into an Arrow table, or say in one sentence why that cannot be done.
+
+    In a CSV file ``numeric`` columns, the first unless given, are read as numbers or times, the others as text.
+    """
+    kind, name = _KINDS[_ending(path)], shown(path, 200)
     try:
-        if not path.stat().st_size:
-            raise BadInput(f"{path} is an empty file: write it again with its records")
-        table = {"Parquet": _read_parquet, "Arrow": _read_arrow, "CSV": _read_csv}[kind](path, columns)
+        check_regular(path)
+        if kind == "CSV":
+            wanted = Wanted(columns, columns[:1] if numeric is None else numeric, accepts.rule, *marks.checked())
+            table = read_csv(path, wanted, partial(where, path), partial(_check_header, name, columns))
+        else:
+            table = (_read_parquet if kind == "Parquet" else _read_arrow)(path, columns)
     except FileNotFoundError:
-        raise BadInput(f"there is no file {path}: check its name") from None
+        raise BadInput(f"there is no file {name}: check its name") from None
     except PermissionError:
-        raise BadInput(f"{path} may not be read: check its permissions") from None
+        raise BadInput(f"{name} may not be read: check its permissions") from None
     except gzip.BadGzipFile:
-        raise BadInput(f"{path} is not a gzip file, although its name says so: check how it was written") from None
-    except (pa.ArrowException, OSError, EOFError, zlib.error):
+        raise BadInput(f"{name} is not a gzip file, although its name says so: check how it was written") from None
+    except MemoryError:
+        raise BadInput(f"{name} does not fit into memory: give it in parts") from None
+    except pa.ArrowNotImplementedError:
         raise BadInput(
-            f"{path} is not a whole {kind} file, although its name says so: check how it was written"
+            f"{name} has a column of a type that cannot be read: write numbers of 64 bits and text"
+        ) from None
+    except (pa.ArrowException, OSError, EOFError, zlib.error, ValueError) as error:
+        if isinstance(error, BadInput):
+            raise
+        raise BadInput(
+            f"{name} is not a whole {kind} file, although its name says so: check how it was written"
         ) from None
     if not table.num_rows:
-        raise BadInput(f"{path} has a header but no rows: give a file with records")
+        raise BadInput(f"{name} has a header but no rows: give a file with records")
     return table
 
 
@@ -62,20 +99,33 @@ def stem(path: Path) -> str:
 def where(path: Path, column: str) -> str:
     """Name a column of a file in a sentence that goes on to name a row."""
     after = " (rows counted after the header)" if _KINDS[_ending(path)] == "CSV" else ""
-    return f"column {column!r} of {path}{after}"
+    return f"column {quoted(column)} of {shown(path, 200)}{after}"
 
 
-def check_columns(place: str, wanted: Sequence[str], present: Sequence[Any]) -> None:
-    """Refuse a column that is not there, naming those that are close to it."""
-    texts = {str(name): name for name in present}
+def check_columns(place: str, wanted: Sequence[str], present: Sequence[Any], listed: bool = True) -> None:
+    """Refuse a column that is not there, naming those that are close to it, unless they may be records."""
     for name in wanted:
         if (count := list(present).count(name)) > 1:
-            raise sentence(place, f"has {count} columns called {name!r}: rename all but one")
+            raise sentence(place, f"has {count} columns called {quoted(name)}: rename all but one")
+        if not count and (not listed or any(map(is_value, (text for text in present if isinstance(text, str))))):
+            raise sentence(
+                place,
+                f"has no column {quoted(name)}, and seems to have no line of column names: add one as its first line",
+            )
         if not count:
-            close = [repr(texts[text]) for text in difflib.get_close_matches(str(name), texts, n=3, cutoff=0.6)]
-            listed = ", ".join(map(repr, present[:8])) + (f" and {len(present) - 8} more" if len(present) > 8 else "")
-            hint = f"did you mean {' or '.join(close)}?" if close else f"its columns are {listed or 'none'}"
-            raise sentence(place, f"has no column {name!r}: {hint}")
+            hint = close_names(name, present) or f"its columns are {first_few(present, 8) or 'none'}"
+            raise sentence(place, f"has no column {quoted(name)}: {hint}")
+
+
+def _check_header(place: str, wanted: Sequence[str], header: Sequence[str], proved: bool) -> None:
+    """Refuse a CSV file without a column, showing nothing of a first line that may be one of records."""
+    if len(header) == 1 and header[0] not in wanted:
+        raise sentence(
+            place,
+            f"has one column only, which is not called {quoted(wanted[0])}: check the name and the line of column "
+            "names, or say what parts columns with delimiter=",
+        )
+    check_columns(place, wanted, header, proved)
 
 
 def _ending(path: Path) -> str:
@@ -84,7 +134,13 @@ def _ending(path: Path) -> str:
     for ending in sorted(_KINDS, key=len, reverse=True):
         if name.endswith(ending) and len(name) > len(ending):
             return ending
-    raise BadInput(f"{path} has an ending that is not known: give a file that ends in {', '.join(_KINDS)}")
+    raise BadInput(f"{shown(path, 200)} has an ending that is not known: give a file that ends in {', '.join(_KINDS)}")
+
+
+def _check_size(path: Path, rows: int, columns: Sequence[str]) -> None:
+    """Refuse a file that holds far more rows than its size makes likely."""
+    if 8 * rows * len(columns) > max(AMPLE, MOST_RATIO * path.stat().st_size):
+        raise too_large(path)
 
 
 def _read_parquet(path: Path, columns: Sequence[str]) -> Any:
@@ -92,7 +148,8 @@ def _read_parquet(path: Path, columns: Sequence[str]) -> Any:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(str(path)) as file:
-        check_columns(str(path), columns, file.schema_arrow.names)
+        check_columns(shown(path, 200), columns, file.schema_arrow.names)
+        _check_size(path, file.metadata.num_rows, columns)
         return file.read(columns=list(columns))
 
 
@@ -105,91 +162,13 @@ def _read_arrow(path: Path, columns: Sequence[str]) -> Any:
         except pa.ArrowInvalid:
             source.seek(0)
             names, opened = pa.ipc.open_stream(source).schema.names, pa.ipc.open_stream
-        check_columns(str(path), columns, names)
+        check_columns(shown(path, 200), columns, names)
         source.seek(0)
         options = pa.ipc.IpcReadOptions(included_fields=[names.index(name) for name in columns])
-        return opened(source, options=options).read_all()
-
-
-def _read_csv(path: Path, columns: Sequence[str]) -> Any:
-    """Read columns of a CSV file into an Arrow table: the first as numbers or times, the others as text."""
-    separator = "\t" if ".tsv" in path.name.lower() else ","
-    header = _header(path, separator)
-    check_columns(str(path), columns, header)
-    wanted = arrow_csv.ConvertOptions(
-        include_columns=list(columns),
-        column_types={name: pa.string() for name in columns[1:]},
-        null_values=MISSING,
-        strings_can_be_null=True,
-    )
-    ragged: list[tuple[int, int, int]] = []
-
-    def note(row: Any) -> str:
-        ragged.append((row.number or 0, row.expected_columns, row.actual_columns))
-        return "error"
-
-    def read(threads: bool) -> Any:
-        shape = arrow_csv.ParseOptions(
-            delimiter=separator,
-            newlines_in_values=True,
-            # In a file of one column, an empty line is a missing value, not a blank line.
-            ignore_empty_lines=len(header) > 1,
-            invalid_row_handler=note,
-        )
-        with pa.input_stream(str(path), compression="gzip" if path.suffix.lower() == ".gz" else None) as stream:
-            options = arrow_csv.ReadOptions(use_threads=threads)
-            return arrow_csv.read_csv(stream, read_options=options, parse_options=shape, convert_options=wanted)
-
-    try:
-        table = read(threads=True)
-    except pa.ArrowInvalid:
-        if not ragged:
-            raise BadInput(f"{path} cannot be read as CSV: save it again as CSV in UTF-8") from None
-        ragged.clear()
-        # Only a reader without threads knows the number of a row.
-        with suppress(pa.ArrowInvalid):
-            read(threads=False)
-        number, expected, actual = ragged[0]
-        raise BadInput(
-            f"{path} has {actual} field{'' if actual == 1 else 's'} in row {number - 1} after the header, "
-            f"which has {expected}: give every row as many fields as the header"
-        ) from None
-    _refuse_text(table.column(columns[0]), where(path, columns[0]))
-    return table
-
-
-def _header(path: Path, separator: str) -> list[str]:
-    """Read the names of the columns."""
-    try:
-        with path.open("rb") as raw:
-            plain: Any = gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw
-            with io.TextIOWrapper(plain, encoding="utf-8-sig", newline="") as text:
-                return next(csv.reader(text, delimiter=separator), [])
-    except UnicodeDecodeError:
-        raise BadInput(f"{path} is not text in UTF-8: save it again as CSV in UTF-8") from None
-    except csv.Error:
-        raise BadInput(f"{path} cannot be read as CSV: save it again as CSV in UTF-8") from None
-
-
-def _refuse_text(column: Any, place: str) -> None:
-    """Refuse a column that stayed text, naming the first row unlike the first present one."""
-    if not pa.types.is_string(column.type):
-        return
-    kinds = ((row, _kind(cell.as_py())) for row, cell in enumerate(column) if cell.is_valid)
-    row, first = next(kinds)
-    if first != "text":
-        row, first = next((pair for pair in kinds if pair[1] != first), (row, "text"))
-    rule = RECORDS.rule if first == "text" else "the rows before it hold another kind of value"
-    raise bad_row(place, row, first, rule)
-
-
-def _kind(text: str) -> str:
-    """Name the kind of a cell."""
-    readers = {"a number": float, "a date": dt.date.fromisoformat, "a date with a time": dt.datetime.fromisoformat}
-    for kind, read in readers.items():
-        try:
-            read(text.strip())  # type: ignore[operator]
-        except ValueError:
-            continue
-        return kind
-    return "text"
+        reader = opened(source, options=options)
+        whole = opened is pa.ipc.open_file
+        batches, rows = [], 0
+        for batch in map(reader.get_batch, range(reader.num_record_batches)) if whole else reader:
+            batches.append(batch)
+            _check_size(path, rows := rows + batch.num_rows, columns)
+        return pa.Table.from_batches(batches, reader.schema).select(list(columns))

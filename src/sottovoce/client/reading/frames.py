@@ -5,17 +5,15 @@ of her rows over the whole study, not one at each site, keeps the privacy statem
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 from narwhals.exceptions import NarwhalsError
 
 from sottovoce.client.reading.formats import check_columns
-from sottovoce.client.reading.reader import is_missing
+from sottovoce.client.reading.labels import Labels, arrow_labels, code_labels, code_persons, name_sites, number_persons
 from sottovoce.client.reading.table import (
     DROP,
     QUANTILE,
@@ -28,18 +26,11 @@ from sottovoce.client.reading.table import (
 )
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Ints, Words
-from sottovoce.core.checks import bad_row, check_names, kind_of, label_text, sentence
+from sottovoce.core.checks import check_names, kind_of
 from sottovoce.core.errors import BadInput
+from sottovoce.core.shown import hides, quoted
 
-WHO = "every row must name its person"
 Roll = Callable[[int], Words]  # a source of n independent, uniform 64-bit words
-
-
-class Labels(NamedTuple):
-    """For each row the number of its label, -1 where it is missing, and the labels in their order."""
-
-    codes: Ints
-    labels: list[Any]
 
 
 def read_frame(
@@ -64,29 +55,36 @@ def read_frame(
     if not len(narrow):
         raise BadInput("the data frame has no rows: give a data frame with records")
     checked = check_column(narrow[value].to_native(), where=_where(value), missing=missing)
-    labels = arrow_labels(narrow[site])
-    if missing == "refuse":
-        refuse_missing(labels, _where(site))
-    sites = encode(labels, _where(site), name_them=True)
+    labels = code_labels(arrow_labels(narrow[site]), _where(site), DROP if missing == "refuse" else None)
+    sites = name_sites(labels, _where(site))
     people = None
     if person is not None:
-        named = refuse_missing(arrow_labels(narrow[person]), _where(person), WHO)
-        people = encode(named, _where(person), name_them=False).codes
+        people = number_persons(code_persons(arrow_labels(narrow[person]), _where(person)), _where(person))
     return group(checked, sites, people, dice)
 
 
 def pick_columns(value: str, site: str | None, person: str | None) -> list[str]:
     """List the columns to read, refusing one column in two roles."""
     columns = [name for name in (value, site, person) if name is not None]
+    check_column_names(columns)
     if len(set(columns)) < len(columns):
         twice = next(name for name in columns if columns.count(name) > 1)
-        raise BadInput(f"column {twice!r} is named twice: value, site and person are different columns")
+        raise BadInput(f"column {quoted(twice)} is named twice: value, site and person are different columns")
     return columns
+
+
+def check_column_names(names: Iterable[object]) -> None:
+    """Refuse names of columns that are no text, or cannot be shown."""
+    for name in names:
+        if not isinstance(name, str):
+            raise BadInput(f"the name of a column is {kind_of(name)}: give text")
+        if hides(name):
+            raise BadInput(f"column {quoted(name)} has a control or invisible character in its name: rename it")
 
 
 def _where(column: str) -> str:
     """Name a column of the data frame in a sentence."""
-    return f"column {column!r} of the data frame"
+    return f"column {quoted(column)} of the data frame"
 
 
 def _select(frame: Any, columns: list[str]) -> "nw.DataFrame[Any]":
@@ -101,57 +99,6 @@ def _select(frame: Any, columns: list[str]) -> "nw.DataFrame[Any]":
     check_columns("the data frame", columns, present)
     narrow = native.select(columns)
     return narrow.collect() if isinstance(narrow, nw.LazyFrame) else narrow
-
-
-def arrow_labels(series: "nw.Series[Any]") -> Any:
-    """Turn a column of labels into Arrow; labels of mixed types become text."""
-    if series.dtype not in (nw.Object, nw.Unknown):
-        try:
-            return _plain(series.to_arrow())
-        except (pa.ArrowException, TypeError, ValueError):
-            pass
-    texts = (None if is_missing(label) else label_text(label) for label in series.to_list())
-    return pa.chunked_array([pa.array(texts, type=pa.string())])
-
-
-def join_labels(columns: Iterable[Any]) -> Any:
-    """Put label columns of several files below each other; labels of different types become text."""
-    plain = [_plain(column) for column in columns]
-    if any(column.type != plain[0].type for column in plain):
-        try:
-            plain = [column.cast(pa.large_string()) for column in plain]
-        except pa.ArrowException:
-            raise BadInput("the files name sites or persons in types that cannot be compared: use text") from None
-    return pa.chunked_array([chunk for column in plain for chunk in column.chunks], type=plain[0].type)
-
-
-def encode(column: Any, where: str, *, name_them: bool) -> Labels:
-    """Give every label of an Arrow column its number; list the labels themselves, in order, when `name_them`."""
-    try:
-        encoded = _plain(column).dictionary_encode().unify_dictionaries()
-    except pa.ArrowException:
-        raise sentence(where, "holds values that cannot be names: give text or whole numbers") from None
-    if not encoded.num_chunks:
-        return Labels(np.empty(0, dtype=np.int64), [])
-    codes = np.concatenate(
-        [chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64) for chunk in encoded.chunks]
-    )
-    if not name_them:
-        return Labels(codes, [])
-    labels = encoded.chunk(0).dictionary.to_pylist()
-    order = sorted(range(len(labels)), key=labels.__getitem__)
-    rank = np.full(len(labels) + 1, -1, dtype=np.int64)
-    rank[order] = np.arange(len(labels))
-    return Labels(rank[codes], [labels[place] for place in order])
-
-
-def refuse_missing(column: Any, where: str, advice: str = DROP) -> Any:
-    """Return an Arrow column of labels, refusing one in which a label is missing."""
-    plain = _plain(column)
-    if plain.null_count:
-        row = int(np.argmax(plain.is_null().to_numpy()))
-        raise bad_row(where, row, "a missing value", advice)
-    return plain
 
 
 def group(
@@ -182,21 +129,6 @@ def group(
         per_person=persons is not None,
         needs=needs,
     )
-
-
-def _plain(column: Any) -> Any:
-    """Undo dictionaries and floats that stand for whole numbers; NaN is missing."""
-    if isinstance(column, pa.Array):
-        column = pa.chunked_array([column])
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
-        try:
-            return column.cast(pa.int64())
-        except pa.ArrowInvalid:
-            return column
-    return column
 
 
 def one_row_a_person(persons: npt.NDArray[np.int64], dice: Roll | None) -> npt.NDArray[np.intp]:

@@ -14,6 +14,7 @@ from sottovoce.client.reading.reader import open_column
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import how_often, kind_of, sentence
 from sottovoce.core.errors import BadInput
+from sottovoce.core.shown import hides, quoted
 
 CHUNK = 1 << 14  # rows
 RESPONSE = "the response y"
@@ -26,7 +27,7 @@ _TABLE = "give a table with a row for each record and a column for each covariat
 
 def place(name: str) -> str:
     """Name a covariate in a sentence."""
-    return f"column {name!r} of X"
+    return f"column {quoted(name)} of X"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -100,6 +101,8 @@ def from_columns(
     names = tuple(str(label) for label in labels) if kinds == {True} else _generated(len(labels))
     if not names:
         raise _too_few("feature", (0, 0))
+    if any(map(hides, names)):
+        raise BadInput("a column of X has a control or invisible character in its name: rename it")
     opened = [open_column(column, where(name)) for name, column in zip(names, columns, strict=True)]
     n = opened[0].size
     for name, column in zip(names, opened, strict=True):

@@ -3,16 +3,21 @@
 import datetime as dt
 import numbers
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
+from sottovoce.client.reading.cells import DATE, MOMENT, kind_of_cell
+from sottovoce.client.reading.cells import NUMBER as NUMERAL
 from sottovoce.client.reading.column import NUMBERS, RECORDS, Accepts, Column, exact_floats, from_numpy
 from sottovoce.core import time_text
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import bad_row, kind_of, sentence
+from sottovoce.core.errors import BadInput
+from sottovoce.core.shown import hides
 from sottovoce.core.unit import NUMBER, TRUTH, WHOLE, Kind, Unit
 
 _LONG = 2.0**53
@@ -67,18 +72,49 @@ def _from_series(series: "nw.Series[Any]", where: str, accepts: Accepts) -> Colu
 
 
 def _from_arrow(column: Any, where: str, accepts: Accepts) -> Column:
-    """Read a pyarrow Array or ChunkedArray of numbers, decimals, dates, times, durations, categories, truth values."""
+    """Read a pyarrow Array or ChunkedArray; Arrow's own errors, which may show values, become a sentence."""
     import pyarrow as pa
 
-    types = pa.types
     if isinstance(column, pa.Array):
         column = pa.chunked_array([column])
     if not isinstance(column, pa.ChunkedArray):
         raise sentence(where, f"is {kind_of(column)}: give {accepts.column}")
+    of = _type_name(column.type)
+
+    def refused() -> BadInput:
+        return sentence(where, f"holds values of type {of} that cannot be read as numbers: convert them first")
+
+    try:
+        opened = _from_chunks(column, where, accepts)
+    except pa.ArrowException:
+        raise refused() from None
+
+    def read(start: int, stop: int) -> Floats:
+        try:
+            return opened.read(start, stop)
+        except pa.ArrowException:
+            raise refused() from None
+
+    return replace(opened, read=read)
+
+
+def _from_chunks(column: Any, where: str, accepts: Accepts) -> Column:
+    """Read Arrow numbers, decimals, dates, times, durations, categories, truth values."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    types = pa.types
     codes: Unit | None = None
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = column.cast(column.type.storage_type)
+    if str(column.type).startswith("run_end_encoded"):
+        column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks])
     if types.is_dictionary(column.type):
-        if accepts.ordered and column.type.ordered and _arrow_kind(column.type.value_type) == "text":
+        text = _arrow_kind(column.type.value_type) == "text"
+        if accepts.ordered and column.type.ordered and text:
             codes, column = _codes(column, where)
+        elif text:
+            raise accepts.text_refusal((each.as_py() for each in column), where)
         else:
             column = column.cast(column.type.value_type)
     if types.is_boolean(column.type) and (accepts.truth or accepts.ordered):
@@ -87,11 +123,16 @@ def _from_arrow(column: Any, where: str, accepts: Accepts) -> Column:
     number = types.is_integer(of) or types.is_floating(of) or types.is_decimal(of) or types.is_null(of)
     whole_type = types.is_integer(of) or (types.is_decimal(of) and of.scale <= 0)
     unit = codes or (WHOLE if whole_type else NUMBER if number else _time_unit(of) if accepts.ordered else None)
+    if unit is None and _arrow_kind(of) == "text":
+        raise accepts.text_refusal((each.as_py() for each in column), where)
     if unit is None:
         first = next((row for row in range(len(column)) if column[row].is_valid), 0)
         raise accepts.refusal(where, first, _arrow_kind(of))
     if types.is_date(of):
-        column = column.cast(pa.date32())
+        try:
+            column = column.cast(pa.date32())
+        except pa.ArrowInvalid:
+            raise sentence(where, "holds dates with a time of day, but its type is a date: convert it first") from None
     whole = None
     if types.is_float64(of) and column.num_chunks == 1 and column.null_count == 0:
         whole = column.chunk(0).to_numpy(zero_copy_only=True)
@@ -122,6 +163,8 @@ def _codes(column: Any, where: str) -> tuple[Unit, Any]:
     names = [chunk.dictionary.to_pylist() for chunk in column.chunks]
     if any(other != names[0] for other in names):
         raise sentence(where, "has parts with different categories: declare the same ones, in one order, for all rows")
+    if any(not isinstance(name, str) or hides(name) for name in names[0] if names):
+        raise sentence(where, "has a category that is missing or has a control character in its name: rename it")
     unit = Unit("category", "1", categories=tuple(names[0]) if names else ())
     return unit, pa.chunked_array([chunk.indices for chunk in column.chunks], type=column.type.index_type)
 
@@ -147,7 +190,12 @@ def _arrow_kind(of: Any) -> str:
         return "text"
     if types.is_temporal(of):
         return "a duration" if types.is_duration(of) else "a date or time"
-    return f"a value of type {str(of).split('<')[0].split('[')[0]}"
+    return f"a value of type {_type_name(of)}"
+
+
+def _type_name(of: Any) -> str:
+    """Name an Arrow type without its parameters, which may be names of fields."""
+    return str(of).split("<")[0].split("[")[0].split("(")[0]
 
 
 def from_objects(objects: Sequence[Any], where: str, accepts: Accepts) -> Column:
@@ -250,6 +298,15 @@ def _kind(value: Any) -> Kind | None:
     return "number" if isinstance(value, numbers.Real | Decimal) else None
 
 
+def _refused(value: Any, where: str, row: int) -> BadInput:
+    """Refuse an object that is no record; of text, say what it looks like."""
+    if not isinstance(value, str):
+        return RECORDS.refusal(where, row, kind_of(value))
+    found = kind_of_cell(value)
+    written = " written as text" if found in (NUMERAL, DATE, MOMENT) else ""
+    return bad_row(where, row, found.name + written, found.advice or RECORDS.rule)
+
+
 def _zone(value: Any) -> str:
     """Name the time zone of a moment; empty when it has none."""
     zone = value.tzinfo if isinstance(value, dt.datetime) else None
@@ -260,7 +317,7 @@ def _unit_of(value: Any, where: str, row: int) -> Unit:
     """Find the unit that one value announces for its column."""
     kind = _kind(value)
     if kind is None:
-        raise RECORDS.refusal(where, row, kind_of(value))
+        raise _refused(value, where, row)
     if kind == "category":
         return TRUTH
     return Unit(kind, {"number": "", "date": "D"}.get(kind, "us"), _zone(value))
@@ -272,7 +329,7 @@ def _float(value: Any, unit: Unit, where: str, row: int) -> float:
         return float("nan")
     kind = _kind(value)
     if kind is None:
-        raise RECORDS.refusal(where, row, kind_of(value))
+        raise _refused(value, where, row)
     if kind != unit.kind:
         other = {"datetime": "a date with a time", "category": "a truth value"}.get(kind, f"a {kind}")
         raise bad_row(where, row, other, f"the rows before it hold {unit.plural}")

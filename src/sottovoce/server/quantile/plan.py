@@ -146,7 +146,7 @@ def plan_quantile(
     width = _scale(scale, roster.unit)
     level, effective = overall(crowd.shares, taus), crowd.thinned(thinned)
     measured = check(effective, level, names, limits)
-    warnings = [without(gone, len(names))] if gone else []
+    warnings = [*roster.doubts, *([without(gone, len(names))] if gone else [])]
     if measured.ratio > (ample := limits.at(level).warn):
         needed = measured.records_for(int(effective.sizes.sum()), ample)
         certified |= limits is CERTIFIED and (kind == "amounts" or measured.ratio > PAIRS.at(level).refuse)

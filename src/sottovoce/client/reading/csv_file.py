@@ -1,0 +1,168 @@
+"""Read columns of a CSV file into an Arrow table, block by block: numbers and times by what is in them, labels as text.
+
+Arrow parses blocks of memory of its own, without threads and without calling back into Python, so that nothing is left
+running when a refusal ends the process.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
+
+from sottovoce.client.reading.cells import pattern, separators, text_refused
+from sottovoce.client.reading.dialect import Dialect, either, find_dialect, may_be_either
+from sottovoce.client.reading.text_file import blocks, texts
+from sottovoce.core.checks import bad_row, sentence
+from sottovoce.core.errors import BadInput
+from sottovoce.core.shown import shown
+
+MISSING = ["", "NA", "N/A", "#N/A", "NaN", "nan", "NaT", "null", "NULL", "None"]
+
+# Types that blocks of one column may have together, and what they are read as.
+_TOGETHER = (
+    (pa.int64(), pa.float64()),
+    (pa.date32(), pa.timestamp("s"), pa.timestamp("ns")),
+    (pa.time32("s"), pa.time64("ns")),
+    (pa.timestamp("s", "UTC"), pa.timestamp("ns", "UTC")),
+)
+
+CheckHeader = Callable[[Sequence[str], bool], None]  # names of the columns, and whether they surely are names
+
+
+class Wanted(NamedTuple):
+    """The columns to read, those of them that hold numbers or times, and the rule that their values keep."""
+
+    columns: Sequence[str]
+    numeric: Sequence[str]
+    rule: str
+    delimiter: str | None = None
+    decimal: str | None = None
+
+
+def read_csv(path: Path, wanted: Wanted, place: Callable[[str], str], check_header: CheckHeader) -> Any:
+    """Read columns of a CSV file into an Arrow table; `place` names a column in a sentence."""
+    name = shown(path, 200)
+    parts: dict[str, list[Any]] = {column: [] for column in wanted.columns}
+    with closing(texts(path)) as source:
+        first = next(source, "")
+        found = find_dialect(first, name, wanted.columns, wanted.numeric, wanted.delimiter, wanted.decimal)
+        check_header(found.header, found.proved)
+        rows = 0
+        for block in blocks(path, first[found.start :], source):
+            if len(found.header) > 1 and not block.strip(b"\r\n"):
+                continue
+            table = _parsed(block, found, wanted, name, rows)
+            for column in wanted.columns:
+                values = table.column(column)
+                if column in wanted.numeric:
+                    values = _numbers(values, found, place(column), wanted.rule, rows)
+                    _refuse_change(parts[column], values, place(column), rows)
+                else:
+                    values = values.dictionary_encode()
+                parts[column].append(values)
+            rows += table.num_rows
+    return pa.table({column: _joined(values) for column, values in parts.items()}) if rows else pa.table({})
+
+
+def _parsed(block: bytes, found: Dialect, wanted: Wanted, name: str, rows: int) -> Any:
+    """Let Arrow parse a block of whole rows."""
+    sink = pa.BufferOutputStream()
+    sink.write(block)
+    try:
+        return arrow_csv.read_csv(
+            pa.BufferReader(sink.getvalue()),
+            read_options=arrow_csv.ReadOptions(
+                use_threads=False, block_size=len(block) + 1, column_names=_unique(found.header, wanted.columns)
+            ),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=found.delimiter,
+                newlines_in_values=True,
+                # In a file of one column, an empty line is a missing value, not a blank line.
+                ignore_empty_lines=len(found.header) > 1,
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                include_columns=list(wanted.columns),
+                column_types={column: pa.string() for column in wanted.columns if column not in wanted.numeric},
+                null_values=MISSING,
+                strings_can_be_null=True,
+                decimal_point=found.decimal,
+            ),
+        )
+    except pa.ArrowException:
+        raise _unparsed(block, found, name, rows) from None
+
+
+def _unique(header: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """Give columns that nobody wants names of their own."""
+    return [name if name in wanted else f"\0{place}" for place, name in enumerate(header)]
+
+
+def _unparsed(block: bytes, found: Dialect, name: str, rows: int) -> BadInput:
+    """Say which row has another number of fields than the header; that the quotes are wrong where none has."""
+    expected = len(found.header)
+    try:
+        for row in csv.reader(io.StringIO(block.decode(), newline=""), delimiter=found.delimiter):
+            if row and len(row) != expected:
+                return BadInput(
+                    f"{name} has {len(row)} field{'' if len(row) == 1 else 's'} in row {rows + 1} after the header, "
+                    f"which has {expected}: give every row as many fields as the header"
+                )
+            rows += bool(row)
+    except csv.Error:
+        pass
+    return BadInput(f"{name} cannot be read as CSV: check its quotes and line ends")
+
+
+def _numbers(column: Any, found: Dialect, place: str, rule: str, rows: int) -> Any:
+    """Return a column that Arrow found to be numbers or times, or read text as numbers with parted thousands."""
+    if str(column.type) not in ("string", "binary"):
+        return column
+    refused = partial(text_refused, decimal=found.decimal, first_row=rows, in_file=True)
+    try:
+        text = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    except pa.ArrowException:
+        raise bad_row(place, rows, "text", rule) from None
+    if not pc.all(pc.match_substring_regex(text, pattern(found.decimal))).as_py():
+        raise refused((cell.as_py() for cell in column), place, rule)
+    other = "," if found.decimal == "." else "."
+    if not found.certain and pc.any(pc.match_substring_regex(text, may_be_either(other))).as_py():
+        raise either(place, other)
+    text = pc.replace_substring_regex(text, separators(found.decimal), "")
+    for written, plain in (("−", "-"), ("+", ""), (found.decimal, ".")):
+        text = pc.replace_substring(text, written, plain)
+    for kind in (pa.int64(), pa.float64()):
+        try:
+            return text.cast(kind)
+        except pa.ArrowException:
+            continue
+    raise refused((cell.as_py() for cell in column), place, rule)
+
+
+def _common(kinds: Sequence[Any]) -> Any:
+    """Find the type that blocks of these types are read as; None where they cannot be one column."""
+    present = {kind for kind in kinds if not pa.types.is_null(kind)}
+    if len(present) < 2:
+        return present.pop() if present else pa.null()
+    family = next((row for row in _TOGETHER if present <= set(row)), ())
+    return family[max(map(family.index, present))] if family else None
+
+
+def _refuse_change(before: Sequence[Any], values: Any, place: str, rows: int) -> None:
+    """Refuse a block of another kind of values than those before it."""
+    if _common([*(part.type for part in before), values.type]) is None:
+        raise sentence(place, f"holds another kind of value after row {rows:,} than before it: give all rows one kind")
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    """Put the blocks of a column below each other."""
+    if pa.types.is_dictionary(parts[0].type):
+        return pa.chunked_array([chunk for part in parts for chunk in part.chunks])
+    kind = _common([part.type for part in parts])
+    return pa.chunked_array([chunk for part in parts for chunk in part.cast(kind).chunks], type=kind)

@@ -1,0 +1,171 @@
+"""How a CSV file is written, found out from its first lines: what parts its columns, and what parts decimals.
+
+What the lines leave open is not guessed: 1,234 may be a thousand or one and a bit, and the file is refused with the
+option that decides it.
+"""
+
+import csv
+import re
+from collections.abc import Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from sottovoce.client.reading.cells import grouped, is_value
+from sottovoce.client.reading.text_file import SAMPLE
+from sottovoce.core.errors import BadInput
+from sottovoce.core.shown import quoted
+
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "\\t": "\t", "space": " "}
+DECIMALS = {"point": ".", "comma": ","}
+
+_USUAL = (",", ";", "\t", "|")
+_LINES = 400  # of the beginning that are looked at
+_EXCEL = re.compile(r'\s*"?sep=(.)"?[ \t]*\r?\n?', re.IGNORECASE)
+_EITHER = {mark: re.compile(rf"[+-]?[1-9]\d{{0,2}}{re.escape(mark)}\d{{3}}") for mark in ".,"}
+_DECIMAL = {
+    mark: re.compile(rf"[+-]?(?:\d+{re.escape(mark)}\d*|{re.escape(mark)}\d+)(?:[eE][+-]?\d+)?") for mark in ".,"
+}
+_OTHER = {".": ",", ",": "."}
+
+
+class Dialect(NamedTuple):
+    """What parts columns and decimals, whether the latter was seen or said, the names, and where the rows begin."""
+
+    delimiter: str
+    decimal: str
+    certain: bool
+    header: list[str]
+    start: int
+    proved: bool  # whether the first line is surely one of names
+
+
+class _Layout(NamedTuple):
+    """A text parted by a delimiter: its names, some rows, where they begin, whether all have as many cells."""
+
+    delimiter: str
+    header: list[str]
+    rows: list[list[str]]
+    start: int
+
+    @property
+    def even(self) -> bool:
+        return all(len(row) == len(self.header) for row in self.rows)
+
+
+def check_delimiter(given: str | None) -> str | None:
+    """Return the character that parts columns, given as it is or in words, or refuse."""
+    if given is None:
+        return None
+    found = DELIMITERS.get(str(given).lower(), str(given))
+    if len(found) != 1 or not found.isascii() or found.isalnum() or found in "\"'\r\n.\0+-":
+        raise BadInput(f"delimiter is {quoted(given)}: give one character, or comma, semicolon, tab or pipe")
+    return found
+
+
+def check_decimal(given: str | None) -> str | None:
+    """Return the decimal mark, given as it is or in words, or refuse."""
+    found = None if given is None else DECIMALS.get(str(given).lower(), given)
+    if found not in (None, ".", ","):
+        raise BadInput(f'decimal is {quoted(given)}: give decimal="." or decimal=","')
+    return found
+
+
+def find_dialect(
+    text: str, place: str, wanted: Sequence[str], numeric: Sequence[str], delimiter: str | None, decimal: str | None
+) -> Dialect:
+    """Find out how a text is written, of which `wanted` columns are needed, some of them `numeric`."""
+    sample, whole = text[:SAMPLE], len(text) <= SAMPLE
+    if not whole:
+        sample = sample[: max(sample.rfind("\n"), sample.rfind("\r")) + 1]
+        if not sample:
+            raise BadInput(f"{place} has a first line longer than {SAMPLE >> 10} KB: give it a line of column names")
+    said = _EXCEL.match(sample)
+    skipped = said.end() if said else 0
+    marks = [delimiter] if delimiter else [said[1]] if said else list(_USUAL)
+    try:
+        layouts = [_layout(sample[skipped:], mark, wanted, whole) for mark in marks]
+    except csv.Error:
+        raise BadInput(f"{place} cannot be read as CSV: check its quotes and line ends") from None
+    chosen = _choose(layouts, wanted)
+    mark, certain = decimal or ".", decimal is not None
+    if decimal is None:
+        own = [chosen.header.index(name) for name in numeric if name in chosen.header]
+        cells = [row[at].strip() for row in chosen.rows for at in own if at < len(row)]
+        others = [cell.strip() for row in chosen.rows for cell in row]
+        mark, certain = _decimal(cells, others, chosen.delimiter, place)
+    return Dialect(chosen.delimiter, mark, certain, chosen.header, skipped + chosen.start, _proved(chosen))
+
+
+def _layout(sample: str, delimiter: str, wanted: Sequence[str], whole: bool) -> _Layout:
+    """Part a text by a delimiter; blank lines before the names are left out."""
+    lines = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z", sample)
+    reader = csv.reader(lines, delimiter=delimiter)
+    names: list[str] = []
+    while not any(names) and (row := next(reader, None)) is not None:
+        names = row
+    start = sum(map(len, lines[: reader.line_num]))
+    rows = [row for row in islice(reader, _LINES) if row]
+    header = [name if name in wanted else name.strip() for name in names]
+    return _Layout(delimiter, header, rows if whole else rows[:-1], start)  # the last row may be cut
+
+
+def _choose(layouts: Sequence[_Layout], wanted: Sequence[str]) -> _Layout:
+    """Choose the layout that has the wanted columns, or else the one that parts all rows alike."""
+    full = [layout for layout in layouts if set(wanted) <= set(layout.header)]
+    if not full:
+        full = [layout for layout in layouts if layout.even and len(layout.header) > 1] or list(layouts)
+        return max(full, key=lambda layout: len(layout.header))
+    first = full[0]
+    if len(full) > 1 and not first.even and 2 * sum(len(row) == 2 for row in first.rows) > len(first.rows):
+        return next((layout for layout in full if layout.even), first)  # one column, with decimal commas
+    return first
+
+
+def _proved(layout: _Layout) -> bool:
+    """Tell whether some column has a name above numbers or dates, and no name looks like one of those."""
+    if any(map(is_value, layout.header)):
+        return False
+    columns = ([row[at] for row in layout.rows[:20] if len(row) > at and row[at]] for at in range(len(layout.header)))
+    return any(cells and all(map(is_value, cells)) for cells in columns)
+
+
+def _decimal(cells: Sequence[str], others: Sequence[str], delimiter: str, place: str) -> tuple[str, bool]:
+    """Find the decimal mark, and whether the cells show it."""
+    shows = {mark: _shows(cells, mark) for mark in ".,"}
+    if shows["."] or shows[","]:
+        return ("," if shows[","] and not shows["."] else "."), True
+    maybe = [mark for mark in ".," if any(_EITHER[mark].fullmatch(cell) for cell in cells)]
+    if not maybe or (maybe == ["."] and delimiter != ";"):
+        return (
+            "," if delimiter != "," and not maybe and _shows(others, ",") and not _shows(others, ".") else "."
+        ), bool(maybe)
+    elsewhere = [mark for mark in ".," if _shows(others, mark)]
+    if len(elsewhere) == 1:
+        return elsewhere[0], True
+    raise either(place, maybe[0])
+
+
+def either(place: str, mark: str) -> BadInput:
+    """Refuse numbers whose mark may part thousands or decimals."""
+    said = {".": "point", ",": "comma"}[mark]
+    return BadInput(
+        f"{place} holds numbers with a {said} before three digits, which may part thousands or decimals: say which "
+        'mark parts decimals, with decimal="." or decimal=","'
+    )
+
+
+def _shows(cells: Sequence[str], mark: str) -> bool:
+    """Tell whether some cell can only be a number with this decimal mark."""
+    whole = re.compile(rf"[+-]?\d{{1,3}}(?:{re.escape(_OTHER[mark])}\d{{3}}){{2,}}")
+    return any(
+        (_DECIMAL[mark].fullmatch(cell) and not _EITHER[mark].fullmatch(cell))
+        or (grouped(mark).fullmatch(cell) and mark in cell)
+        or whole.fullmatch(cell)
+        for cell in cells
+        if cell
+    )
+
+
+def may_be_either(mark: str) -> str:
+    """Return the pattern of numbers whose mark may part thousands or decimals, for Arrow."""
+    return f"^{_EITHER[mark].pattern}$"
