@@ -274,6 +274,23 @@ def feature_bounds(texts: Sequence[str], features: Sequence[str]) -> dict[str, t
     return {name: found[name] if name in found else found[""] for name in features}
 
 
+def category_levels(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Read --levels of `regress`: NAME=BASE,OTHERS for each column of categories.
+
+    >>> category_levels(["carrier=AA,UA, other"])
+    {'carrier': ['AA', 'UA', 'other']}
+    """
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, listed = text.partition("=")
+        if not equals or not name.strip():
+            raise BadInput("--levels takes NAME=LEVELS; write it as in carrier=AA,UA,other.")
+        if name.strip() in found:
+            raise BadInput(f"--levels names {name.strip()!r} twice; keep one.")
+        found[name.strip()] = names(listed, f"--levels of {name.strip()}")
+    return found
+
+
 def edges(text: str | None) -> list[float] | None:
     """Read --grid, the edges of a public grid: numbers with commas between them, or a file of numbers.
 

@@ -11,10 +11,9 @@ import numpy as np
 from sottovoce.client.conformal.draw import cell_counts
 from sottovoce.client.conformal.site import CalibrationSite
 from sottovoce.client.door import AnsweringSite, Door, SiteLimits
-from sottovoce.client.quantile.site import look_rounded
 from sottovoce.client.reading.files import expand, file_identity, read_files
 from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
-from sottovoce.client.record import Records
+from sottovoce.client.record import Records, look_tied
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import check_callers, say_before
 from sottovoce.core.errors import BadInput
@@ -163,7 +162,7 @@ class PlannedThreshold:
     @property
     def hints(self) -> tuple[str, ...]:
         """Say where ties make more of a promise than can be kept."""
-        tied = self.promised.settings.exact and any(map(look_rounded, self.table.records))
+        tied = self.promised.settings.exact and any(look_tied(records.values()) for records in self.table.records)
         return (TIED,) if tied else ()
 
     def explain(self, seeded: bool = False) -> Explanation:  # noqa: ARG002

@@ -1,6 +1,7 @@
 """Private quantile regression as a scikit-learn estimator: each person sends one report."""
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,12 +11,15 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import d2_pinball_score
 from sklearn.utils.validation import check_is_fitted
 
-from sottovoce.api.regression.stream import Progress, begin
+from sottovoce.api.regression.stream import Progress, begin, tied_responses, warnings_of
 from sottovoce.core.arrays import Floats
-from sottovoce.core.checks import confidence, number
+from sottovoce.core.categories import raw_names
+from sottovoce.core.checks import confidence, number, say_before
 from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.regression.region import Ellipsoid
 from sottovoce.server.description import Test
+from sottovoce.server.explanation import Explanation
+from sottovoce.server.regression.expected import explain_regression
 from sottovoce.server.regression.result import RegressionResult
 from sottovoce.server.regression.summary import sentence_of_missing
 
@@ -57,6 +61,9 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         For "higrad": the branches of each level.
     shuffle
         Ask people in random order; False if the order is the stream's own.
+    levels
+        The levels of columns of categories, public: a mapping from column to its levels, such as ``{"carrier": ["AA",
+        "UA", "other"]}``. Each becomes columns of 0 and 1 but for the first, the base; "other" takes what is not named.
     randomness
         None for the operating system's entropy; `sim.dice(seed)` for simulation, which makes the fit not private. Each
         `fit` throws a fresh copy of seeded dice, so that it can be repeated.
@@ -104,6 +111,7 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         groups: Any = None,
         tree: Any = (4, 4),
         shuffle: bool = True,
+        levels: Any = None,
         randomness: RandomSource | None = None,
     ) -> None:
         self.tau = tau
@@ -121,16 +129,23 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         self.groups = groups
         self.tree = tree
         self.shuffle = shuffle
+        self.levels = levels
         self.randomness = randomness
 
     def fit(self, X: Any, y: Any, *, progress: Progress | None = None) -> Self:  # noqa: N803
         """Ask every row of X and y once, forgetting any fit before; all input is checked before anything is spent."""
         stream, rows = begin(self.get_params(deep=False), X, y, progress, _warn, whole=True)
+        say_before(*warnings_of(stream.plan, rows))
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         self._stream = stream  # kept if the asking is interrupted, so that nobody is asked again unawares
         stream.ask(rows, progress, whole=True)
         return self._look()
+
+    def explain_call(self, X: Any, y: Any) -> Explanation:  # noqa: N803
+        """Say what ``fit`` would ask and tell, asking nobody; see `sv.explain`."""
+        stream, rows = begin(self.get_params(deep=False), X, y, None, _warn, whole=True)
+        return replace(explain_regression(stream.plan, rows.rows.size), hints=tied_responses(rows))
 
     def partial_fit(self, X: Any, y: Any, *, progress: Progress | None = None) -> Self:  # noqa: N803
         """Ask the rows of a further batch; with ``shuffle=False`` batches give the numbers of one fit to all rows."""
@@ -144,15 +159,16 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
 
     def _look(self) -> Self:
         """Fill the attributes from what has been heard so far."""
-        stream, raw = self._stream, self._stream.result.raw
+        stream, fitted = self._stream, self._stream.result.raw
         self.result_: RegressionResult = stream.result
-        self.coef_: Floats = raw[:, 1:] if self._several else raw[0, 1:]
-        self.intercept_: Any = raw[:, 0] if self._several else float(raw[0, 0])
+        self.coef_: Floats = fitted[:, 1:] if self._several else fitted[0, 1:]
+        self.intercept_: Any = fitted[:, 0] if self._several else float(fitted[0, 0])
         self.taus_, self.design_ = self.result_.taus, stream.plan.design
         self.epsilon_, self.private_ = self.result_.epsilon, self.result_.private
-        self.n_reports_, self.clipped_, self.n_features_in_ = stream.people, stream.clipped, stream.plan.p
+        raw = raw_names(stream.plan.bounds.names, stream.plan.settings.levels)
+        self.n_reports_, self.clipped_, self.n_features_in_ = stream.people, stream.clipped, len(raw)
         if stream.names is not None:
-            self.feature_names_in_ = np.array(stream.names, dtype=object)
+            self.feature_names_in_ = np.array(raw, dtype=object)
         return self
 
     def predict(self, X: Any) -> Floats:  # noqa: N803

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.bounds import Bounds, read_bounds
+from sottovoce.core.categories import Levels, read_levels, with_dummies
 from sottovoce.core.checks import number, unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
@@ -25,7 +26,7 @@ DEFAULTS = MappingProxyType(
     {
         "tau": 0.5, "epsilon": 1.0, "channel": "auto", "bounds": None, "inference": "dithered", "clip": False,
         "schedule": "auto", "density": None, "size": None, "start": None, "second_moments": None, "limit": None,
-        "groups": None, "tree": (4, 4), "shuffle": True, "randomness": None,
+        "groups": None, "tree": (4, 4), "shuffle": True, "levels": None, "randomness": None,
     }
 )  # fmt: skip
 
@@ -48,6 +49,7 @@ class RegressionSettings:
     tree: tuple[int, ...]
     shuffle: bool
     clip: bool
+    levels: Levels
     bounds: Any
 
     @property
@@ -116,6 +118,7 @@ def read_settings(given: Mapping[str, Any]) -> RegressionSettings:
         _branching(given["tree"]),
         _truth(given["shuffle"], "shuffle"),
         _truth(given["clip"], "clip"),
+        read_levels(given["levels"]),
         given["bounds"],
     )
 
@@ -127,7 +130,7 @@ def check_unchanged(
     now = read_settings(given)
     names = [each.name for each in fields(RegressionSettings) if each.name != "bounds"]
     changed = [PARAMETERS.get(name, name) for name in names if not _same(getattr(first, name), getattr(now, name))]
-    again = read_bounds(now.bounds, bounds.names)
+    again = read_bounds(with_dummies(now.bounds, bounds.names, now.levels), bounds.names)
     if not (np.array_equal(again.low, bounds.low) and np.array_equal(again.high, bounds.high)):
         changed.append("bounds")
     if given["randomness"] is not randomness:
