@@ -100,7 +100,7 @@ def test_a_bad_option_costs_nobody_a_report(files: Path, options: tuple[str, ...
 BAD_SUMMARIES: dict[str, tuple[str | bytes, str]] = {
     "no JSON": ('{"west": {"estimate": 5', "is not JSON (line 1)"),
     "not UTF-8": (b"\xff\xfe\x00", "is not text in UTF-8"),
-    "nested": ("[" * 100_000, "cannot be read as JSON"),
+    "nested": ("[" * 100_000, "is nested too deeply"),
     "a list": ('[{"estimate": 5, "se": 1}]', "does not say what each site published"),
     "nobody": ("{}", "does not say what each site published"),
     "a number": ('{"west": 5}', "does not say what 'west' published"),

@@ -24,7 +24,7 @@ CONFORMAL = ["conformal", "a.csv", "--score", "s"]
 
 TWICE = {
     ("--value", "w"): QUANTILE,
-    ("--level", "0.9"): QUANTILE,
+    ("--level", "0.9", "--level", "0.95"): QUANTILE,
     ("--epsilon", "2"): QUANTILE,
     ("--bounds", "0,1", "--bounds", "0,2"): QUANTILE,
     ("--shares", "equal", "--shares", "pooled"): QUANTILE,
@@ -93,7 +93,7 @@ NEAR = {
     ("quantile", "--tst"): "--test",
     ("integrate", "--method", "knownbound", "--bound", "1"): "did you mean 'known-bound'?",
     ("integrate", "--target", "nrth"): "did you mean 'north'?",
-    ("integrate", "--sources", "suoth"): "did you mean 'south'?",
+    ("integrate", "--sources", "suoth"): "did you mean 'south'",
     ("conformal", "--mechanism", "exponentail", "--epsilon", "1", "--maximum", "1"): "did you mean 'exponential'?",
     ("conformal", "--guarantee", "margnal"): "did you mean 'marginal'?",
     ("regress", "--channel", "boxx"): "did you mean 'box'?",

@@ -63,6 +63,15 @@ def number(value: Any, where: str) -> float:
     return result
 
 
+def rest_of(part: float) -> float:
+    """Return what is left of one, without the last binary digits that would be shown as 0.30000000000000004.
+
+    >>> 1 - 0.7, rest_of(0.7)
+    (0.30000000000000004, 0.3)
+    """
+    return float(f"{1 - part:.15g}")
+
+
 def confidence(value: Any) -> float:
     """Return a confidence level or refuse."""
     result = number(value, "level")

@@ -10,7 +10,7 @@ import numpy as np
 
 from sottovoce.core import codec
 from sottovoce.core.arrays import Floats
-from sottovoce.core.checks import first_few, number
+from sottovoce.core.checks import first_few, number, rest_of
 from sottovoce.core.errors import BadInput
 from sottovoce.server.conformal.base import (
     HOLDS_FOR,
@@ -65,7 +65,7 @@ class ConformalThreshold(Threshold):
     @property
     def coverage(self) -> float:
         """Return the mean coverage: exact for scores without ties, and at least that with ties or with privacy."""
-        return 1 - self.alpha if self.settings.exact else self.choice.mean
+        return rest_of(self.alpha) if self.settings.exact else self.choice.mean
 
     @property
     def sd(self) -> float:

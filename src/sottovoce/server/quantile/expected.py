@@ -45,7 +45,7 @@ def expected_reach(plan: QuantilePlan, method: str, level: float, thinned: float
     if method == "sequence":
         factor = 3.8
     elif method == "regression":
-        factor = 1.1 + 8 * share
+        factor = 1 + 13 * share
     elif method == "self-normalised":
         factor = 1.1 + 20 * share
     elif support(crowd, tau).ratio > SCARCE:
