@@ -7,7 +7,7 @@ from sottovoce.core.checks import nearest
 from sottovoce.core.errors import BadInput
 from sottovoce.server.explanation import Explanation
 
-# What plans a function, by its name; whether it takes the random source, of which a plan needs to know its kind alone.
+# What plans a function, by its name.
 PLANS = {
     "federated_quantile": ("sottovoce.api.quantile.planning", "plan_study"),
     "federated_quantiles": ("sottovoce.api.quantile.levels", "plan_levels"),
@@ -47,8 +47,8 @@ def explain(question: Any, *args: Any, **settings: Any) -> Explanation:
     if owner is not None and name == "report":
         return explain(import_module("sottovoce.api.conformal.report").coverage_report, owner, *args, **settings)
     estimator = question if owner is None else owner
-    if hasattr(estimator, "explain_call"):
-        found: Explanation = estimator.explain_call(*args, **settings)
+    if callable(call := getattr(estimator, "_explain_call", None)):
+        found: Explanation = call(*args, **settings)
         return found
     if name not in PLANS or not getattr(question, "__module__", "").startswith("sottovoce."):
         raise BadInput(

@@ -94,7 +94,7 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         self.threshold_ = run_threshold(planned)
         return self
 
-    def explain_call(self, sites: Any, y: Any = None, *, site: Any = None) -> Explanation:
+    def _explain_call(self, sites: Any, y: Any = None, *, site: Any = None) -> Explanation:
         """Say what ``conformalize`` would ask and tell, asking nobody; see `sv.explain`."""
         return self._planned(sites, y, site).explain()
 

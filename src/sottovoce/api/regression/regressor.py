@@ -142,7 +142,7 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         stream.ask(rows, progress, whole=True)
         return self._look()
 
-    def explain_call(self, X: Any, y: Any) -> Explanation:  # noqa: N803
+    def _explain_call(self, X: Any, y: Any) -> Explanation:  # noqa: N803
         """Say what ``fit`` would ask and tell, asking nobody; see `sv.explain`."""
         stream, rows = begin(self.get_params(deep=False), X, y, None, _warn, whole=True)
         return replace(explain_regression(stream.plan, rows.rows.size), hints=tied_responses(rows))

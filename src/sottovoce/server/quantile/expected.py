@@ -14,7 +14,7 @@ from sottovoce.inference.common.normal import two_sided
 from sottovoce.server.description import WIDTH, promise
 from sottovoce.server.explanation import ExpectedWidth, Explanation, reaching
 from sottovoce.server.quantile.asking import SiteProfile
-from sottovoce.server.quantile.feasibility import PAIRS, SCARCE, reach, support
+from sottovoce.server.quantile.feasibility import FOUND, PAIRS, SCARCE, reach, support
 from sottovoce.server.quantile.plan import QuantilePlan
 
 SMOOTH = "a smooth density around the quantile"
@@ -43,7 +43,9 @@ def expected_reach(plan: QuantilePlan, method: str, level: float, thinned: float
     error = error_of(crowd, tau)
     share = error / min(tau, 1 - tau)
     if method == "sequence":
-        factor = 3.8
+        if plan.bounds is None and share > FOUND:
+            return 0.0, 1.0
+        factor = 3.55 * (1 + 8 * error)
     elif method == "regression":
         factor = 1 + 13 * share
     elif method == "self-normalised":
