@@ -268,8 +268,8 @@ def feature_bounds(texts: Sequence[str], features: Sequence[str]) -> dict[str, t
     absent = [name for name in features if name not in found and "" not in found]
     if absent:
         raise BadInput(
-            f"--bounds says nothing of {', '.join(map(repr, absent))}; add --bounds {absent[0]}=LOW:HIGH, "
-            "or LOW:HIGH alone for all features that are not named."
+            f"--bounds says nothing of {', '.join(map(repr, absent))}; add --bounds {absent[0]}=LOW:HIGH, or LOW:HIGH "
+            "alone for all features that are not named, or --levels for a column of categories."
         )
     return {name: found[name] if name in found else found[""] for name in features}
 

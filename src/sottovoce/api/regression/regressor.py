@@ -154,6 +154,7 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             rows = self._stream.read(given, X, y, progress, _warn)
         else:
             self._stream, rows = begin(given, X, y, progress, _warn, whole=False)
+            say_before(*tied_responses(rows))
         self._stream.ask(rows, progress, whole=False)
         return self._look()
 
