@@ -1,21 +1,20 @@
 """Every question can be explained before it is asked: what it asks, what it protects, how wide the answer will be."""
 
-from importlib import import_module
+from collections.abc import Callable
 from typing import Any
 
 from sottovoce.core.checks import nearest
 from sottovoce.core.errors import BadInput
 from sottovoce.server.explanation import Explanation
 
-# What plans a function, by its name.
-PLANS = {
-    "federated_quantile": ("sottovoce.api.quantile.planning", "plan_study"),
-    "federated_quantiles": ("sottovoce.api.quantile.levels", "plan_levels"),
-    "quantile_difference": ("sottovoce.api.quantile.difference", "plan_difference"),
-    "integrated_quantile": ("sottovoce.api.integration", "plan_integrated"),
-    "conformal_threshold": ("sottovoce.api.conformal.threshold", "plan_threshold"),
-    "coverage_report": ("sottovoce.api.conformal.report", "plan_report"),
-}
+FUNCTIONS = (
+    "federated_quantile",
+    "federated_quantiles",
+    "quantile_difference",
+    "integrated_quantile",
+    "conformal_threshold",
+    "coverage_report",
+)
 
 
 def explain(question: Any, *args: Any, **settings: Any) -> Explanation:
@@ -45,21 +44,48 @@ def explain(question: Any, *args: Any, **settings: Any) -> Explanation:
     """
     owner, name = getattr(question, "__self__", None), getattr(question, "__name__", "")
     if owner is not None and name == "report":
-        return explain(import_module("sottovoce.api.conformal.report").coverage_report, owner, *args, **settings)
+        from sottovoce.api.conformal.report import coverage_report
+
+        return explain(coverage_report, owner, *args, **settings)
     estimator = question if owner is None else owner
     if callable(call := getattr(estimator, "_explain_call", None)):
         found: Explanation = call(*args, **settings)
         return found
-    if name not in PLANS or not getattr(question, "__module__", "").startswith("sottovoce."):
+    if name not in FUNCTIONS or not getattr(question, "__module__", "").startswith("sottovoce."):
         raise BadInput(
-            f"explain knows no plan of {name or type(question).__name__!r}{nearest(name, PLANS)}; give one of "
-            f"{', '.join(PLANS)}, or an estimator of this package."
+            f"explain knows no plan of {name or type(question).__name__!r}{nearest(name, FUNCTIONS)}; give one of "
+            f"{', '.join(FUNCTIONS)}, or an estimator of this package."
         )
-    home, plan = PLANS[name]
     settings.pop("progress", None)
     seeded = settings.get("randomness") is not None
-    if name not in ("integrated_quantile", "conformal_threshold", "coverage_report"):
+    if "quantile" in name and name != "integrated_quantile":
         settings.pop("randomness", None)
-    planned: Any = getattr(import_module(home), plan)(*args, **settings)
-    explained: Explanation = planned.explain(seeded)
+    explained: Explanation = _planner(name)(*args, **settings).explain(seeded)
     return explained
+
+
+def _planner(name: str) -> Callable[..., Any]:
+    """Return what checks the input of a function and plans it, loading no other method."""
+    if name == "federated_quantile":
+        from sottovoce.api.quantile.planning import plan_study
+
+        return plan_study
+    if name == "federated_quantiles":
+        from sottovoce.api.quantile.levels import plan_levels
+
+        return plan_levels
+    if name == "quantile_difference":
+        from sottovoce.api.quantile.difference import plan_difference
+
+        return plan_difference
+    if name == "integrated_quantile":
+        from sottovoce.api.integration import plan_integrated
+
+        return plan_integrated
+    if name == "conformal_threshold":
+        from sottovoce.api.conformal.threshold import plan_threshold
+
+        return plan_threshold
+    from sottovoce.api.conformal.report import plan_report
+
+    return plan_report

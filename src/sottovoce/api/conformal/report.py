@@ -8,7 +8,7 @@ scores of all sites together also tell what coverage to expect from a new calibr
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,10 +22,11 @@ from sottovoce.local.runner import run
 from sottovoce.protocol.card import identity
 from sottovoce.protocol.selection.geometric import NoisyCount, noisy_count
 from sottovoce.server.conformal.coverage.voting import Asked, curve
-from sottovoce.server.conformal.expected import explain_report
 from sottovoce.server.conformal.plan import Participants, SiteFacts
 from sottovoce.server.conformal.report import CoverageMethod, CoveragePlan, CoverageReport, Prediction
-from sottovoce.server.explanation import Explanation
+
+if TYPE_CHECKING:
+    from sottovoce.server.explanation import Explanation
 
 LIMITS = SiteLimits(points=1, rounds=1)
 
@@ -93,8 +94,10 @@ class PlannedReport:
     made: Any = field(repr=False)
     dice: RandomSource
 
-    def explain(self, seeded: bool = False) -> Explanation:  # noqa: ARG002
+    def explain(self, seeded: bool = False) -> "Explanation":  # noqa: ARG002
         """Return what would be sent, what is protected, and how wide the intervals will be; nobody is asked."""
+        from sottovoce.server.conformal.expected import explain_report
+
         return explain_report(self.asked, self.who)
 
 

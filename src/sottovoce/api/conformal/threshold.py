@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.local.runner import run
 from sottovoce.protocol.card import Card, identity
 from sottovoce.server.conformal.base import Threshold
-from sottovoce.server.conformal.expected import explain_threshold
 from sottovoce.server.conformal.plan import Participants, SiteFacts, card_of, plan
 from sottovoce.server.conformal.settings import (
     MOST_STATISTICS,
@@ -31,8 +30,10 @@ from sottovoce.server.conformal.settings import (
     check_settings,
 )
 from sottovoce.server.conformal.votes import VotesMethod, take_rank
-from sottovoce.server.explanation import Explanation
 from sottovoce.server.method import Method
+
+if TYPE_CHECKING:
+    from sottovoce.server.explanation import Explanation
 
 Opens = Callable[..., AnsweringSite]  # a site, from its records, budget, dice and limits
 
@@ -165,8 +166,10 @@ class PlannedThreshold:
         tied = self.promised.settings.exact and any(look_tied(records.values()) for records in self.table.records)
         return (TIED,) if tied else ()
 
-    def explain(self, seeded: bool = False) -> Explanation:  # noqa: ARG002
+    def explain(self, seeded: bool = False) -> "Explanation":  # noqa: ARG002
         """Return what would be sent, what is protected, and how far the coverage will stray; nobody is asked."""
+        from sottovoce.server.conformal.expected import explain_threshold
+
         return replace(explain_threshold(self.promised, self.promised.warnings), hints=self.hints)
 
 

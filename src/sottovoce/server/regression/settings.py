@@ -18,6 +18,7 @@ from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.regression.blocks import RegressionChannel
 
 SMALLEST, LARGEST = 1e-15, 1e15  # of guesses; fourth powers of them are computed with
+NEAREST = 1e-9  # of levels to 0 and 1
 FLATTEST = 1e-12  # of size times density, which is about 1: a step of less moves no point any more
 SCHEDULES = {"dithered": "information", "self-normalised": "paper", "groups": "paper", "higrad": "paper"}
 PARAMETERS = {"taus": "tau", "several": "tau"}  # of settings that have another name
@@ -150,7 +151,7 @@ def _levels(tau: Any) -> tuple[list[float], bool]:
     """Return the levels as they were given, and whether they were a sequence."""
     several = not isinstance(tau, str | bytes) and np.ndim(tau) == 1
     levels = [number(each, "tau") for each in (tau if several else [tau])]
-    if not levels or not all(0 < level < 1 for level in levels) or len(set(levels)) < len(levels):
+    if not levels or not all(NEAREST <= level <= 1 - NEAREST for level in levels) or len(set(levels)) < len(levels):
         raise BadInput(f"quantile levels lie between 0 and 1, each once, not {tau!r}; give tau such as 0.5.")
     return levels, several
 
