@@ -10,6 +10,7 @@ _HOMES = {
     "quantile_difference": "sottovoce.api.quantile.difference",
     "compare": "sottovoce.api.quantile.difference",
     "integrated_quantile": "sottovoce.api.integration",
+    "explain": "sottovoce.api.explain",
     "SiteSummary": "sottovoce.server.integration.site_summary",
     "conformal_threshold": "sottovoce.api.conformal.threshold",
     "conformal_coverage": "sottovoce.server.conformal.coverage.table",
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from sottovoce.api.conformal.regressor import FederatedConformalRegressor as FederatedConformalRegressor
     from sottovoce.api.conformal.report import coverage_report as coverage_report
     from sottovoce.api.conformal.threshold import conformal_threshold as conformal_threshold
+    from sottovoce.api.explain import explain as explain
     from sottovoce.api.integration import integrated_quantile as integrated_quantile
     from sottovoce.api.quantile.difference import compare as compare
     from sottovoce.api.quantile.difference import quantile_difference as quantile_difference

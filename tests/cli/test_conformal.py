@@ -20,7 +20,7 @@ Drawn = tuple[dict[str, list[float]], dict[str, list[float]]]
 
 def as_json(done: Any) -> dict[str, Any]:
     assert done.exit_code == 0, done.output
-    assert done.stderr == ""
+    assert done.stderr == "" or done.stderr.startswith("sottovoce: noise alone makes the set infinite")
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -28,7 +28,7 @@ def as_json(done: Any) -> dict[str, Any]:
 def test_the_table_names_threshold_coverage_and_sites(conformal: Conformal, score_files: Path) -> None:
     done = conformal(score_files)
     assert done.exit_code == 0
-    for word in ("Promise:", "Threshold:", "Coverage:", "north", "Private:       no", "--report where sites differ"):
+    for word in ("Promise:", "Threshold:", "Coverage:", "north", "Private:       no", "--report shows which"):
         assert word in done.stdout
     for word in ("Coverage by site", "Left out", "Person", "Plot"):
         assert word not in done.stdout
@@ -91,7 +91,8 @@ def test_the_files_may_follow_a_double_dash(conformal: Conformal, score_files: P
 def test_a_private_threshold_is_an_edge_of_the_grid(
     conformal: Conformal, score_files: Path, words: tuple[str, ...], bins: int
 ) -> None:
-    found = as_json(conformal(score_files, *PRIVATE, *words, "--json"))
+    usual = PRIVATE if "--epsilon" not in words else [word for word in PRIVATE if word not in ("--epsilon", "2")]
+    found = as_json(conformal(score_files, *usual, *words, "--json"))
     assert (found["private"], found["bins"], found["grid_end"]) == (True, bins, 5.0)
     given = dict(zip(words[::2], words[1::2], strict=True))
     budget = float(given.get("--epsilon", 2))

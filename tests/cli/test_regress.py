@@ -161,7 +161,8 @@ def test_explain_asks_nobody(trips: Path, monkeypatch: pytest.MonkeyPatch) -> No
     done = regress(trips, *GUESSES, "--explain")
     assert done.exit_code == 0
     assert "Predicted standard errors for 3,000 people at density 0.12" in done.stdout
-    assert "Nobody was asked." in done.stdout
+    assert "nobody so far" in done.stdout
+    assert "Expected:      intercept: about " in done.stdout
     plan = as_json(regress(trips, *GUESSES, "--explain", "--json"))
     chosen = next(each for each in plan["alternatives"] if each["channel"] == plan["channel"])
     assert chosen["people"] == 1.0
@@ -222,3 +223,47 @@ def test_the_command_does_not_wait_for_scikit_learn(trips: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.endswith("loaded False\n"), done.stderr
+
+
+def test_files_categories_missing_rows_and_persons_reach_the_fit(tmp_path: Path) -> None:
+    source = sv.sim.dice(2).generator()
+    for name in ("east", "west"):
+        miles, shift = source.uniform(0, 30, 1_500), source.choice(["day", "night", "odd"], 1_500)
+        minutes = 5.0 + 2.0 * miles + np.where(shift == "day", 0.0, 6.0) + source.logistic(0.0, 2.0, 1_500)
+        table = {
+            "minutes": minutes,
+            "miles": miles,
+            "shift": shift,
+            "driver": np.arange(1_500) // 2 + 1_500 * (name == "west"),
+        }
+        columns = {key: pa.array(value) for key, value in table.items()}
+        columns["miles"] = pa.array([None, *miles[1:].tolist()])
+        pyarrow.csv.write_csv(pa.table(columns), tmp_path / f"{name}.csv")
+    words = ["regress", str(tmp_path / "*.csv"), "--response", "minutes", "--features", "miles", "--features", "shift"]
+    words += ["--tau", ".5", "--epsilon", "6", "--bounds", "miles=0:30", *GUESSES]
+    refused = CliRunner().invoke(app, words)
+    assert "or --levels for a column of categories" in refused.stderr
+    refused = CliRunner().invoke(app, [*words, "--bounds", "0:1"])
+    assert refused.exit_code == 2
+    assert "declare the levels of categories, which are public, with --levels" in refused.stderr
+    words += ["--levels", "shift=day,night,other", "--drop-missing", "--person", "driver", "--json"]
+    found = as_json(CliRunner().invoke(app, words))
+    assert (found["people"], found["dropped"]) == (1_500, 2)
+    assert found["further_rows"] == 3_000 - 2 - 1_500
+    assert [row["name"] for row in found["levels"][0]["coefficients"]][1:] == ["miles", "shift=night", "shift=other"]
+
+
+def test_what_is_known_of_the_rows_is_said_before_anybody_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(*_: object, **__: object) -> None:
+        raise AssertionError("asked")
+
+    monkeypatch.setattr("sottovoce.api.regression.stream.RegressionStream.ask", ask)
+    rows = "".join(f"{i % 9},{(i * 37) % 1000 / 100}\n" for i in range(1_000))
+    (tmp_path / "a.csv").write_text("minutes,miles\n" + rows)
+    words = ["regress", str(tmp_path / "a.csv"), "--response", "minutes", "--features", "miles", "--tau", ".5"]
+    done = CliRunner().invoke(app, [*words, "--epsilon", "1", "--bounds", "0:10", "--density", ".1", "--size", "9"])
+    assert isinstance(done.exception, AssertionError)
+    assert "sottovoce: many responses are tied" in done.stderr
+    assert "sottovoce: the regression is barely supported" in done.stderr

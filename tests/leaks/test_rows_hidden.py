@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sottovoce.client.reading.design_matrix import read, read_features, read_regression_file
+from sottovoce.client.reading.design_matrix import read, read_features
 from sottovoce.client.reading.matrix import open_matrix
 from sottovoce.client.reading.reader import open_column
+from sottovoce.client.reading.regression_files import read_regression_files
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.errors import BadInput
 
@@ -130,7 +131,7 @@ def test_refused_files_do_not_show_their_rows(text: str, tmp_path: Path) -> None
     path = tmp_path / "waits.csv"
     path.write_text(text)
     with pytest.raises(BadInput) as caught:
-        read_regression_file(path, "wait", ["miles"], bounds=BOUNDS if "EUR" in text else (0, 10))
+        read_regression_files(path, "wait", ["miles"], bounds=BOUNDS if "EUR" in text else (0, 10))
     hidden("".join(traceback.format_exception(caught.value)))
 
 

@@ -6,25 +6,18 @@ would pass the limit is refused. Simulations with seeded dice protect nobody, an
 """
 
 import math
-import sys
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
 from sottovoce.client.answered import MEMORY
 from sottovoce.client.fingerprint import Column, Marks, mark
 from sottovoce.client.reading.table import SiteTable
+from sottovoce.core.calling import warn
 from sottovoce.core.checks import number
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.server.stored import InAll
-
-PACKAGE = str(Path(__file__).parents[1])
-_instead: ContextVar[Mapping[str, Column] | None] = ContextVar("records that the scores of a model are about")
 
 
 class limit:  # noqa: N801 - called like a function, and used in a `with` statement
@@ -66,25 +59,23 @@ class limit:  # noqa: N801 - called like a function, and used in a `with` statem
         return f"limit(epsilon={self.epsilon:g})"
 
 
-def spend(table: SiteTable, epsilons: Sequence[float], randomness: RandomSource | None) -> InAll:
-    """Count a study of a table that is about to begin; return what its records have cost with it, a site each."""
+def spend(
+    table: SiteTable,
+    epsilons: Sequence[float],
+    randomness: RandomSource | None,
+    counted: Mapping[str, Column] | None = None,
+) -> InAll:
+    """Count a study of a table that is about to begin; return what its records have cost with it, a site each.
+
+    ``counted`` are the records behind scores: another model gives the same ones other scores.
+    """
     columns: Sequence[Column] = table.columns
-    marks, instead = table.marks, _instead.get(None)
-    if instead is not None:
-        columns = [instead[name] for name in table.names]
+    marks = table.marks
+    if counted is not None:
+        columns = [counted[name] for name in table.names]
         marks = mark(columns)
     total = spend_columns(columns, marks, epsilons, randomness)
     return None if total is None else dict(zip(table.names, total, strict=True))
-
-
-@contextmanager
-def counted_as(columns: Mapping[str, Column]) -> Iterator[None]:
-    """Count a study of scores by the records behind them: another model gives them other scores."""
-    token = _instead.set(columns)
-    try:
-        yield
-    finally:
-        _instead.reset(token)
 
 
 def spend_columns(
@@ -104,11 +95,3 @@ def spend_columns(
 def shown(epsilon: float) -> str:
     """Write a cost."""
     return f"epsilon {epsilon:.4g}" if math.isfinite(epsilon) else "more than any epsilon"
-
-
-def warn(text: str) -> None:
-    """Warn whoever called the package, wherever in it this is."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(text, UserWarning, stacklevel=level)

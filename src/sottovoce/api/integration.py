@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sottovoce.api.asking import spend_columns
-from sottovoce.api.quantile.planning import TIED, say_before
+from sottovoce.api.quantile.planning import TIED
 from sottovoce.client.answered import shared_columns
 from sottovoce.client.fingerprint import mark
 from sottovoce.client.integration.site import OpenSite
 from sottovoce.client.quantile.site import Site, look_rounded
 from sottovoce.client.reading.table import SiteTable, read_sites
-from sottovoce.core.calling import public
+from sottovoce.core.calling import public, say_before
 from sottovoce.core.checks import check_callers, check_names, close_names, first_few, label_text
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
@@ -22,6 +22,8 @@ from sottovoce.core.roster import doubtful_names
 from sottovoce.core.shown import quoted
 from sottovoce.core.unit import common_unit
 from sottovoce.local.integration import ask_in_turn
+from sottovoce.server.explanation import Explanation
+from sottovoce.server.integration.expected import explain_integration
 from sottovoce.server.integration.method import IntegrationMethod
 from sottovoce.server.integration.plan import TARGET, IntegrationPlan, check_settings, plan_integration, where
 from sottovoce.server.integration.result import IntegratedResult
@@ -43,9 +45,9 @@ class GivenSites:
         """Return what whoever holds the records should know of them, and nobody else."""
         if self.table is None or plan.step > 0:
             return ()
-        tied = [
-            name for name, records in zip(self.table.names, self.table.records, strict=True) if look_rounded(records)
-        ]
+        asked = {site.name for site in plan.asked if not site.certified}
+        held = zip(self.table.names, self.table.records, strict=True)
+        tied = [name for name, records in held if name in asked and look_rounded(records)]
         return tuple(f"site {name!r}: {TIED}" if len(self.names) > 1 else TIED for name in tied)
 
 
@@ -247,26 +249,83 @@ def integrated_quantile(
     >>> bool(r.interval.low < 16.78 < r.interval.high), r.private, round(sum(r.weights.values()), 9)
     (True, False, 1.0)
     """
-    settings = check_settings(method, level, tau, variance, quantile, caution, sites, chains)
-    check_callers(randomness, progress)
-    dice = SystemEntropy() if randomness is None else randomness
-    given = read_given(target, sources, missing)
-    plan = plan_integration(
-        settings,
-        given.names,
-        None if given.table is None else given.table.roster,
-        given.summaries,
+    planned = plan_integrated(
+        target,
+        sources,
         tau,
         epsilon,
-        bound,
-        simulated=not dice.private,
+        method=method,
+        level=level,
+        bound=bound,
+        variance=variance,
+        quantile=quantile,
+        caution=caution,
+        sites=sites,
+        chains=chains,
         bounds=bounds,
         scale=scale,
         resolution=resolution,
+        randomness=randomness,
+        missing=missing,
     )
-    say_before(*doubtful_names(given.names))
-    opened = opener(plan, given.table, dice)
-    in_all = None if given.table is None else _spend(plan, given.table, randomness)
+    check_callers(None, progress)
+    say_before(*planned.warnings)
+    return run_integrated(planned, progress)
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedIntegration:
+    """An integration whose whole input is checked, and of which nothing is spent yet."""
+
+    plan: IntegrationPlan
+    given: GivenSites = field(repr=False)
+    dice: RandomSource
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what is worth knowing before any record answers; what the records show is for their holder."""
+        return (*doubtful_names(self.given.names), *self.given.hints(self.plan), *self.plan.warnings)
+
+    def explain(self, seeded: bool = False) -> Explanation:  # noqa: ARG002
+        """Return what would be asked, what is protected, and how wide the interval will be; nobody is asked."""
+        found, doubts = explain_integration(self.plan), doubtful_names(self.given.names)
+        return replace(found, warnings=(*doubts, *found.warnings), hints=self.given.hints(self.plan))
+
+
+def plan_integrated(
+    target: Any,
+    sources: Any,
+    tau: float,
+    epsilon: Any,
+    *,
+    method: str = "valid",
+    level: float = 0.95,
+    bound: Any = None,
+    variance: str = "printed",
+    quantile: str = "z",
+    caution: float = 1.96,
+    sites: str | None = None,
+    chains: int = 10,
+    randomness: RandomSource | None = None,
+    missing: str = "refuse",
+    **known: Any,
+) -> PlannedIntegration:
+    """Check all input of `integrated_quantile` without asking any record."""
+    settings = check_settings(method, level, tau, variance, quantile, caution, sites, chains)
+    check_callers(randomness, None)
+    dice = SystemEntropy() if randomness is None else randomness
+    given = read_given(target, sources, missing)
+    roster = None if given.table is None else given.table.roster
+    who = (given.names, roster, given.summaries)
+    plan = plan_integration(settings, *who, tau, epsilon, bound, simulated=not dice.private, **known)
+    return PlannedIntegration(plan, given, dice)
+
+
+def run_integrated(planned: PlannedIntegration, progress: Progress | None = None) -> IntegratedResult:
+    """Run a planned integration: from here on records answer."""
+    plan, given = planned.plan, planned.given
+    opened = opener(plan, given.table, planned.dice)
+    in_all = None if given.table is None else _spend(plan, given.table, planned.dice)
     return replace(ask_in_turn(IntegrationMethod(plan), opened, progress), hints=given.hints(plan), in_all=in_all)
 
 

@@ -51,9 +51,10 @@ class Command(TyperCommand):
             options_in_use.reset(token)
 
 
-def _said(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Say a warning as a command does, without the line of code that gave it."""
-    say(in_options(str(message)))
+def _said(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Say a warning as a command does, without the line of code that gave it; of other libraries, none."""
+    if issubclass(category, UserWarning):
+        say(in_options(str(message)))
 
 
 class Commands(TyperGroup):

@@ -5,8 +5,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from sottovoce.cli import options
 from sottovoce.cli.command import Command, plain_errors
-from sottovoce.cli.options import BUDGET, Decimal, Delimiter, DropMissing, Files, Json, Report, flag, option
-from sottovoce.cli.output import check_outputs, draw, in_options, printed, say_hints, write_report
+from sottovoce.cli.options import BUDGET, Decimal, Delimiter, DropMissing, Explain, Files, Json, Report, flag, option
+from sottovoce.cli.output import (
+    check_outputs,
+    draw,
+    in_options,
+    printed,
+    say_before,
+    say_hints,
+    show_plan,
+    write_report,
+)
 from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -63,6 +72,7 @@ def conformal(
         option("WEIGHTS", "Of the mixture: sites (default), records, north=.3,south=.7, or @FILE (--coverage)."),
     ] = None,
     level: Annotated[str, option("LEVEL", "Confidence level of the intervals (--coverage).")] = "0.95",
+    explain: Explain = False,
     json: Json = False,
     plot: Annotated[
         str | None, option("PATH", "Draw coverage by site (--coverage), or its distribution: .png, .svg or .pdf.")
@@ -103,8 +113,8 @@ def conformal(
             level=judged["level"] != 0.95,
         )
 
-    from sottovoce.api.conformal.report import check_report
-    from sottovoce.api.conformal.threshold import conformal_threshold, read_scores
+    from sottovoce.api.conformal.report import check_report, plan_report
+    from sottovoce.api.conformal.threshold import plan_threshold, read_scores, run_threshold
 
     settings = _settings(asked)
     if plot is not None and settings.pooled and not coverage:
@@ -124,7 +134,15 @@ def conformal(
         fresh = read_scores(test, **columns, apart_from=files)
     if coverage:
         check_report(table if fresh is None else fresh, **judged, called="--coverage-epsilon")
-    found = conformal_threshold(table, **asked)
+    planned = plan_threshold(table, **asked)
+    if explain:
+        plans = [planned.explain()]
+        if coverage:
+            plans.append(plan_report(planned.promised, table if fresh is None else fresh, **judged).explain())
+        show_plan(plans[0], json, plot, report, *plans[1:])
+        return
+    say_before(planned.warnings)
+    found = run_threshold(planned)
     _show(found, table, fresh, judged if coverage else None, json, plot, report)
 
 

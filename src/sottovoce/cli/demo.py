@@ -4,8 +4,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from sottovoce.cli.options import Json, NoProgress, Report, option
-from sottovoce.cli.output import check_outputs, printed, progress_bar, write_report
+from sottovoce.cli.options import Explain, Json, NoProgress, Report, option
+from sottovoce.cli.output import check_outputs, printed, progress_bar, show_plan, write_report
 from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ BUDGETS = {40_000: 1.0, 10_000: 1.5, 1_000: 2.0, 0: 3.0}  # from so many flights
 def demo(
     plot: Annotated[str, option("PATH", "Where to draw the run: .png, .svg or .pdf.")] = "demo/arrival-delays.png",
     report: Report = None,
+    explain: Explain = False,
     json: Json = False,
     no_progress: NoProgress = False,
 ) -> None:
@@ -27,16 +28,22 @@ def demo(
     All flights that left New York City in 2013; the 16 carriers are the sites, each with a budget of its own.
     """
     from sottovoce.api.quantile.federated import federated_quantile, pooled_quantile
+    from sottovoce.api.quantile.planning import plan_study
     from sottovoce.api.tables import read_frame
     from sottovoce.server.picture import check_path
     from sottovoce.server.quantile.result import plot as draw
 
     flights = arrival_delays()
     path = Path(plot)
-    check_path(path, make_folder=True)
-    check_outputs(None, report)
+    if not explain:
+        check_path(path, make_folder=True)
+        check_outputs(None, report)
     table = read_frame(flights, value="arr_delay", site="carrier", missing="drop")
     sizes = [records.size for records in table.records]
+    if explain:
+        planned = plan_study(table, TAU, budgets(table.names, sizes), resolution=1)
+        show_plan(planned.explain(), json, None, report)
+        return
     with progress_bar(sum(sizes), wanted=not no_progress) as progress:
         result = federated_quantile(table, TAU, budgets(table.names, sizes), resolution=1, progress=progress)
     open_answer = pooled_quantile(table, TAU, result.level)

@@ -14,6 +14,7 @@ from sottovoce.cli.options import (
     Decimal,
     Delimiter,
     DropMissing,
+    Explain,
     Json,
     Level,
     NoProgress,
@@ -25,7 +26,7 @@ from sottovoce.cli.options import (
     flag,
     option,
 )
-from sottovoce.cli.output import check_outputs, in_options, progress_bar, show
+from sottovoce.cli.output import check_outputs, in_options, progress_bar, say_before, show, show_plan
 from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def integrate(
     sensitivity: Annotated[
         bool, flag("--sensitivity", "Show the interval for each bound that might have been assumed.")
     ] = False,
+    explain: Explain = False,
     json: Json = False,
     plot: Annotated[str | None, option("PATH", "Draw all intervals to a .png, .svg or .pdf file.")] = None,
     report: Report = None,
@@ -119,7 +121,7 @@ def integrate(
         options.refuse_given(about_records, **{name: text is not None for name, text in given_names.items()})
 
     from sottovoce.api import tables
-    from sottovoce.api.integration import by_name, integrated_quantile
+    from sottovoce.api.integration import by_name, plan_integrated, run_integrated
     from sottovoce.server.integration.plan import check_settings
 
     how: dict[str, Any] = {"method": method, "level": level, "variance": variance, "quantile": quantile}
@@ -136,17 +138,15 @@ def integrate(
     if sensitivity:
         check_curve(chosen, target)
     records = sum(chosen[name].records[0].size for name in chosen if name in given)
+    planned = plan_integrated(
+        target, chosen, asked, without(budgets, unasked), bound=without(limits, unasked), **how, **study
+    )
+    if explain:
+        show_plan(planned.explain(), json, plot, report)
+        return
+    say_before(planned.warnings)
     with progress_bar(records, wanted=not no_progress) as progress:
-        found = integrated_quantile(
-            target,
-            chosen,
-            asked,
-            without(budgets, unasked),
-            bound=without(limits, unasked),
-            progress=progress,
-            **how,
-            **study,
-        )
+        found = run_integrated(planned, progress)
     _show(found, {} if table is None else rows_left_out(table, chosen), sensitivity, json, plot, report)
 
 

@@ -46,6 +46,9 @@ Scale = Annotated[str | None, option("WIDTH", "Rough public spread of the record
 Resolution = Annotated[
     str | None, option("STEP", "Public step the records are rounded to; 1 for whole numbers by type; 0 for none.")
 ]
+Explain = Annotated[
+    bool, flag("--explain", "Check all, print what would be asked and how wide the answer will be; ask nobody.")
+]
 Json = Annotated[bool, flag("--json", "Print one JSON object instead of the table.")]
 Report = Annotated[str | None, option("PATH", "Write a page for an ethics board, picture inside, to a .html file.")]
 NoProgress = Annotated[bool, flag("--no-progress", "Show no progress bar.")]
@@ -266,10 +269,27 @@ def feature_bounds(texts: Sequence[str], features: Sequence[str]) -> dict[str, t
     absent = [name for name in features if name not in found and "" not in found]
     if absent:
         raise BadInput(
-            f"--bounds says nothing of {', '.join(map(repr, absent))}; add --bounds {absent[0]}=LOW:HIGH, "
-            "or LOW:HIGH alone for all features that are not named."
+            f"--bounds says nothing of {', '.join(map(repr, absent))}; add --bounds {absent[0]}=LOW:HIGH, or LOW:HIGH "
+            "alone for all features that are not named, or --levels for a column of categories."
         )
     return {name: found[name] if name in found else found[""] for name in features}
+
+
+def category_levels(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Read --levels of `regress`: NAME=BASE,OTHERS for each column of categories.
+
+    >>> category_levels(["carrier=AA,UA, other"])
+    {'carrier': ['AA', 'UA', 'other']}
+    """
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, listed = text.partition("=")
+        if not equals or not name.strip():
+            raise BadInput("--levels takes NAME=LEVELS; write it as in carrier=AA,UA,other.")
+        if name.strip() in found:
+            raise BadInput(f"--levels names {name.strip()!r} twice; keep one.")
+        found[name.strip()] = names(listed, f"--levels of {name.strip()}")
+    return found
 
 
 def edges(text: str | None) -> list[float] | None:

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import typer
 
+from sottovoce.core.errors import BadInput
+
 
 class Option(NamedTuple):
     """An option as a user writes it, and what stands for its word in the help."""
@@ -123,6 +125,18 @@ def write_report(found: Any, payload: dict[str, Any], lines: list[str], report: 
     if report is not None:
         payload["report"] = str(found.report(report))
         lines.append(f"Report:        {payload['report']}")
+
+
+def show_plan(plan: Any, json: bool, plot: str | None = None, report: str | None = None, *others: Any) -> None:
+    """Print what would be asked, and what a coverage by site would ask after it, having asked nobody."""
+    if plot is not None:
+        raise BadInput("--plot draws what records told, and --explain asks nobody; leave one of them out.")
+    if report is not None:
+        raise BadInput("--report is about what records told, and --explain asks nobody; leave one of them out.")
+    if json:
+        print_json(plan.to_dict() | dict(zip(["coverage"], (each.to_dict() for each in others), strict=False)))
+    else:
+        typer.echo("\n\n".join(in_options(str(each)) for each in (plan, *others)))
 
 
 def print_json(payload: Mapping[str, Any]) -> None:

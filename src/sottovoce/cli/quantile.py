@@ -2,13 +2,12 @@
 
 from typing import Annotated, Any
 
-import typer
-
 from sottovoce.cli import options
 from sottovoce.cli.options import (
     Decimal,
     Delimiter,
     DropMissing,
+    Explain,
     Files,
     Json,
     Level,
@@ -21,7 +20,7 @@ from sottovoce.cli.options import (
     Value,
     option,
 )
-from sottovoce.cli.output import check_outputs, in_options, progress_bar, show
+from sottovoce.cli.output import check_outputs, in_options, progress_bar, say_before, show, show_plan
 
 _RECURSION = "regression, self-normalised"
 
@@ -54,6 +53,7 @@ def quantile(
     decimal: Decimal = None,
     test: Annotated[str | None, option("VALUE", "Test whether the quantile is VALUE; print the p-value.")] = None,
     alternative: Annotated[str, option("SIDE", "Of the test: two-sided, greater, less.")] = "two-sided",
+    explain: Explain = False,
     json: Json = False,
     plot: Annotated[str | None, option("PATH", "Draw the run to a .png, .svg or .pdf file.")] = None,
     report: Report = None,
@@ -109,8 +109,10 @@ def quantile(
     steps: tuple[Any, Any] = (plan_levels, run_levels) if isinstance(asked, list) else (plan_study, run_study)
     plan, run = steps
     planned = plan(table, asked, **study)
-    for text in planned.warnings:
-        typer.echo(f"sottovoce: {in_options(text)}", err=True)
+    if explain:
+        show_plan(planned.explain(), json, plot, report)
+        return
+    say_before(planned.warnings)
     with progress_bar(records, wanted=not no_progress) as progress:
         found: Any = run(planned, progress=progress)
     payload, lines = found.to_dict(), [in_options(found.summary())]

@@ -5,13 +5,26 @@ from typing import Annotated, Any
 import typer
 
 from sottovoce.cli import options
-from sottovoce.cli.options import Decimal, Delimiter, Json, Level, NoProgress, Report, flag, option
-from sottovoce.cli.output import check_outputs, in_options, print_json, progress_bar, show
-from sottovoce.core.errors import BadInput
+from sottovoce.cli.options import (
+    Decimal,
+    Delimiter,
+    DropMissing,
+    Explain,
+    Json,
+    Level,
+    NoProgress,
+    Person,
+    Report,
+    flag,
+    option,
+)
+from sottovoce.cli.output import check_outputs, in_options, progress_bar, say_before, show, show_plan
 
 
 def regress(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Parquet, CSV, TSV or Arrow: one row a person.")],
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILES", help="Parquet, CSV, TSV or Arrow: one row a person; globs too.")
+    ],
     response: Annotated[str, option("COLUMN", "Column whose quantile is modelled.")],
     features: Annotated[list[str], option("COLUMNS", "Columns it depends on: miles,hour.")],
     tau: Annotated[list[str], option("LEVELS", "0.5; or several: 0.25,0.5,0.75.")],
@@ -23,6 +36,10 @@ def regress(
             "Public bounds of a feature, once for each; 0:1 alone is for all others. Without any: -1:1.",
         ),
     ] = None,
+    levels: Annotated[
+        list[str] | None,
+        option("NAME=LEVELS", "Public levels of a category, the base first: carrier=AA,UA,other; once for each."),
+    ] = None,
     clip: Annotated[bool, flag("--clip", "Move values to their bounds and count the rows.")] = False,
     channel: Annotated[str, option("NAME", "auto, cq, cq:q,s, lp, box, open.")] = "auto",
     inference: Annotated[str, option("METHOD", "dithered, self-normalised, groups, higrad.")] = "dithered",
@@ -30,12 +47,12 @@ def regress(
     density: Annotated[str | None, option("GUESS", "Public guess: density of the response at the quantile.")] = None,
     size: Annotated[str | None, option("GUESS", "Public guess: how far the features move the quantile.")] = None,
     start: Annotated[str | None, option("GUESS", "Public guess: the intercept, or it and all slopes.")] = None,
+    person: Person = None,
+    drop_missing: DropMissing = False,
     in_order: Annotated[bool, flag("--in-order", "Ask in the order of the file, not in a random one.")] = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
-    explain: Annotated[
-        bool, flag("--explain", "Check all, print the channel and its predicted errors; ask nobody.")
-    ] = False,
+    explain: Explain = False,
     json: Json = False,
     plot: Annotated[str | None, option("PATH", "Draw the coefficients to a .png, .svg or .pdf file.")] = None,
     report: Report = None,
@@ -47,10 +64,12 @@ def regress(
     guesses of density and size they are estimated privately from the first people.
     """
     columns = options.names(options.joined(features, "--features") or "", "--features")
+    declared = options.category_levels(levels or [])
     asked: dict[str, Any] = {
         "tau": options.numbers(options.joined(tau, "--tau"), "--tau"),
         "epsilon": options.number(epsilon, "--epsilon", "give a budget such as 1, or inf for no privacy"),
-        "bounds": options.feature_bounds(bounds or [], columns),
+        "levels": declared,
+        "bounds": options.feature_bounds(bounds or [], [name for name in columns if name not in declared]),
         "clip": clip,
         "channel": channel,
         "inference": inference,
@@ -59,22 +78,24 @@ def regress(
         "start": options.numbers(start, "--start"),
         "shuffle": not in_order,
     }
-    if explain and plot is not None:
-        raise BadInput("--plot draws what people told, and --explain asks nobody; leave one of them out.")
-    if explain and report is not None:
-        raise BadInput("--report is about what people told, and --explain asks nobody; leave one of them out.")
-
     from sottovoce.api.regression.file import regression_study
 
     check_outputs(plot, report)
     marks = {"delimiter": delimiter, "decimal": decimal}
-    study = regression_study(file, response, columns, level=level, marks=marks, **asked)
+    missing = "drop" if drop_missing else "refuse"
+    rows: dict[str, Any] = {"person": person, "missing": missing, "marks": marks}
+    study = regression_study(files, response, columns, level=level, **rows, **asked)
     if explain:
-        if json:
-            print_json(study.to_dict())
-        else:
-            typer.echo(f"{study.explain()}\nFeatures are scaled to [-1, 1] by their bounds. Nobody was asked.")
+        show_plan(study.explain(), json, plot, report)
         return
+    say_before(study.warnings)
     with progress_bar(study.people, wanted=not no_progress, who="people") as progress:
         found = study.run(progress)
-    show(found, dict(found.describe().values), [in_options(found.summary())], json, plot, report)
+    payload, lines = dict(found.describe().values), [in_options(found.summary())]
+    if drop_missing:
+        payload["dropped"] = study.files.dropped
+        lines.append(f"Left out:      {study.files.dropped:,} rows with missing values")
+    if person is not None:
+        payload["further_rows"] = study.files.further
+        lines.append(f"Person:        one row each, drawn at random; {study.files.further:,} further rows left out")
+    show(found, payload, lines, json, plot, report)

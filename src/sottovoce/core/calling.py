@@ -42,7 +42,7 @@ def public(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
     sottovoce.core.calling.Unexpected: an unexpected KeyError ended the call; please report it, nothing of the data is \
 in it
     """
-    names = function.__code__.co_varnames  # type: ignore[attr-defined]
+    names = function.__code__.co_varnames
     annotated = function.__annotations__.items()
     kinds = {name: [*get_args(kind)] if isinstance(kind, UnionType) else [kind] for name, kind in annotated}
     settings = {name for name, kind in kinds.items() if all(each in _SETTING for each in kind)}
@@ -162,3 +162,9 @@ def warn(text: str, kind: type[Warning] = UserWarning) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame, level = frame.f_back, level + 1
     warnings.warn(text, kind, stacklevel=level)
+
+
+def say_before(*texts: str) -> None:
+    """Warn, before any record answers, whoever called the package."""
+    for text in texts:
+        warn(text)

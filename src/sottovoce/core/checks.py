@@ -73,6 +73,15 @@ def number(value: Any, where: str) -> float:
     return result
 
 
+def rest_of(part: float) -> float:
+    """Return what is left of one, without the last binary digits that would be shown as 0.30000000000000004.
+
+    >>> 1 - 0.7, rest_of(0.7)
+    (0.30000000000000004, 0.3)
+    """
+    return float(f"{1 - part:.15g}")
+
+
 def confidence(value: Any) -> float:
     """Return a confidence level or refuse."""
     result = number(value, "level")
@@ -124,16 +133,20 @@ def nearest(word: object, known: Iterable[object]) -> str:
     >>> nearest("stagd", ["staged", "certified"]), nearest("NORTH ", ["north"]), nearest("x", ["staged"])
     (" (did you mean 'staged'?)", " (did you mean 'north'?)", '')
     """
-    close = close_names(word, known) if isinstance(word, str) else ""
-    return f" ({close})" if close else ""
+    if not isinstance(word, str):
+        return ""
+    plain = {str(each).strip().casefold()[:LONGEST_NAME]: each for each in islice(known, _COMPARED)}
+    meant = word.strip().casefold()[:LONGEST_NAME]
+    close = difflib.get_close_matches(meant, plain, n=1, cutoff=0.8)
+    close = close or [each for each in plain if len(meant) > 2 and each.startswith(meant)]
+    return f" (did you mean {quoted(plain[close[0]])}?)" if close else ""
 
 
 def unknown(what: str, word: object, known: Iterable[object]) -> BadInput:
     """Say that a word is none of those that can be chosen, and which is near."""
     listed = list(known)
-    return BadInput(
-        f"{what} {quoted(word)}{nearest(word, listed)} is unknown; choose one of {', '.join(map(repr, listed))}."
-    )
+    shown = quoted(word) if isinstance(word, str) else repr(word)
+    return BadInput(f"{what} {shown}{nearest(word, listed)} is unknown; choose one of {', '.join(map(repr, listed))}.")
 
 
 def per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, str]]:
@@ -147,7 +160,8 @@ def per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, s
     if strange or absent:
         problem = f"says nothing of site {absent[0]!r}" if absent else ""
         if strange:
-            problem = f"names {quoted(strange[0])}{nearest(strange[0], names)}, which is not a site"
+            close = close_names(strange[0], absent)
+            problem = f"names {quoted(strange[0])}, which is not a site{close and f' ({close})'}"
         raise BadInput(f"{what} {problem}; give one value for each of {first_few(names)}.")
     return [(given[name], f"{what} of site {name!r}") for name in names]
 

@@ -28,6 +28,11 @@ class Roster:
     kind: str | None = None  # what whoever read the records declared them to be, one of KINDS
     column: str = ""  # what the records are called, where they came from a named column
 
+    def only(self, stay: Sequence[bool]) -> "Roster":
+        """Return the roster of some of the sites."""
+        names, sizes = tuple(compress(self.names, stay)), tuple(compress(self.sizes, stay))
+        return replace(self, names=names, sizes=sizes, dropped={name: self.dropped.get(name, 0) for name in names})
+
     def __post_init__(self) -> None:
         if any(map(hides, self.names)):
             raise BadInput("a site has a control or invisible character in its name: rename it")
@@ -36,11 +41,6 @@ class Roster:
     def doubts(self) -> tuple[str, ...]:
         """Return what is doubtful about the names, worth knowing before any record answers."""
         return doubtful_names(self.names)
-
-    def only(self, stay: Sequence[bool]) -> "Roster":
-        """Return the roster of some of the sites."""
-        names, sizes = tuple(compress(self.names, stay)), tuple(compress(self.sizes, stay))
-        return replace(self, names=names, sizes=sizes, dropped={name: self.dropped.get(name, 0) for name in names})
 
 
 def doubtful_names(names: Iterable[str]) -> tuple[str, ...]:

@@ -150,7 +150,9 @@ class Told:
 
 
 def test_every_setting_reaches_the_threshold_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conformal_estimator, "conformal_threshold", Told)
+    monkeypatch.setattr(conformal_estimator, "plan_threshold", Told)
+    monkeypatch.setattr(conformal_estimator, "run_threshold", lambda planned: planned)
+    monkeypatch.setattr(Told, "warnings", (), raising=False)
     for check in ("check_settings", "check_edges"):  # settings that no study could have together
         monkeypatch.setattr(conformal_estimator, check, lambda *_: None)
     given: dict[str, Any] = {

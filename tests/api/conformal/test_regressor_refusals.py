@@ -100,7 +100,7 @@ def test_a_model_that_predicts_no_number_is_refused(value: float) -> None:
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [
-        ({"conformity_score": "lac"}, "conformity_score must be 'absolute' or 'quantiles', not 'lac'"),
+        ({"conformity_score": "lac"}, "conformity_score 'lac' is unknown; choose one of 'absolute', 'quantiles'"),
         ({"estimator": (Ridge(), Ridge())}, "the estimator is a pair of regressors"),
         ({"estimator": "ridge"}, "the estimator is text without predict"),
         ({"estimator": [Ridge()], "conformity_score": "quantiles", "prefit": True}, "the estimator is a sequence of 1"),

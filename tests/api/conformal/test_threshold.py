@@ -86,7 +86,8 @@ def test_coverage_is_what_it_says_to_be(settings: dict[str, Any]) -> None:
 
 
 def test_a_site_smaller_than_the_order_asked_answers_infinity_and_is_named() -> None:
-    t = sv.conformal_threshold({"tiny": [1.0, 2.0], "large": np.arange(500.0)}, rule="paper")
+    with pytest.warns(UserWarning, match="so the answer is infinity: 'tiny'"):
+        t = sv.conformal_threshold({"tiny": [1.0, 2.0], "large": np.arange(500.0)}, rule="paper")
     assert "so the answer is infinity: 'tiny' (2 scores, asked for order 3)" in t.warnings[0]
     assert math.isfinite(t.value)
     with pytest.raises(sv.Infeasible, match="finds no finite set"):

@@ -92,16 +92,18 @@ def test_no_records_or_one(values: Any) -> None:
 
 def test_too_few_records_and_how_many_are_needed() -> None:
     few = r"has too few records: the 0.5 quantile needs about [\d,]+ records .* and there are 300"
-    refused("^the target " + few, Infeasible, target=FEW)
-    refused("^the target 'ours' " + few, Infeasible, target={"ours": FEW})
-    refused("^source 'north' " + few, Infeasible, sources={"north": FEW})
-    open_ones = {"target": 2.0, "north": math.inf}
-    refused("^source 'north' has 5 records, .* needs 6", sources={"north": FEW[:5]}, epsilon=open_ones)
-    refused("^source 'north' has 7 records, .* needs 8", sources={"north": FEW[:7]}, epsilon=open_ones, level=0.99)
+    refused("^the target " + few, Infeasible, target=FEW, epsilon=0.1)
+    refused("^the target 'ours' " + few, Infeasible, target={"ours": FEW}, epsilon=0.1)
+    refused("^the target " + few, Infeasible, target=FEW, method="ivw", sites="staged")
     open_target: dict[str, Any] = {"target": FEW[:35], "sources": {}, "tau": 0.9, "epsilon": math.inf}
-    refused("^the target has 35 records, .* 0.9 quantile needs 36", **open_target)
-    refused("site 'target' has 8,000 records, and 90 chains need 9,000", method="ivw", chains=90)
-    refused("site 'north' has 9,000 records, and 91 chains need 9,100", target=TOLD, method="ivw", chains=91)
+    refused(
+        "^the target has too few records: .* 0.9 quantile needs 36 records, and there are 35: .* nearer", **open_target
+    )
+    open_target |= {"target": FEW[:5], "tau": 0.5}
+    refused("needs 6 records, and there are 5: add records.$", **open_target)
+    refused(
+        "the target has too few records: 90 chains need 9,000 records, and there are 8,000", method="ivw", chains=90
+    )
 
 
 def test_a_source_or_target_without_variance() -> None:

@@ -57,7 +57,7 @@ def test_check_estimator(kind: str) -> None:
 
 def test_the_checks_notice_a_model_that_forgets_its_features(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "sottovoce.api.regression.stream.read_features", lambda X, names, p, warn: X[:, :p]  # noqa: N803
+        "sottovoce.api.regression.stream.read_features", lambda X, names, p, levels, warn: X[:, :p]  # noqa: N803
     )  # fmt: skip
     with pytest.raises(AssertionError, match="does not check for consistency between input number"):
         check_estimator(PrivateQuantileRegressor(**GUESSES, epsilon=8.0, randomness=sv.sim.dice(1)), on_skip=None)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sottovoce.client.quantile import site as module
-from sottovoce.client.quantile.site import SAMPLE, Site, look_rounded
-from sottovoce.client.record import Records
+from sottovoce.client.quantile.site import Site, look_rounded
+from sottovoce.client.record import SAMPLE, Records
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import SystemEntropy
 from sottovoce.protocol.channel import Channel

@@ -11,7 +11,8 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from sottovoce.client.reading.design_matrix import read_regression_file
+import sottovoce as sv
+from sottovoce.client.reading.regression_files import read_regression_files
 from sottovoce.core.errors import BadInput
 
 DATA = pa.table(
@@ -48,7 +49,7 @@ WRITERS: dict[str, Callable[[Any, str], None]] = {
 @pytest.mark.parametrize("name", WRITERS)
 def test_every_format(name: str, tmp_path: Path) -> None:
     WRITERS[name](DATA, str(tmp_path / name))
-    result = read_regression_file(tmp_path / name, "minutes", FEATURES, bounds=BOUNDS)
+    result = read_regression_files(tmp_path / name, "minutes", FEATURES, bounds=BOUNDS).found
     assert result.names == tuple(FEATURES)
     assert result.named
     assert result.rows.response().tolist() == [9.0, 20.0, 18.0, 31.0]
@@ -63,7 +64,7 @@ def written(folder: Path, text: str) -> Path:
 
 def refusal(path: Any, response: str = "minutes", features: Any = ("miles",), **options: Any) -> str:
     with pytest.raises(BadInput) as refused:
-        read_regression_file(path, response, features, **{"bounds": (0, 30), **options})
+        read_regression_files(path, response, features, **{"bounds": (0, 30), **options})
     text = str(refused.value)
     assert "\n" not in text
     assert ". " not in text
@@ -73,13 +74,13 @@ def refusal(path: Any, response: str = "minutes", features: Any = ("miles",), **
 
 def test_blanks_and_one_name_as_text(tmp_path: Path) -> None:
     path = written(tmp_path, "minutes,miles\n 9, 2\n20 , 7.5 \n31,12\n")
-    rows = read_regression_file(path, "minutes", "miles", bounds=(0, 16)).rows
+    rows = read_regression_files(path, "minutes", "miles", bounds=(0, 16)).found.rows
     assert rows.features().ravel().tolist() == [-0.75, -0.0625, 0.5]
 
 
 def test_clipping_is_counted(tmp_path: Path) -> None:
     path = written(tmp_path, "minutes,miles\n9,2\n20,7.5\n31,12\n")
-    assert read_regression_file(path, "minutes", ["miles"], bounds=(0, 10), clip=True).clipped == 1
+    assert read_regression_files(path, "minutes", ["miles"], bounds=(0, 10), clip=True).found.clipped == 1
     assert "trips.csv (rows counted after the header) is outside its bounds (0, 10) in row 3" in refusal(
         path, bounds=(0, 10)
     )
@@ -125,8 +126,51 @@ def test_bad_names(tmp_path: Path) -> None:
     assert "column 'miles' is named twice" in refusal(path, response="miles")
     assert "name at least one" in refusal(path, features=[])
     assert "there is no file" in refusal(tmp_path / "none.csv")
-    (tmp_path / "other.csv").write_text("minutes,miles\n9,2\n")
-    assert "matches 2 files: give one file" in refusal(tmp_path / "*.csv")
+
+
+def test_rows_of_several_files_are_read_below_each_other(tmp_path: Path) -> None:
+    written(tmp_path, "minutes,miles\n9,2\n20,3\n")
+    (tmp_path / "urban.csv").write_text("miles,minutes\n7,31\n")
+    rows = read_regression_files(tmp_path / "*.csv", "minutes", ["miles"], bounds=(0, 10)).found.rows
+    assert rows.response().tolist() == [9, 20, 31]
+    assert rows.features()[:, 0].tolist() == pytest.approx([-0.6, -0.4, 0.4])
+
+
+SHIFTS = "minutes,miles,shift,driver\n9,2,day,7\n20,,night,7.0\n31,3, day,8\n33,4,,8\n12,5,late,9\n15,6,night,7\n"
+
+
+def test_categories_become_columns_of_zero_and_one(tmp_path: Path) -> None:
+    path = written(tmp_path, "minutes,miles,shift\n9,2,day\n20,4,night\n31,3, day\n12,5,late\n")
+    levels = {"shift": ("day", "night", "other")}
+    found = read_regression_files(path, "minutes", ["shift", "miles"], bounds={"miles": (0, 10)}, levels=levels).found
+    assert found.names == ("shift=night", "shift=other", "miles")
+    assert found.rows.features()[:, :2].tolist() == [[-1, -1], [1, -1], [-1, -1], [-1, 1]]
+    assert found.bounds.low.tolist() == [0, 0, 0]
+    said = refusal(path, features=["shift", "miles"], bounds=(0, 10), levels={"shift": ("day", "night")})
+    assert "holds a level that is not declared in row 4" in said
+    assert "late" not in said
+    said = refusal(path, features=["miles", "shift"])
+    assert "holds text in row 1" in said
+    assert "declare the levels of categories, which are public, with levels=" in said
+    assert "levels names 'shfit'" in refusal(path, features=["miles"], levels={"shfit": ("a", "b")})
+
+
+def test_rows_with_missing_values_are_dropped_and_a_person_answers_once(tmp_path: Path) -> None:
+    path = written(tmp_path, SHIFTS)
+    levels = {"shift": ("day", "night", "late")}
+    columns: dict[str, Any] = {"bounds": {"miles": (0, 10)}, "levels": levels}
+    assert "missing" in refusal(path, features=["miles", "shift"], **columns)
+    made = read_regression_files(path, "minutes", ["miles", "shift"], **columns, missing="drop")
+    assert (made.dropped, made.further, made.found.rows.response().tolist()) == (2, 0, [9, 31, 12, 15])
+    known: dict[str, Any] = {"bounds": (0, 10), "person": "driver", "missing": "drop"}
+    seen = set()
+    for seed in range(20):
+        one = read_regression_files(path, "minutes", ["miles"], **known, dice=sv.sim.dice(seed).words)
+        assert (one.dropped, one.further, one.per_person) == (1, 2, True)
+        seen.add(tuple(one.found.rows.response()))
+    assert seen == {(9.0, b, 12.0) for b in (31.0, 33.0)} | {(b, 12.0, 15.0) for b in (31.0, 33.0)}
+    assert "dice" in refusal(path, person="driver")
+    assert "every row has a missing value" in refusal(written(tmp_path, "minutes,miles\n9,\n,3\n"), missing="drop")
 
 
 def test_a_parquet_column_of_text(tmp_path: Path) -> None:

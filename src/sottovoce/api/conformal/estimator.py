@@ -8,7 +8,7 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -22,16 +22,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from sottovoce.api.asking import counted_as
-from sottovoce.api.conformal.threshold import conformal_threshold
+from sottovoce.api.conformal.threshold import PlannedThreshold, plan_threshold, run_threshold
 from sottovoce.client.reading.labels import arrow_labels, code_labels, name_sites
 from sottovoce.client.reading.reader import is_missing
 from sottovoce.client.reading.table import SCORES
 from sottovoce.core.arrays import Floats
-from sottovoce.core.calling import public
+from sottovoce.core.calling import public, say_before
 from sottovoce.core.checks import bad_row, check_names, dimensions, kind_of, label_text, sentence, unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.server.conformal.settings import check_edges, check_settings
+from sottovoce.server.explanation import Explanation
 
 _PASSED = ("epsilon", "bins", "grid", "mechanism", "guarantee", "delta", "rule", "statistics", "exact")
 
@@ -95,6 +95,17 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         y, site
             With one table: its responses, and the label of every row's site (None: all are of one site).
         """
+        planned = self._planned(sites, y, site)
+        say_before(*planned.warnings)
+        self.threshold_ = run_threshold(planned)
+        return self
+
+    def _explain_call(self, sites: Any, y: Any = None, *, site: Any = None) -> Explanation:
+        """Say what ``conformalize`` would ask and tell, asking nobody; see `sv.explain`."""
+        return self._planned(sites, y, site).explain()
+
+    def _planned(self, sites: Any, y: Any, site: Any) -> PlannedThreshold:
+        """Check everything and score every site, as ``conformalize`` does before any message is sent."""
         self._opened("conformalize")
         minimum, maximum = self._ends()
         private = self.epsilon is not None
@@ -102,18 +113,17 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         check_settings(*promise, self.mechanism, private)  # before the models score every site
         check_edges(minimum, maximum, self.bins, self.grid, self.mechanism, private)
         scores, responses = self._scored(sites, y, site)
+        planned = plan_threshold(
+            scores,
+            self.alpha,
+            minimum=minimum,
+            maximum=maximum,
+            # a copy: seeded dice give every call the same numbers, as a seed does in scikit-learn
+            randomness=copy.deepcopy(self.randomness),
+            **{name: getattr(self, name) for name in _PASSED},
+        )
         numbers = {name: each for name, each in responses.items() if each.dtype == np.float64}
-        with counted_as(numbers) if len(numbers) == len(scores) else nullcontext():
-            self.threshold_ = conformal_threshold(
-                scores,
-                self.alpha,
-                minimum=minimum,
-                maximum=maximum,
-                # a copy: seeded dice give every call the same numbers, as a seed does in scikit-learn
-                randomness=copy.deepcopy(self.randomness),
-                **{name: getattr(self, name) for name in _PASSED},
-            )
-        return self
+        return replace(planned, counted=numbers) if len(numbers) == len(scores) else planned
 
     @public
     def score_sites(self, sites: Any, y: Any = None, *, site: Any = None) -> dict[str, Floats]:

@@ -1,6 +1,5 @@
 """Prediction intervals of any regressor, calibrated at many sites in one round, as a scikit-learn estimator."""
 
-import warnings
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any
@@ -14,7 +13,7 @@ from sklearn.linear_model import LinearRegression, QuantileRegressor
 from sottovoce.api.conformal.estimator import ConformalEstimator, checked_predictions, chosen, refuse_other, where_of
 from sottovoce.client.reading.matrix import open_response, read_response
 from sottovoce.core.arrays import Floats
-from sottovoce.core.calling import public
+from sottovoce.core.calling import public, warn
 from sottovoce.core.checks import number
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
@@ -185,7 +184,7 @@ class FederatedConformalRegressor(RegressorMixin, ConformalEstimator):  # type: 
 
 def _warn(text: str) -> None:
     """Warn of a response that is read all the same."""
-    warnings.warn(text, DataConversionWarning, stacklevel=7)
+    warn(text, DataConversionWarning)
 
 
 def quantile_pair(estimator: Any, alpha: Any) -> tuple[Any, ...]:

@@ -7,8 +7,8 @@ scores of all sites together also tell what coverage to expect from a new calibr
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from sottovoce.protocol.selection.geometric import NoisyCount, noisy_count
 from sottovoce.server.conformal.coverage.voting import Asked, curve
 from sottovoce.server.conformal.plan import Participants, SiteFacts
 from sottovoce.server.conformal.report import CoverageMethod, CoveragePlan, CoverageReport, Prediction
+
+if TYPE_CHECKING:
+    from sottovoce.server.explanation import Explanation
 
 LIMITS = SiteLimits(points=1, rounds=1)
 
@@ -80,6 +83,39 @@ def coverage_report(
     >>> round(report.mixture.estimate, 3)
     0.81
     """
+    given = {"alpha": alpha, "weights": weights, "level": level, "epsilon": epsilon}
+    return run_report(plan_report(threshold, scores, **given, randomness=randomness, missing=missing))
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedReport:
+    """A report whose whole input is checked, and for which no site was asked yet."""
+
+    asked: CoveragePlan
+    who: Participants
+    table: SiteTable = field(repr=False)
+    made: Any = field(repr=False)
+    dice: RandomSource
+
+    def explain(self, seeded: bool = False) -> "Explanation":  # noqa: ARG002
+        """Return what would be sent, what is protected, and how wide the intervals will be; nobody is asked."""
+        from sottovoce.server.conformal.expected import explain_report
+
+        return explain_report(self.asked, self.who)
+
+
+def plan_report(
+    threshold: Any,
+    scores: Any,
+    *,
+    alpha: float | None = None,
+    weights: Any = "sites",
+    level: float = 0.95,
+    epsilon: Any = None,
+    randomness: RandomSource | None = None,
+    missing: str = "refuse",
+) -> PlannedReport:
+    """Check all input of `coverage_report` without asking any site."""
     value, missed, made = _goal(threshold, alpha)
     share = confidence(level)
     check_callers(randomness, None)
@@ -97,16 +133,22 @@ def coverage_report(
     promised = None if made is None else float(made.coverage)
     private = made is not None and made.epsilon is not None
     asked = CoveragePlan(value, missed, share, parts, weights_name, noises, promised, private)
+    return PlannedReport(asked, who, table, made, dice)
+
+
+def run_report(planned: PlannedReport) -> CoverageReport:
+    """Ask every site once: from here on sites answer."""
+    asked, who, table = planned.asked, planned.who, planned.table
     study = identity(asked.card(who))
-    in_all = spend(table, budgets, randomness)
+    in_all = spend(table, [fact.epsilon for fact in who.facts], planned.dice)
     doors = [
         Door(CoverageSite(records, fact.epsilon, own, limits=LIMITS), study, LIMITS)
-        for records, fact, own in zip(table.records, facts, dice.split(len(facts)), strict=True)
+        for records, fact, own in zip(table.records, who.facts, planned.dice.split(len(who.facts)), strict=True)
     ]
     report = replace(run(CoverageMethod(asked, who), doors), in_all=in_all)
-    if noises is not None:
+    if asked.noises is not None:
         return report
-    predicted, unpredicted = _predict(made, table, parts)
+    predicted, unpredicted = _predict(planned.made, table, asked.weights)
     return replace(report, predicted=predicted, unpredicted=unpredicted)
 
 

@@ -1,10 +1,11 @@
 """A conformal threshold from the scores of many sites, in memory or in files, in one round, private or not."""
 
-import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from sottovoce.api.asking import spend
 from sottovoce.client.conformal.draw import cell_counts
@@ -12,9 +13,9 @@ from sottovoce.client.conformal.site import CalibrationSite
 from sottovoce.client.door import AnsweringSite, Door, SiteLimits
 from sottovoce.client.reading.files import expand, file_identity, read_files
 from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
-from sottovoce.client.record import Records
+from sottovoce.client.record import Records, look_tied
 from sottovoce.core.arrays import Floats
-from sottovoce.core.calling import public
+from sottovoce.core.calling import public, say_before
 from sottovoce.core.checks import check_callers
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
@@ -32,8 +33,12 @@ from sottovoce.server.conformal.settings import (
 from sottovoce.server.conformal.votes import VotesMethod, take_rank
 from sottovoce.server.method import Method
 
+if TYPE_CHECKING:
+    from sottovoce.server.explanation import Explanation
+
 Opens = Callable[..., AnsweringSite]  # a site, from its records, budget, dice and limits
 
+TIED = "many scores are tied, so that exact coverage is at least, and not exactly, what is promised: leave exact out"
 Paths = str | Path | Sequence[str | Path]
 
 
@@ -113,6 +118,83 @@ def conformal_threshold(
     >>> private.coverage >= 0.9, private.epsilon["hospital 1"] <= 1.0
     (True, True)
     """
+    planned = plan_threshold(
+        scores,
+        alpha,
+        epsilon=epsilon,
+        maximum=maximum,
+        minimum=minimum,
+        bins=bins,
+        grid=grid,
+        mechanism=mechanism,
+        guarantee=guarantee,
+        delta=delta,
+        rule=rule,
+        statistics=statistics,
+        exact=exact,
+        randomness=randomness,
+        missing=missing,
+    )
+    say_before(*planned.warnings)
+    return run_threshold(planned)
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedThreshold:
+    """A threshold whose whole input is checked, and for which nothing is sent yet."""
+
+    method: Any
+    opens: Opens
+    card: Card
+    line: tuple[float, ...]
+    facts: tuple[SiteFacts, ...]
+    table: SiteTable = field(repr=False)
+    dice: RandomSource
+    counted: Mapping[str, Floats] | None = field(default=None, repr=False)  # the records behind the scores
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what is worth knowing before anything is sent; what the scores show is for their holder."""
+        return (*self.table.roster.doubts, *self.hints, *self.promised.warnings)
+
+    @property
+    def promised(self) -> Threshold:
+        """Return the threshold as it will be, but for its value."""
+        found: Threshold = self.method.promised()
+        return found
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """Say where ties make more of a promise than can be kept."""
+        tied = self.promised.settings.exact and any(look_tied(records.values()) for records in self.table.records)
+        return (TIED,) if tied else ()
+
+    def explain(self, seeded: bool = False) -> "Explanation":  # noqa: ARG002
+        """Return what would be sent, what is protected, and how far the coverage will stray; nobody is asked."""
+        from sottovoce.server.conformal.expected import explain_threshold
+
+        return replace(explain_threshold(self.promised, self.promised.warnings), hints=self.hints)
+
+
+def plan_threshold(
+    scores: Any,
+    alpha: float = 0.1,
+    *,
+    epsilon: Any = None,
+    maximum: float | None = None,
+    minimum: float | None = None,
+    bins: int | None = None,
+    grid: Any = None,
+    mechanism: str = "sparse-vector",
+    guarantee: str = "marginal",
+    delta: float = 0.1,
+    rule: str = "closest",
+    statistics: int = 1,
+    exact: bool = False,
+    randomness: RandomSource | None = None,
+    missing: str = "refuse",
+) -> PlannedThreshold:
+    """Check all input of `conformal_threshold` without asking any site."""
     private = epsilon is not None
     settings = check_settings(alpha, guarantee, delta, rule, statistics, exact, mechanism, private)
     check_callers(randomness, None)
@@ -121,8 +203,6 @@ def conformal_threshold(
     if table.unit.kind != "number":
         raise BadInput(f"scores must be numbers, not {table.unit.plural}; give the scores of the model.")
     budgets = check_budgets(epsilon, table.names)
-    for text in table.roster.doubts:
-        warnings.warn(text, UserWarning, stacklevel=2)
     dice = SystemEntropy() if randomness is None else randomness
     facts = tuple(SiteFacts(records.size, budget) for records, budget in zip(table.records, budgets, strict=True))
     seeded = not dice.private or table.seeded
@@ -130,15 +210,21 @@ def conformal_threshold(
     line: tuple[float, ...] = () if edges is None else tuple(edges.tolist())
     card = card_of(who, settings, line)
     method, opens = _pooled(who, settings, line, card) if settings.pooled else _votes(who, settings, line, dice)
-    limits, study = SiteLimits(points=max(MOST_STATISTICS, len(line)), rounds=1), identity(card)
-    own = dice.split(len(facts))
-    in_all = spend(table, [fact.epsilon for fact in facts], randomness)
+    return PlannedThreshold(method, opens, card, line, facts, table, dice)
+
+
+def run_threshold(planned: PlannedThreshold) -> Threshold:
+    """Run a planned round: from here on sites answer."""
+    line, facts, table = planned.line, planned.facts, planned.table
+    limits, study = SiteLimits(points=max(MOST_STATISTICS, len(line)), rounds=1), identity(planned.card)
+    own = planned.dice.split(len(facts))
+    in_all = spend(table, [fact.epsilon for fact in facts], planned.dice, planned.counted)
     doors = [
-        Door(opens(records, fact.epsilon, each, limits=limits), study, limits)
+        Door(planned.opens(records, fact.epsilon, each, limits=limits), study, limits)
         for records, fact, each in zip(table.records, facts, own, strict=True)
     ]
-    found = replace(run(method, doors), in_all=in_all)
-    return found if edges is None else replace(found, hints=_hints(table, edges))
+    found: Threshold = replace(run(planned.method, doors), in_all=in_all)
+    return replace(found, hints=_hints(table, np.array(line))) if line else found
 
 
 def _votes(

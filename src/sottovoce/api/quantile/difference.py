@@ -1,17 +1,20 @@
 """The difference of a quantile between two groups of sites, or of two results."""
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from sottovoce.api.quantile.federated import run_study
-from sottovoce.api.quantile.planning import origin, plan_study, say_before
+from sottovoce.api.quantile.planning import PlannedStudy, origin, plan_study
 from sottovoce.client.answered import shared_columns
 from sottovoce.client.fingerprint import mark
 from sottovoce.client.reading.table import SiteTable, read_sites
-from sottovoce.core.calling import public
+from sottovoce.core.calling import public, say_before
 from sottovoce.core.checks import check_callers, confidence, label_text, nearest
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
+from sottovoce.server.explanation import VALUES, ExpectedWidth, Explanation
 from sottovoce.server.quantile.difference import Difference
 from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.server.stored import InAll
@@ -77,24 +80,65 @@ def quantile_difference(first: Any, second: Any, tau: Any, epsilon: Any, **optio
     (True, True)
     """
     randomness, progress = options.pop("randomness", None), options.pop("progress", None)
+    check_callers(randomness, progress)
+    studies = plan_difference(first, second, tau, epsilon, **options)
+    say_before(*studies.warnings)
+    dice = (None, None) if randomness is None else randomness.split(2)
+    one, two = (run_study(study, own, progress) for study, own in zip(studies, dice, strict=True))
+    return compare(one, two)
+
+
+class PlannedDifference(NamedTuple):
+    """Two studies of which nothing is spent yet, and whose answers will be compared."""
+
+    first: PlannedStudy
+    second: PlannedStudy
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what is worth knowing before any record answers."""
+        return tuple(dict.fromkeys(text for study in self for text in study.warnings))
+
+    def explain(self, seeded: bool = False) -> Explanation:
+        """Return what would be asked of both groups, and how wide the interval of the difference will be."""
+        one, two = (study.explain(seeded) for study in self)
+        widths = [one.widths[0]._replace(of="first"), two.widths[0]._replace(of="second")]
+        if widths[0].unit == widths[1].unit == VALUES:
+            widths.append(ExpectedWidth("difference", math.hypot(one.width, two.width), VALUES))
+        return replace(
+            one,
+            title=f"{one.title}, of a difference",
+            asked=[(f"{label} {n}", text) for n, each in ((1, one), (2, two)) for label, text in each.asked],
+            privacy=max((one, two), key=lambda each: max(map(_paid, each.values["sites"]))).privacy,
+            widths=widths,
+            warnings=[*one.warnings, *two.warnings],
+            hints=[*one.hints, *two.hints],
+            table=[*one.table, *two.table[2:]],
+            values={"first": dict(one.values), "second": dict(two.values)},
+        )
+
+
+def _paid(site: Mapping[str, Any]) -> float:
+    """Return what a record of a site pays."""
+    return math.inf if site["epsilon"] is None else float(site["epsilon"])
+
+
+def plan_difference(first: Any, second: Any, tau: Any, epsilon: Any, **options: Any) -> PlannedDifference:
+    """Check all input of `quantile_difference` without asking any record."""
     missing = options.get("missing", "refuse")
     if options.get("after") is not None:
         raise BadInput("after belongs to federated_quantile; go on with each group by itself, and compare the results.")
-    check_callers(randomness, progress)
     tables = [
         group if isinstance(group, SiteTable) else read_sites(group, missing=missing) for group in (first, second)
     ]
     check_comparable(*tables)
     shares = options.pop("shares", "pooled")
     check_names({"tau": tau, "epsilon": epsilon, "shares": shares}, tables)
-    studies = [
+    one, two = (
         plan_study(table, _own(tau, table), _own(epsilon, table), shares=_own(shares, table), **options)
         for table in tables
-    ]
-    say_before(*dict.fromkeys(text for study in studies for text in study.warnings))
-    dice = (None, None) if randomness is None else randomness.split(2)
-    one, two = (run_study(study, own, progress) for study, own in zip(studies, dice, strict=True))
-    return compare(one, two)
+    )
+    return PlannedDifference(one, two)
 
 
 def _own(value: Any, table: SiteTable) -> Any:

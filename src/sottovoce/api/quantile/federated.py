@@ -20,10 +20,9 @@ from sottovoce.api.quantile.planning import (
     plan_study,
     remember,
     run_sites,
-    say_before,
 )
 from sottovoce.client.reading.table import SiteTable
-from sottovoce.core.calling import public
+from sottovoce.core.calling import public, say_before
 from sottovoce.core.checks import check_callers
 from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.common import normal

@@ -13,11 +13,12 @@ from sottovoce.api.quantile.planning import (
     prepare,
     remember,
     run_sites,
-    say_before,
 )
-from sottovoce.core.calling import public
+from sottovoce.core.calling import public, say_before
 from sottovoce.core.checks import check_callers, confidence, unknown
 from sottovoce.core.random_source import RandomSource
+from sottovoce.server.explanation import Explanation
+from sottovoce.server.quantile.expected import ROUNDS, expected_width, explain_quantile
 from sottovoce.server.quantile.feasibility import CERTIFIED
 from sottovoce.server.quantile.left_out import without
 from sottovoce.server.quantile.levels import (
@@ -104,7 +105,29 @@ class PlannedLevels:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what is worth knowing before any record answers."""
-        return tuple(dict.fromkeys((*self.whole.plan.hints, *(text for plan in self.plans for text in plan.warnings))))
+        return tuple(dict.fromkeys([*self.whole.plan.hints, *(text for plan in self.plans for text in plan.warnings)]))
+
+    def explain(self, seeded: bool = False) -> Explanation:
+        """Return what would be asked, what is protected, and how wide the intervals will be; nobody is asked."""
+        method, each = "certified" if self.certified else "staged", 1 - (1 - self.level) / len(self.plans)
+        widths = [
+            expected_width(plan, method, each, part, of=f"{plan.tau:g}")
+            for plan, part in zip(self.plans, self.parts, strict=True)
+        ]
+        taus = ", ".join(f"{plan.tau:g}" for plan in self.plans)
+        what = f"the {taus} quantiles of the {self.plans[0].roster.unit.plural}, each record for one of them"
+        found = explain_quantile(
+            self.plans[0],
+            method,
+            self.level,
+            widths,
+            rounds=ROUNDS[method],
+            what=what,
+            warnings=list(dict.fromkeys(text for plan in self.plans for text in plan.warnings)),
+            seeded=seeded,
+        )
+        values = {**found.values, "tau": [plan.tau for plan in self.plans], "split": list(self.parts)}
+        return replace(found, values=values)
 
 
 def plan_levels(

@@ -1,7 +1,6 @@
 """From what a caller gave to a checked plan and open doors: the only place where records and the plan meet."""
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -18,11 +17,14 @@ from sottovoce.core.unit import Unit
 from sottovoce.local.quantile.crowd import SiteCrowd, are_many
 from sottovoce.local.runner import run
 from sottovoce.protocol.card import identity
+from sottovoce.server.explanation import Explanation
 from sottovoce.server.method import Method, converse
 from sottovoce.server.quantile.certified.sequence import Sequel
+from sottovoce.server.quantile.expected import ROUNDS, expected_width, explain_quantile
 from sottovoce.server.quantile.feasibility import CERTIFIED, STAGES, Limits
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
 from sottovoce.server.quantile.recursion.method import Recursion, plan_recursion
+from sottovoce.server.quantile.recursion.schedule import elapsed
 from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.server.quantile.solutions import SequenceSolution
 
@@ -119,11 +121,24 @@ class PlannedStudy:
         """Return what is worth knowing before any record answers; what the records show is for their holder."""
         return (*self.plan.hints, *self.plan.warnings)
 
-
-def say_before(*texts: str) -> None:
-    """Warn, before any record answers, whoever called the public function that calls this."""
-    for text in texts:
-        warnings.warn(text, UserWarning, stacklevel=3)
+    def explain(self, seeded: bool = False) -> Explanation:
+        """Return what would be asked, what is protected, and how wide the interval will be; nobody is asked."""
+        plan, method = self.plan, self.method
+        rounds = ROUNDS.get(method, "")
+        if self.recursion is not None:
+            rounds = f"{len(elapsed(self.recursion.schedule, max(plan.roster.sizes))):,} rounds after a search"
+        if self.until is not None:
+            rounds += f", fewer if the interval is no longer than {self.until:g} before"
+        return explain_quantile(
+            plan,
+            method,
+            self.level,
+            [expected_width(plan, method, self.level)],
+            rounds=rounds,
+            what=f"the {plan.tau:.6g} quantile of the {plan.roster.unit.plural}",
+            warnings=self.plan.warnings,
+            seeded=seeded,
+        )
 
 
 def plan_study(

@@ -1,20 +1,21 @@
-"""A private quantile regression on the rows of one file: all is checked, then planned or asked, each row once."""
+"""A private quantile regression on the rows of files: all is checked, then planned or asked, each row once."""
 
-import math
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sottovoce.api.regression.stream import Progress, opened
-from sottovoce.client.reading.design_matrix import ReadRows, read_regression_file
+from sottovoce.api.regression.stream import Progress, opened, tied_responses, warnings_of
+from sottovoce.client.reading.design_matrix import ReadRows
+from sottovoce.client.reading.files import Paths
+from sottovoce.client.reading.regression_files import FileRows, read_regression_files
 from sottovoce.core.calling import public
 from sottovoce.core.checks import check_callers, confidence
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import RandomSource
-from sottovoce.server.description import finite
+from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.server.explanation import Explanation
 from sottovoce.server.regression import feasibility
 from sottovoce.server.regression.design import Design, design_of
+from sottovoce.server.regression.expected import explain_regression
 from sottovoce.server.regression.plan import RegressionPlan
 from sottovoce.server.regression.result import RegressionResult
 from sottovoce.server.regression.settings import DEFAULTS, RegressionSettings, read_settings
@@ -22,17 +23,20 @@ from sottovoce.server.regression.settings import DEFAULTS, RegressionSettings, r
 
 @public
 def regression_study(
-    path: str | os.PathLike[str],
+    paths: Paths,
     response: str,
     features: Sequence[str],
     *,
     level: float = 0.95,
+    person: str | None = None,
+    missing: str = "refuse",
     marks: Any = None,
     **options: Any,
 ) -> "FileStudy":
-    r"""Check everything about a regression on a Parquet, Arrow or CSV file; nobody is asked yet.
+    r"""Check everything about a regression on Parquet, Arrow or CSV files; nobody is asked yet.
 
     ``features`` are columns in the order of the coefficients, and ``options`` parameters of `PrivateQuantileRegressor`.
+    Of all rows of a ``person`` one is drawn; rows with ``missing`` values are refused, or dropped and counted.
     ``marks`` are ``delimiter`` and ``decimal`` of a CSV file, where they are not to be found out.
 
     >>> import pathlib, tempfile
@@ -49,11 +53,16 @@ def regression_study(
     given = {**DEFAULTS, **options}
     check_callers(given["randomness"], None)
     settings, certainty = read_settings(given), confidence(level)
-    found = read_regression_file(path, response, features, bounds=settings.bounds, clip=settings.clip, **(marks or {}))
+    dice = SystemEntropy() if given["randomness"] is None else given["randomness"]
+    how: dict[str, Any] = {"bounds": settings.bounds, "clip": settings.clip, "levels": settings.levels}
+    files = read_regression_files(
+        paths, response, features, **how, person=person, missing=missing, dice=dice.words, **(marks or {})
+    )
+    found = files.found
     design = design_of(settings, found.rows.p)
     plan = RegressionPlan(settings, design, found.bounds, settings.starts(found.bounds.to_scaled), certainty, response)
     feasibility.check(found.rows.size, design, settings)
-    return FileStudy(plan, found, given["randomness"])
+    return FileStudy(plan, files, given["randomness"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +70,13 @@ class FileStudy:
     """A regression that may begin: what is public of it, and its rows."""
 
     plan: RegressionPlan
-    found: ReadRows
+    files: FileRows
     randomness: RandomSource | None
+
+    @property
+    def found(self) -> ReadRows:
+        """Return the rows."""
+        return self.files.found
 
     @property
     def settings(self) -> RegressionSettings:
@@ -80,30 +94,13 @@ class FileStudy:
         return self.found.rows.size
 
     @property
-    def density(self) -> float:
-        """Return the density that predictions are made at: the smallest that was guessed, or 1."""
-        return 1.0 if self.settings.density is None else float(self.settings.density.min())
+    def warnings(self) -> tuple[str, ...]:
+        """Return what is worth knowing before anybody is asked; what the rows show is for their holder."""
+        return warnings_of(self.plan, self.found)
 
-    def explain(self) -> str:
-        """Say which channel was chosen and why, with predictions for this many people."""
-        return self.design.explain(self.people, self.density)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the design as plain values: standard errors are of coefficients of scaled covariates."""
-        chosen, scale = self.design.alternative, 1 / (math.sqrt(self.people) * self.density)
-        return {
-            "channel": self.design.name,
-            "why": self.design.why,
-            "split": self.design.split,
-            "tau": list(self.design.taus),
-            "epsilon": finite(self.design.epsilon),
-            "people": self.people,
-            "density": self.density,
-            "alternatives": [
-                {"channel": each.name, "errors": (each.errors * scale).tolist(), "people": each.trace / chosen.trace}
-                for each in sorted(self.design.alternatives, key=lambda each: each.trace)
-            ],
-        }
+    def explain(self) -> Explanation:
+        """Return what would be asked, what is protected, and how wide the intervals will be; nobody is asked."""
+        return replace(explain_regression(self.plan, self.people), hints=tied_responses(self.found))
 
     def run(self, progress: Progress | None = None) -> RegressionResult:
         """Ask every row once; ``progress`` is called with the number of people who have just answered."""

@@ -1,6 +1,6 @@
 """Private quantile regression as a scikit-learn estimator: each person sends one report."""
 
-import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,13 +10,16 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import d2_pinball_score
 from sklearn.utils.validation import check_is_fitted
 
-from sottovoce.api.regression.stream import Progress, begin
+from sottovoce.api.regression.stream import Progress, begin, tied_responses, warnings_of
 from sottovoce.core.arrays import Floats
-from sottovoce.core.calling import public
+from sottovoce.core.calling import public, say_before, warn
+from sottovoce.core.categories import raw_names
 from sottovoce.core.checks import confidence, number
 from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.regression.region import Ellipsoid
 from sottovoce.server.description import Test
+from sottovoce.server.explanation import Explanation
+from sottovoce.server.regression.expected import explain_regression
 from sottovoce.server.regression.result import RegressionResult
 from sottovoce.server.regression.summary import sentence_of_missing
 
@@ -58,6 +61,9 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         For "higrad": the branches of each level.
     shuffle
         Ask people in random order; False if the order is the stream's own.
+    levels
+        The levels of columns of categories, public: a mapping from column to its levels, such as ``{"carrier": ["AA",
+        "UA", "other"]}``. Each becomes columns of 0 and 1 but for the first, the base; "other" takes what is not named.
     randomness
         None for the operating system's entropy; `sim.dice(seed)` for simulation, which makes the fit not private. Each
         `fit` throws a fresh copy of seeded dice, so that it can be repeated.
@@ -106,6 +112,7 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         groups: Any = None,
         tree: Any = (4, 4),
         shuffle: bool = True,
+        levels: Any = None,
         randomness: RandomSource | None = None,
     ) -> None:
         self.tau = tau
@@ -123,17 +130,24 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         self.groups = groups
         self.tree = tree
         self.shuffle = shuffle
+        self.levels = levels
         self.randomness = randomness
 
     @public
     def fit(self, X: Any, y: Any, *, progress: Progress | None = None) -> Self:  # noqa: N803
         """Ask every row of X and y once, forgetting any fit before; all input is checked before anything is spent."""
         stream, rows = begin(self.get_params(deep=False), X, y, progress, _warn, whole=True)
+        say_before(*warnings_of(stream.plan, rows))
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         self._stream = stream  # kept if the asking is interrupted, so that nobody is asked again unawares
         stream.ask(rows, progress, whole=True)
         return self._look()
+
+    def _explain_call(self, X: Any, y: Any) -> Explanation:  # noqa: N803
+        """Say what ``fit`` would ask and tell, asking nobody; see `sv.explain`."""
+        stream, rows = begin(self.get_params(deep=False), X, y, None, _warn, whole=True)
+        return replace(explain_regression(stream.plan, rows.rows.size), hints=tied_responses(rows))
 
     @public
     def partial_fit(self, X: Any, y: Any, *, progress: Progress | None = None) -> Self:  # noqa: N803
@@ -143,21 +157,23 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             rows = self._stream.read(given, X, y, progress, _warn)
         else:
             self._stream, rows = begin(given, X, y, progress, _warn, whole=False)
+            say_before(*tied_responses(rows))
         self._stream.ask(rows, progress, whole=False)
         return self._look()
 
     def _look(self) -> Self:
         """Fill the attributes from what has been heard so far."""
-        stream, raw = self._stream, self._stream.result.raw
+        stream, fitted = self._stream, self._stream.result.raw
         self.result_: RegressionResult = stream.result
-        self.coef_: Floats = raw[:, 1:] if self._several else raw[0, 1:]
-        self.intercept_: Any = raw[:, 0] if self._several else float(raw[0, 0])
+        self.coef_: Floats = fitted[:, 1:] if self._several else fitted[0, 1:]
+        self.intercept_: Any = fitted[:, 0] if self._several else float(fitted[0, 0])
         self.taus_, self.design_ = self.result_.taus, stream.plan.design
         self.epsilon_, self.private_ = self.result_.epsilon, self.result_.private
         self.epsilon_in_all_ = stream.in_all
-        self.n_reports_, self.clipped_, self.n_features_in_ = stream.people, stream.clipped, stream.plan.p
+        raw = raw_names(stream.plan.bounds.names, stream.plan.settings.levels)
+        self.n_reports_, self.clipped_, self.n_features_in_ = stream.people, stream.clipped, len(raw)
         if stream.names is not None:
-            self.feature_names_in_ = np.array(stream.names, dtype=object)
+            self.feature_names_in_ = np.array(raw, dtype=object)
         return self
 
     @public
@@ -204,7 +220,7 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             told = [answers.intervals(at, wanted) for at in levels]
             reasons = [(self.taus_[at], why) for at, (_, why) in zip(levels, told, strict=True)]
             if missing := sentence_of_missing(reasons):
-                warnings.warn(missing, UserWarning, stacklevel=2)
+                warn(missing)
             found = [ends for ends, _ in told]
         else:
             found = [np.array(answers.interval(at, contrast, wanted)) for at in levels]
@@ -271,4 +287,4 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
 def _warn(text: str) -> None:
     """Warn of something that is read all the same, in scikit-learn's categories."""
     kind = DataConversionWarning if text.startswith("A column-vector") else UserWarning
-    warnings.warn(text, kind, stacklevel=5)
+    warn(text, kind)

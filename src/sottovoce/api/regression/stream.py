@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.api.asking import spend_columns, warn
+from sottovoce.api.asking import spend_columns
 from sottovoce.client.answered import Memory
 from sottovoce.client.fingerprint import Column, mark, row_words
 from sottovoce.client.reading.design_matrix import ReadRows, read, read_features
+from sottovoce.client.record import look_tied
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Floats
+from sottovoce.core.calling import warn
 from sottovoce.core.checks import check_callers
 from sottovoce.core.errors import BadInput, SearchFailed
 from sottovoce.core.random_source import RandomSource, SystemEntropy
@@ -22,6 +24,7 @@ from sottovoce.local.regression.liu_hu import LiuHuRun
 from sottovoce.local.regression.pilot import Pilot
 from sottovoce.server.regression import feasibility
 from sottovoce.server.regression.design import design_of
+from sottovoce.server.regression.expected import barely
 from sottovoce.server.regression.plan import RegressionPlan, RegressionStudy
 from sottovoce.server.regression.result import RegressionResult
 from sottovoce.server.regression.settings import check_unchanged, read_settings
@@ -31,6 +34,10 @@ WORD = 2.0**-53
 STANDARDISED = (
     "every covariate has exactly mean 0 and standard deviation 1, as if scaled by the data themselves: such means and "
     "deviations are not protected, so scale by public bounds instead"
+)
+TIED = (
+    "many responses are tied, and ties spoil the intervals: spread each evenly over the step it is rounded to, before "
+    "anybody is asked"
 )
 Progress = Callable[[int], None]
 
@@ -166,7 +173,8 @@ class RegressionStream:
         settings, bounds = self.plan.settings, self.plan.bounds
         check_unchanged(settings, bounds, self.randomness, given)
         feasibility.check_batches(settings)
-        return read(X, y, bounds, settings.clip, names=self.names, p=self.plan.p, collinear=False, warn=warn)
+        known: dict[str, Any] = {"names": self.names, "p": self.plan.p, "levels": settings.levels}
+        return read(X, y, bounds, settings.clip, **known, collinear=False, warn=warn)
 
     def ask(self, found: ReadRows, progress: Progress | None, *, whole: bool) -> None:
         """Ask every row once; if the search for guesses is then not over, the ``whole`` data were lost."""
@@ -210,7 +218,7 @@ class RegressionStream:
 
     def features(self, X: Any, warn: Warn) -> Floats:  # noqa: N803
         """Read raw covariates to predict for."""
-        return read_features(X, self.names, self.plan.p, warn=warn)
+        return read_features(X, self.names, self.plan.p, levels=self.plan.settings.levels, warn=warn)
 
 
 def begin(
@@ -229,7 +237,7 @@ def begin(
     """
     check_callers(given["randomness"], progress)
     settings = read_settings(given)
-    found = read(X, y, settings.bounds, settings.clip, collinear=whole, warn=warn)
+    found = read(X, y, settings.bounds, settings.clip, collinear=whole, levels=settings.levels, warn=warn)
     design = design_of(settings, found.rows.p)
     response = getattr(y, "name", None)
     named = response if isinstance(response, str) else ""
@@ -239,6 +247,16 @@ def begin(
     else:
         feasibility.check_batches(settings)
     return opened(plan, found, given["randomness"]), found
+
+
+def tied_responses(found: ReadRows) -> tuple[str, ...]:
+    """Say, to whoever holds the rows, whether many responses are tied."""
+    return (TIED,) if look_tied(found.rows.response()) else ()
+
+
+def warnings_of(plan: RegressionPlan, found: ReadRows) -> tuple[str, ...]:
+    """Return what is worth knowing before anybody is asked."""
+    return (*tied_responses(found), *barely(plan, found.rows.size))
 
 
 def opened(plan: RegressionPlan, found: ReadRows, randomness: RandomSource | None) -> RegressionStream:

@@ -14,7 +14,7 @@ from sottovoce.client.door import SiteLimits
 from sottovoce.client.ledger import Ledger, Storage
 from sottovoce.client.order import Key, bits_for, order_key
 from sottovoce.client.quantile.encode import answer, count_ones, pick
-from sottovoce.client.record import Records
+from sottovoce.client.record import Records, look_tied
 from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy
@@ -25,7 +25,6 @@ from sottovoce.protocol.randomised_response import binary, flips_of
 from sottovoce.protocol.walk import moves
 
 CHUNK = 1 << 13  # the dice, places and letters of a piece stay in the processor's cache
-SAMPLE = 4096
 LARGE, PART, FEW = 1 << 20, 0.4, 64  # a site beyond the cache; from which part of it, at how few points, it is scanned
 
 
@@ -227,6 +226,5 @@ def check_study(study: Study, channel: Channel, limits: SiteLimits) -> None:
 
 
 def look_rounded(records: Records) -> bool:
-    """Tell whether many of a site's records, evenly picked, share their value: a hint to their holder alone."""
-    picked = records.values()[:: max(1, records.size // SAMPLE)][:SAMPLE]
-    return len(picked) >= 100 and len(np.unique(picked)) < 0.9 * len(picked)
+    """Tell whether many of a site's records share their value: a hint to their holder alone."""
+    return look_tied(records.values())

@@ -1,19 +1,12 @@
 """From covariates and responses, in memory or in a file, to the checked, scaled rows of a regression."""
 
-import os
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sottovoce.client.reading.column import NUMBERS
-from sottovoce.client.reading.files import expand
-from sottovoce.client.reading.formats import Marks, read_table, where
-from sottovoce.client.reading.frames import check_column_names
 from sottovoce.client.reading.matrix import (
     RESPONSE,
     Matrix,
     Warn,
-    from_columns,
     open_matrix,
     open_response,
     read_response,
@@ -22,6 +15,8 @@ from sottovoce.client.reading.scaling import refuse_collinear, refuse_not_finite
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Floats
 from sottovoce.core.bounds import Bounds, read_bounds
+from sottovoce.core.calling import warn
+from sottovoce.core.categories import Levels, with_dummies
 from sottovoce.core.errors import BadInput
 
 ESTIMATOR = "PrivateQuantileRegressor"
@@ -41,7 +36,7 @@ class ReadRows(NamedTuple):
 
 def plain_warning(text: str) -> None:
     """Warn of something that is read all the same."""
-    warnings.warn(text, UserWarning, stacklevel=2)
+    warn(text)
 
 
 def read(
@@ -53,6 +48,7 @@ def read(
     names: Sequence[str] | None = None,
     p: int | None = None,
     collinear: bool = True,
+    levels: Levels | None = None,
     estimator: str = ESTIMATOR,
     warn: Warn = plain_warning,
 ) -> ReadRows:
@@ -75,17 +71,26 @@ or give clip=True to move such values to the nearest bound
     """
     if y is None:
         raise BadInput(f"{estimator} requires y to be passed, but the target y is None")
-    matrix = open_matrix(X)
+    matrix = open_matrix(X, levels)
     if p is not None:
         check_features(matrix, names, p, estimator, warn)
-    return read_opened(matrix, y, bounds, clip, collinear=collinear, warn=warn)
+    return read_opened(matrix, y, bounds, clip, collinear=collinear, levels=levels, warn=warn)
 
 
 def read_opened(
-    matrix: Matrix, y: Any, bounds: Any, clip: bool, *, collinear: bool = True, where: str = RESPONSE, warn: Warn
+    matrix: Matrix,
+    y: Any,
+    bounds: Any,
+    clip: bool,
+    *,
+    collinear: bool = True,
+    levels: Levels | None = None,
+    where: str = RESPONSE,
+    warn: Warn,
 ) -> ReadRows:
     """Read the records of a regression from an opened table and a column of responses, called `where`."""
-    between = bounds if isinstance(bounds, Bounds) else read_bounds(bounds, matrix.names)
+    given = isinstance(bounds, Bounds)
+    between = bounds if given else read_bounds(with_dummies(bounds, matrix.names, levels or {}), matrix.names)
     column = open_response(y, where, warn)
     if column.size != matrix.n:
         raise BadInput(
@@ -104,6 +109,7 @@ def read_features(
     names: Sequence[str] | None,
     p: int,
     *,
+    levels: Levels | None = None,
     estimator: str = ESTIMATOR,
     warn: Warn = plain_warning,
 ) -> Floats:
@@ -111,7 +117,7 @@ def read_features(
 
     ``names`` (None if they had none) and ``p`` are those of the columns at the fit.
     """
-    matrix = open_matrix(X)
+    matrix = open_matrix(X, levels)
     check_features(matrix, names, p, estimator, warn)
     values = matrix.chunk(0, matrix.n)
     refuse_not_finite(values, matrix)
@@ -149,42 +155,3 @@ def _other_names(given: Sequence[str], expected: Sequence[str]) -> BadInput:
 def _listed(names: Sequence[str]) -> str:
     """List the first names, one a line."""
     return "".join(f"- {name}\n" for name in names[:_SHOWN]) + ("- ...\n" if len(names) > _SHOWN else "")
-
-
-def read_regression_file(
-    path: str | os.PathLike[str],
-    response: str,
-    features: Sequence[str],
-    *,
-    bounds: Any = None,
-    clip: bool = False,
-    delimiter: str | None = None,
-    decimal: str | None = None,
-) -> ReadRows:
-    r"""Read the records of a regression from one Parquet, Arrow or CSV file, or refuse them before anything is spent.
-
-    The path may have "~" and wildcards, and must name one file; ``bounds`` and ``clip`` are as in `read`, ``delimiter``
-    and ``decimal`` as in `read_files`.
-
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder) / "trips.csv"
-    ...     _ = file.write_text("minutes,miles\n9,2\n20,7.5\n31,12\n")
-    ...     read_regression_file(file, "minutes", ["miles"], bounds=(0, 30))[:3]
-    (Rows(3 records of 1 covariate, values hidden), ('miles',), True)
-    """
-    names = [features] if isinstance(features, str) else list(features)
-    if not names:
-        raise BadInput("no columns are named as covariates: name at least one")
-    columns = [response, *names]
-    check_column_names(columns)
-    for name in columns:
-        if columns.count(name) > 1:
-            raise BadInput(f"column {name!r} is named twice: the response and the covariates are different columns")
-    file, *others = expand(path)
-    if others:
-        raise BadInput(f"{path} matches {len(others) + 1:,} files: give one file")
-    table = read_table(file, columns, columns, accepts=NUMBERS, marks=Marks(delimiter, decimal))
-    covariates = [table.column(name) for name in names]
-    matrix = from_columns(names, covariates, lambda name: where(file, name))
-    return read_opened(matrix, table.column(response), bounds, clip, where=where(file, response), warn=plain_warning)

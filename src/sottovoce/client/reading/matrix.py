@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from narwhals.exceptions import NarwhalsError
 
-from sottovoce.client.reading.column import Column, NotNumbers, complex_refused
+from sottovoce.client.reading.categories import coded
+from sottovoce.client.reading.column import NUMBERS, Column, NotNumbers, complex_refused
 from sottovoce.client.reading.reader import collected, open_column
 from sottovoce.core.arrays import Floats
+from sottovoce.core.categories import Levels
 from sottovoce.core.checks import how_often, kind_of, sentence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import hides, quoted
@@ -21,6 +23,10 @@ RESPONSE = "the response y"
 
 Warn = Callable[[str], None]
 
+DECLARE = (
+    "every argument must be neither a string nor a date but a number: declare the levels of categories, which are "
+    "public, with levels="
+)
 _FLAT = "y should be a 1d array, with one response a row"
 _TABLE = "give a table with a row for each record and a column for each covariate"
 
@@ -54,11 +60,12 @@ class Matrix:
         return self.read(start, stop) if self.whole is None else self.whole[start:stop]
 
 
-def open_matrix(table: Any) -> Matrix:
+def open_matrix(table: Any, levels: Levels | None = None) -> Matrix:
     """Find the reader for a table of covariates.
 
     It is a two-dimensional numpy array, a list of rows, a data frame of pandas or polars, an Arrow table, one of their
-    columns, or a mapping from name to column. An array of float64 in C order is not copied.
+    columns, or a mapping from name to column. An array of float64 in C order is not copied. Columns of categories
+    become columns of 0 and 1 by their declared ``levels``.
 
     >>> matrix = open_matrix({"distance": [3, 5], "night": [True, False]})
     >>> matrix.n, matrix.names, matrix.chunk(0, 2).tolist()
@@ -66,11 +73,11 @@ def open_matrix(table: Any) -> Matrix:
     """
     refuse_sparse(table, "X")
     if isinstance(table, np.ndarray):
-        return _from_array(table)
+        return _from_array(table, levels)
     if isinstance(table, Mapping):
-        return from_columns(list(table), list(table.values()))
+        return from_columns(list(table), list(table.values()), levels=levels)
     if type(table).__name__ == "RecordBatch" and type(table).__module__.startswith("pyarrow"):
-        return from_columns(table.schema.names, table.columns)
+        return from_columns(table.schema.names, table.columns, levels=levels)
     try:
         frame = nw.from_native(table, allow_series=True, pass_through=True)
         if isinstance(frame, nw.LazyFrame):
@@ -79,20 +86,25 @@ def open_matrix(table: Any) -> Matrix:
             labels = frame.columns
             if not labels:
                 raise _too_few("feature", (len(frame), 0))
-            return from_columns(labels, [column.to_native() for column in frame.iter_columns()])
+            return from_columns(labels, [column.to_native() for column in frame.iter_columns()], levels=levels)
     except NarwhalsError:
         raise BadInput("X has two columns of one name: rename one of them") from None
     if isinstance(frame, nw.Series):
-        return from_columns([frame.name], [table])
+        return from_columns([frame.name], [table], levels=levels)
     if isinstance(table, Sequence) and not isinstance(table, str | bytes | bytearray | memoryview):
-        return _from_rows(table)
+        return _from_rows(table, levels)
     if hasattr(table, "__array__"):
-        return _from_array(np.asarray(table))
+        return _from_array(np.asarray(table), levels)
     raise BadInput(f"X is {'None' if table is None else kind_of(table)}: {_TABLE}")
 
 
 def from_columns(
-    labels: Sequence[object], columns: Sequence[Any], where: Callable[[str], str] = place, *, named: bool = True
+    labels: Sequence[object],
+    columns: Sequence[Any],
+    where: Callable[[str], str] = place,
+    *,
+    named: bool = True,
+    levels: Levels | None = None,
 ) -> Matrix:
     """Read a table given column by column; labels that are not text are no names, as in scikit-learn."""
     kinds = {isinstance(label, str) for label in labels}
@@ -103,7 +115,9 @@ def from_columns(
         raise _too_few("feature", (0, 0))
     if any(map(hides, names)):
         raise BadInput("a column of X has a control or invisible character in its name: rename it")
-    opened = [open_column(column, where(name)) for name, column in zip(names, columns, strict=True)]
+    if levels:
+        names, columns = coded(names, columns, levels, where)
+    opened = _opened(names, columns, where)
     n = opened[0].size
     for name, column in zip(names, opened, strict=True):
         if column.size != n:
@@ -121,19 +135,36 @@ def from_columns(
     return _checked(Matrix(n, names, named and kinds == {True}, read, place=where))
 
 
-def _from_rows(rows: Sequence[Any]) -> Matrix:
+def _opened(names: Sequence[str], columns: Sequence[Any], where: Callable[[str], str]) -> list[Column]:
+    """Find the readers of all columns; those that hold text are refused together."""
+    found, texts = [], []
+    for name, column in zip(names, columns, strict=True):
+        try:
+            found.append(open_column(column, where(name)))
+        except NotNumbers as refusal:
+            if " holds text in row " not in str(refusal):
+                raise
+            texts.append((name, refusal))
+    if texts:
+        first = str(texts[0][1]).removesuffix(NUMBERS.rule)
+        more = f" (and so do {', '.join(repr(name) for name, _ in texts[1:])})" if len(texts) > 1 else ""
+        raise NotNumbers(f"{first.rstrip(': ')}{more}: {DECLARE}")
+    return found
+
+
+def _from_rows(rows: Sequence[Any], levels: Levels | None = None) -> Matrix:
     """Read a list of rows."""
     try:
         array = np.asarray(rows)
         # Among texts numpy would turn numbers into text; the columns must be looked at one by one.
-        return _from_array(np.asarray(rows, dtype=object) if array.dtype.kind in "SUO" else array)
+        return _from_array(np.asarray(rows, dtype=object) if array.dtype.kind in "SUO" else array, levels)
     except ValueError as error:
         if isinstance(error, BadInput):
             raise
         raise BadInput("the rows of X have different lengths: give every row as many numbers as the first") from None
 
 
-def _from_array(array: npt.NDArray[Any]) -> Matrix:
+def _from_array(array: npt.NDArray[Any], levels: Levels | None = None) -> Matrix:
     """Read a numpy array of two dimensions."""
     if array.ndim != 2:
         if array.ndim > 2:
@@ -149,8 +180,8 @@ def _from_array(array: npt.NDArray[Any]) -> Matrix:
     kind = array.dtype.kind
     if kind == "c":
         raise complex_refused("X")
-    if kind not in "fb" or isinstance(array, np.ma.MaskedArray):
-        return from_columns(_generated(p), [array[:, column] for column in range(p)], named=False)
+    if kind not in "fb" or isinstance(array, np.ma.MaskedArray) or levels:
+        return from_columns(_generated(p), [array[:, column] for column in range(p)], named=False, levels=levels)
     array = array.view(np.ndarray)
 
     def read(start: int, stop: int) -> Floats:

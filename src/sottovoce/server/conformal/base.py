@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from sottovoce.core.arrays import Floats
 from sottovoce.core.digits import number_text
 from sottovoce.core.errors import BadInput
-from sottovoce.server.conformal.plan import SiteFacts
+from sottovoce.server.conformal.plan import SiteFacts, noise_warnings
 from sottovoce.server.conformal.settings import ConformalSettings
 from sottovoce.server.description import Outside, finite, of_column, protection
 from sottovoce.server.picture import check_path, save
@@ -20,7 +20,10 @@ from sottovoce.server.stored import StoredResult
 if TYPE_CHECKING:
     from sottovoce.server.conformal.report import CoverageReport
 
-RARE = 0.001  # of infinite sets by noise alone, below which nothing is said
+HOLDS_FOR = (
+    "new scores that come from the sites' common distribution; where sites differ, one threshold can hold on average "
+    "and fail some sites badly: coverage_by_site(scores) shows which"
+)
 NOT_PROTECTED = (
     "Not protected: which sites took part, how many scores and missing values each holds; and where one individual "
     "gave several records, or several studies ask the same ones, epsilons add up."
@@ -138,10 +141,7 @@ class Threshold(StoredResult):
 
     def noise_warnings(self) -> tuple[str, ...]:
         """Say how often noise alone makes the set infinite, unless that is rare."""
-        if self.infinite_chance <= RARE:
-            return ()
-        often = f"{self.infinite_chance:.1%} of calibrations"
-        return (f"noise alone makes the set infinite in {often}; more scores or a larger epsilon would help",)
+        return noise_warnings(self.infinite_chance)
 
     @property
     def alpha(self) -> float:

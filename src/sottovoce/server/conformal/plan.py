@@ -22,6 +22,7 @@ from sottovoce.server.conformal.coverage.voters import Kind
 from sottovoce.server.conformal.settings import ConformalSettings
 
 LEAP, HALVINGS, MOST = 8.0, 2, 10_000_000  # of the search for a sufficient number of scores, told to two digits
+RARE = 0.001  # of infinite sets by noise alone, below which nothing is said
 OFTEN = 0.5  # of infinite sets by noise alone: beyond it a private answer is not worth its budget
 
 
@@ -92,6 +93,21 @@ class ConformalPlan:
                 asked.append(CellQuery(str(self.settings.mechanism), orders[0], fact.epsilon, edges))
         return [asked[kind] for kind in self.kind_of]
 
+    def warnings(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return what sizes and budgets tell before anything is asked: who cannot answer, and what noise may do."""
+        found = []
+        short = [
+            f"{name!r} ({fact.size:,} scores, asked for order {max(asked):,})"
+            for name, fact, asked in zip(names, self.facts, self.orders, strict=True)
+            if math.isinf(fact.epsilon) and max(asked) > fact.size
+        ]
+        if short:
+            listed = ", ".join(short[:4]) + (f" and {len(short) - 4:,} more" if len(short) > 4 else "")
+            found.append(f"too few scores for the order asked, so the answer is infinity: {listed}")
+        if self.settings.mechanism == "sparse-vector":  # of others a rough bound is known
+            found += noise_warnings(infinite(self.kinds, self.number, self.choice))
+        return tuple(found)
+
     def spent(self) -> tuple[float, ...] | None:
         """Return what a record pays at each site, from the integers of its mechanism; None without privacy."""
         if self.settings.mechanism is None:
@@ -109,6 +125,14 @@ class ConformalPlan:
     def __getstate__(self) -> dict[str, Any]:
         """Keep the public numbers; what follows from them is computed again."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+def noise_warnings(chance: float) -> tuple[str, ...]:
+    """Say how often noise alone makes the set infinite, unless that is rare."""
+    if chance <= RARE:
+        return ()
+    often = f"{chance:.1%} of calibrations"
+    return (f"noise alone makes the set infinite in {often}; more scores or a larger epsilon would help",)
 
 
 def card_of(who: Participants, settings: ConformalSettings, edges: Sequence[float], name: str = "") -> Card:

@@ -16,7 +16,7 @@ from sottovoce.core import codec
 from sottovoce.core.digits import number_text
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.messages import ROUND, Message, Query, SumQuery, SumShare, Tally
-from sottovoce.server.conformal.base import NOT_PROTECTED, Threshold, ThresholdState, check_state
+from sottovoce.server.conformal.base import HOLDS_FOR, NOT_PROTECTED, Threshold, ThresholdState, check_state
 from sottovoce.server.conformal.coverage.pooled import Guarantee, PooledChoice
 from sottovoce.server.conformal.coverage.pooled_modes import choose_aggregate, choose_local
 from sottovoce.server.conformal.one_round import OneRound
@@ -120,7 +120,8 @@ class PooledThreshold(Threshold):
         for name, fact, epsilon in zip(self.names, self.facts, self.spent or (), strict=True):
             cells.append((name, f"{fact.size:,}", f"{epsilon:.4g}"))
             table.append(f"{name if len(name) <= 39 else name[:38] + '…':<40}{fact.size:>18,}{epsilon:>20.4g}")
-        notes = [*labelled("Warning", self.warnings), ("Protected", self.privacy_statement)]
+        notes = [*labelled("Warning", self.warnings)]
+        notes += [("Holds for", HOLDS_FOR), ("Protected", self.privacy_statement)]
         title = f"Conformal threshold, alpha = {self.alpha:.6g}"
         about = self.outside(f"at least {self.coverage:.4f} on average, whatever the distribution of the scores")
         return Description(title, rows, table, notes, self.plain_values(), cells, about)
@@ -161,8 +162,12 @@ class PooledMethod(OneRound[State, tuple[int, ...], PooledThreshold], Generic[St
         """Return the threshold: the upper edge of the cell that the sums point at."""
         self.finished(state)
         cell = self.cell(state)
+        return self.promised(math.inf if cell == len(self._edges) else self._edges[cell])
+
+    def promised(self, value: float = math.nan) -> PooledThreshold:
+        """Return the threshold as it will be, but for its value, or with it."""
         return PooledThreshold(
-            value=math.inf if cell == len(self._edges) else self._edges[cell],
+            value=value,
             settings=self._settings,
             spent=tuple(self._choice.epsilons),
             edges=self._edges,

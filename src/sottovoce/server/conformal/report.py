@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from sottovoce.core import codec
+from sottovoce.core.checks import rest_of
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.conformal import CoverageSaid, Mixture, SiteCoverage, judge, mix
 from sottovoce.protocol.card import Card
@@ -73,7 +74,7 @@ class CoverageReport(StoredResult):
     @property
     def target(self) -> float:
         """Return the coverage that is wanted."""
-        return 1 - self.alpha
+        return rest_of(self.alpha)
 
     @property
     def worst(self) -> SiteCoverage:

@@ -10,10 +10,11 @@ import numpy as np
 
 from sottovoce.core import codec
 from sottovoce.core.arrays import Floats
-from sottovoce.core.checks import first_few, number
+from sottovoce.core.checks import first_few, number, rest_of
 from sottovoce.core.digits import number_text
 from sottovoce.core.errors import BadInput
 from sottovoce.server.conformal.base import (
+    HOLDS_FOR,
     NOT_PROTECTED,
     CoverageDistribution,
     Threshold,
@@ -66,7 +67,7 @@ class ConformalThreshold(Threshold):
     @property
     def coverage(self) -> float:
         """Return the mean coverage: exact for scores without ties, and at least that with ties or with privacy."""
-        return 1 - self.alpha if self.settings.exact else self.choice.mean
+        return rest_of(self.alpha) if self.settings.exact else self.choice.mean
 
     @property
     def sd(self) -> float:
@@ -138,21 +139,12 @@ class ConformalThreshold(Threshold):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what is worth knowing before the threshold is used."""
-        found = []
-        short = [
-            f"{name!r} ({fact.size:,} scores, asked for order {max(asked):,})"
-            for name, fact, asked in zip(self.names, self.facts, self.plan.orders, strict=True)
-            if math.isinf(fact.epsilon) and max(asked) > fact.size
-        ]
-        if short:
-            listed = ", ".join(short[:4]) + (f" and {len(short) - 4:,} more" if len(short) > 4 else "")
-            found.append(f"too few scores for the order asked, so the answer is infinity: {listed}")
-        if math.isinf(self.value) and self.value > 0:
-            sites = first_few(self.unbounded)
-            found.append(f"the threshold is infinite, and so is every prediction set: {sites} answered infinity")
-        elif self.mechanism == "sparse-vector":  # of others a rough bound is known
-            found += self.noise_warnings()
-        return tuple(found)
+        found = self.plan.warnings(self.names)
+        if not math.isinf(self.value) or self.value < 0:
+            return found
+        sites = first_few(self.unbounded)
+        infinite_set = f"the threshold is infinite, and so is every prediction set: {sites} answered infinity"
+        return (*(text for text in found if not text.startswith("noise alone")), infinite_set)
 
     @property
     def privacy_statement(self) -> str:
@@ -207,8 +199,7 @@ class ConformalThreshold(Threshold):
         if self.dropped:
             rows.append(("Left out", f"{self.dropped:,} missing values"))
         notes = labelled("Warning", self.warnings)
-        about = "new scores of the sites' common distribution; see coverage_by_site(scores) where sites differ"
-        notes.append(("Holds for", about))
+        notes.append(("Holds for", HOLDS_FOR))
         if self.spent is not None:
             notes.append(("Protected", self.privacy_statement))
         title = f"Conformal threshold, alpha = {self.alpha:.6g}"

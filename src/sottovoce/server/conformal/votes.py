@@ -93,15 +93,20 @@ class VotesMethod(OneRound[Votes, tuple[float, ...], ConformalThreshold]):
         self.finished(state)
         values = np.array([value for said in state.values for value in said])
         votes = np.repeat(self._plan.votes, [len(said) for said in state.values])
+        unbounded = (name for name, said in zip(self._who.names, state.values, strict=True) if math.inf in said)
+        return self.promised(weighted_rank(values, votes, self._taken.rank), tuple(unbounded))
+
+    def promised(self, value: float = math.nan, unbounded: tuple[str, ...] = ()) -> ConformalThreshold:
+        """Return the threshold as it will be, but for its value, or with it."""
         return ConformalThreshold(
-            value=weighted_rank(values, votes, self._taken.rank),
+            value=value,
             settings=self._plan.settings,
             plan=self._plan,
             taken=self._taken.rank,
             chance=self._taken.chance,
             spent=self._plan.spent(),
             edges=self._edges,
-            unbounded=tuple(name for name, said in zip(self._who.names, state.values, strict=True) if math.inf in said),
+            unbounded=unbounded,
             **self._who._asdict(),
         )
 

@@ -69,6 +69,11 @@ class Integrated:
         return (*(site.name for site in self.lost), *self.idle)
 
     @property
+    def left_out(self) -> tuple[str, ...]:
+        """Return the sources that do not count: too small, lost, or with an error that is not known well enough."""
+        return (*(site.name for site in self.known[1:] if not site.usable), *self.absent)
+
+    @property
     def estimate(self) -> float:
         """Return the estimate, inside the interval, rounded to the public resolution if there is one."""
         return self.rounded(self.combination.estimate)

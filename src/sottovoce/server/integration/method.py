@@ -17,14 +17,13 @@ from sottovoce.protocol.messages import Message
 from sottovoce.protocol.summaries import SummaryQuery, SummaryReport
 from sottovoce.server.integration.chains import Chained, ChainMethod, ChainStudy
 from sottovoce.server.integration.combine import LEVELS, KnownSite, LostSite, measured_of
-from sottovoce.server.integration.plan import IntegrationPlan, PlannedSite
+from sottovoce.server.integration.plan import IntegrationPlan, PlannedSite, some
 from sottovoce.server.integration.result import IntegratedResult
 from sottovoce.server.integration.site_summary import LARGEST, SMALLEST, SiteSummary
 from sottovoce.server.method import Method, Queries, Replies
 from sottovoce.server.quantile.method import StagedQuantile
 from sottovoce.server.quantile.result import QuantileResult
 
-SHOWN = 3  # warnings of sources that are written out
 TIED = (
     "the target's records are tied at the ends of its own interval, which is exact, and would miss a value that it "
     "covers if sources moved it: give resolution=, the step they are rounded to"
@@ -217,14 +216,14 @@ class IntegrationMethod:
             settings=plan.settings,
             known=tuple(known),
             lost=tuple(lost),
-            idle=plan.idle,
+            idle=(*plan.idle, *(name for name, _ in plan.small)),
             unit=plan.unit,
             step=plan.step,
             resolution=plan.resolution,
             private=all([site.private for site in known] + [site.private for site in lost]) and not plan.seeded,
             seeded=plan.seeded or plan.simulated,
             per_person=plan.per_person,
-            measured_warnings=(*_warnings(known), *_some(warnings)),
+            measured_warnings=(*plan.before, *_warnings(known), *some(warnings)),
             column=plan.column,
         )
 
@@ -232,7 +231,7 @@ class IntegrationMethod:
 def _check_found(part: SitePart, own: Any) -> None:
     """Refuse a site that could only be certified: such an interval has no normal error to be combined by."""
     method, study = part.method, part.site.study
-    if study is None or not isinstance(method, StagedQuantile) or method.query(own) is not None:
+    if study is None or not isinstance(method, StagedQuantile) or part.site.certified or method.query(own) is not None:
         return
     if method.outcome(own).method == "certified":
         raise SearchFailed(
@@ -276,7 +275,7 @@ def _part(plan: IntegrationPlan, site: PlannedSite) -> SitePart:
         return KnownSite(
             name,
             "private",
-            measured_of(result.solution),
+            SiteEstimate(result.solution.point, math.inf) if site.certified else measured_of(result.solution),
             *ends,
             result.epsilon[name],
             size,
@@ -287,7 +286,7 @@ def _part(plan: IntegrationPlan, site: PlannedSite) -> SitePart:
             ends=further,
         )
 
-    return SitePart(site, StagedQuantile(study, level, watch=False), staged)
+    return SitePart(site, StagedQuantile(study, level, certified=site.certified, watch=False), staged)
 
 
 def _published(name: str, summary: SiteSummary, level: float) -> KnownSite:
@@ -320,10 +319,4 @@ def _warnings(known: Sequence[KnownSite]) -> list[str]:
     """Return what the sites warn of: all of the target, a few of the sources."""
     target, *sources = known
     own = [f"site {target.name!r}: {text}" if sources else text for text in target.warnings]
-    return own + _some([f"site {site.name!r}: {text}" for site in sources for text in site.warnings])
-
-
-def _some(texts: list[str]) -> list[str]:
-    """Return the first few, and how many there are more."""
-    more = len(texts) - SHOWN
-    return texts if more < 2 else [*texts[:SHOWN], f"and {more} more sources say the like"]
+    return own + some([f"site {site.name!r}: {text}" for site in sources for text in site.warnings])

@@ -19,11 +19,12 @@ from sottovoce.protocol.card import Card
 from sottovoce.protocol.summaries import records_needed
 from sottovoce.server.integration.chains import SHORTEST
 from sottovoce.server.integration.site_summary import SiteSummary
-from sottovoce.server.quantile.feasibility import PAIRS, Limits
+from sottovoce.server.quantile.feasibility import CERTIFIED, PAIRS, Limits, advice
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
 
 METHODS = ("valid", "conservative", "known-bound", *PAPER)
 TARGET = "target"
+SHOWN = 3  # warnings of sources that are written out
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,7 @@ class PlannedSite:
     name: str
     study: QuantilePlan | None = None
     summary: SiteSummary | None = None
+    certified: bool = False  # a target with too few records for anything but an interval that nobody can help
 
     @property
     def kind(self) -> str:
@@ -173,6 +175,7 @@ class IntegrationPlan:
     seeded: bool = False
     simulated: bool = False
     column: str = ""
+    small: tuple[tuple[str, str], ...] = ()  # sources with too few records to help, which are not asked, and why
 
     @property
     def target(self) -> PlannedSite:
@@ -188,7 +191,7 @@ class IntegrationPlan:
     def idle(self) -> tuple[str, ...]:
         """Return the sources that cannot count whatever they say, and so are not asked."""
         bound = self.settings.bound or {}
-        none = self.settings.method == "target"
+        none = self.settings.method == "target" or self.target.certified
         return tuple(site.name for site in self.sources if none or math.isinf(bound.get(site.name, 0.0)))
 
     @property
@@ -196,6 +199,27 @@ class IntegrationPlan:
         """Return the sites that take part."""
         idle = set(self.idle)
         return tuple(site for site in self.sites if site.name not in idle)
+
+    @property
+    def before(self) -> tuple[str, ...]:
+        """Return what the sites' sizes and budgets say about who can help, before any record answers."""
+        found = [f"source {name!r} is left out, not asked: {why.rstrip('.')}" for name, why in self.small]
+        if self.target.certified and self.target.study is not None:
+            study = self.target.study
+            needed = study.support.records_for(study.roster.sizes[0], PAIRS.at(study.tau).refuse)
+            found.append(
+                f"{where(self.target.name, self.target.name)} has too few records to be helped: its own certified "
+                f"interval is given, and no source is asked; about {needed:,} records would let sources help"
+            )
+        return tuple(some(found))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return all that is worth knowing before any record answers."""
+        studies = [(site.name, site.study.warnings) for site in self.asked if site.study is not None]
+        alone = len(self.asked) == 1
+        said = [text if alone else f"site {name!r}: {text}" for name, texts in studies for text in texts]
+        return (*self.before, *some(said))
 
     @property
     def step(self) -> float:
@@ -250,19 +274,30 @@ def plan_integration(
     """
     if roster is not None and roster.unit.kind == "category":
         raise BadInput("the records are categories, between which there are no distances; give numbers, or times.")
-    studies = {} if roster is None else _studies(roster, names[0], tau, epsilon, settings.level, summaries, known)
+    studies: dict[str, QuantilePlan] = {}
+    small: dict[str, str] = {}
+    certified = False
     if roster is None:
         _check_without_records(tau, epsilon, known)
-    sites = tuple(PlannedSite(name, studies.get(name), summaries.get(name)) for name in names)
+    else:
+        studies, small, certified = _studies(roster, names[0], tau, epsilon, settings, summaries, known)
+    sites = tuple(
+        PlannedSite(name, studies.get(name), summaries.get(name), certified and name == names[0])
+        for name in names
+        if name not in small
+    )
     if sites[0].summary is not None and not sites[0].summary.trusted:
         raise BadInput(f"the target {names[0]!r} has no standard error to be trusted; only a source can do without.")
-    plan = IntegrationPlan(settings, sites, simulated=simulated)
+    plan = IntegrationPlan(settings, sites, simulated=simulated, small=tuple(small.items()))
     if roster is not None:
         plan = replace(plan, unit=roster.unit, per_person=roster.per_person, seeded=roster.seeded)
         plan = replace(plan, column=roster.column)
     plan = replace(plan, settings=with_bound(settings, bound, names[1:], plan.unit, plan.step))
+    if plan.settings.bound is not None:
+        bounds = {name: limit for name, limit in plan.settings.bound.items() if name not in small}
+        plan = replace(plan, settings=replace(plan.settings, bound=bounds))
     for site in sites:
-        _check_site(plan.settings, site)
+        check_numbers(plan.settings, site.name, site.summary is None or site.summary.trusted, site.size)
     return plan
 
 
@@ -278,35 +313,64 @@ def _studies(
     target: str,
     tau: Any,
     epsilon: Any,
-    level: float,
+    settings: IntegrationSettings,
     summaries: Mapping[str, SiteSummary],
     known: Mapping[str, Any],
-) -> dict[str, QuantilePlan]:
-    """Plan one study for each site that has records, or say which site cannot be asked."""
+) -> tuple[dict[str, QuantilePlan], dict[str, str], bool]:
+    """Plan one study for each site that has records; return also which sources have too few and why.
+
+    A target with too few is refused, or tells at last whether its interval is to be certified.
+    """
     if isinstance(epsilon, Mapping):  # a budget for a site without records is nothing to complain of
         epsilon = {name: value for name, value in epsilon.items() if label_text(name) not in summaries}
     if isinstance(tau, Mapping):
         raise BadInput("tau must be one level: the sources help with the target's own quantile; give one number.")
     budgets = dict(zip(roster.names, per_site(epsilon, roster.names, "epsilon"), strict=True))
-    found = {}
+    found, small, certified = {}, {}, False
     for name, size in zip(roster.names, roster.sizes, strict=True):
         budget = number(*budgets[name])
         alone = replace(roster, names=(name,), sizes=(size,), dropped={name: roster.dropped.get(name, 0)})
         # exact with any number of records that it needs, an open site is not gated: the gate is for noise
         limits: Limits = OPEN if math.isinf(budget) else PAIRS
         try:
-            study = plan_quantile(alone, tau, {name: budget}, limits=limits, **known)
+            found[name] = plan_quantile(alone, tau, {name: budget}, limits=limits, **known)
+            _check_size(found[name], settings)
         except Infeasible as error:
-            raise Infeasible(f"{where(name, target)} has too few records: {error}") from None
-        if study.flips[0] == 0:
-            needed = max(records_needed(study.tau, level), records_needed(study.tau))
-            if size < needed:
-                raise BadInput(
-                    f"{where(name, target)} has {size:,} records, and an interval for its {study.tau:g} quantile "
-                    f"needs {needed:,}; add records, or ask a level nearer 0.5."
-                )
-        found[name] = study
-    return found
+            if name != target:
+                small[name] = str(error)
+                found.pop(name, None)
+                continue
+            sure: dict[str, Any] = {"limits": CERTIFIED, "certified": True, "confidence": settings.level}
+            try:
+                if settings.chains is not None or settings.method in PAPER or math.isinf(budget):
+                    raise
+                found[name], certified = plan_quantile(alone, tau, {name: budget}, **sure, **known), True
+            except Infeasible as refusal:
+                raise Infeasible(f"{where(name, target)} has too few records: {refusal}") from None
+    return found, small, certified
+
+
+def _check_size(study: QuantilePlan, settings: IntegrationSettings) -> None:
+    """Refuse a site with too few records for order statistics, or for the paper's chains."""
+    size = study.roster.sizes[0]
+    if study.flips[0] == 0:
+        needed = max(records_needed(study.tau, settings.level), records_needed(study.tau))
+        if size < needed:
+            raise Infeasible(
+                f"an interval for its {study.tau:g} quantile needs {needed:,} records, and there are {size:,}: "
+                f"{advice(study.tau, private=False)}."
+            )
+    elif settings.chains is not None and size < (needed := settings.chains.number * SHORTEST):
+        raise Infeasible(
+            f"{settings.chains.number} chains need {needed:,} records, and there are {size:,}: add records, or run "
+            "fewer chains."
+        )
+
+
+def some(texts: Sequence[str]) -> list[str]:
+    """Return the first few, and how many there are more."""
+    more = len(texts) - SHOWN
+    return list(texts) if more < 2 else [*texts[:SHOWN], f"and {more} more sources say the like"]
 
 
 def _check_without_records(tau: Any, epsilon: Any, known: Mapping[str, Any]) -> None:
@@ -319,15 +383,3 @@ def _check_without_records(tau: Any, epsilon: Any, known: Mapping[str, Any]) -> 
     for budget in epsilon.values() if isinstance(epsilon, Mapping) else [] if epsilon is None else [epsilon]:
         if not number(budget, "epsilon") > 0:
             raise BadInput(f"epsilon must be positive, not {budget!r}; leave it out where every site gives a summary.")
-
-
-def _check_site(settings: IntegrationSettings, site: PlannedSite) -> None:
-    """Refuse a site that lacks what the method needs."""
-    check_numbers(settings, site.name, site.summary is None or site.summary.trusted, site.size)
-    if settings.chains is not None and site.kind == "private":
-        needed = settings.chains.number * SHORTEST
-        if (site.size or 0) < needed:
-            raise BadInput(
-                f"site {site.name!r} has {site.size:,} records, and {settings.chains.number} chains need "
-                f"{needed:,}; add records, or run fewer chains."
-            )

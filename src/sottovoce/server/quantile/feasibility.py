@@ -81,10 +81,14 @@ def check(crowd: SiteProfile, tau: float, names: tuple[str, ...], limits: Limits
     return measured
 
 
-def advice(tau: float) -> str:
-    """Say what would help where records are too few for a level; at the median, no other level is better supported."""
-    nearer = ", or ask a level nearer 0.5" if abs(tau - 0.5) > MIDDLE else ""
-    return f"add records{', ' if nearer else ', or '}raise epsilon{nearer}"
+def advice(tau: float, private: bool = True) -> str:
+    """Say what would help where records are too few for a level; at the median, no other level is better supported.
+
+    >>> advice(0.9), advice(0.5)
+    ('add records, raise epsilon, or ask a level nearer 0.5', 'add records, or raise epsilon')
+    """
+    ways = ["add records", "raise epsilon"][: 1 + private] + ["ask a level nearer 0.5"] * (abs(tau - 0.5) > MIDDLE)
+    return ", ".join(ways[:-1]) + f", or {ways[-1]}" if len(ways) > 1 else ways[0]
 
 
 def reach(crowd: SiteProfile, tau: float, level: float = 0.95, bounded: bool = False) -> tuple[float, float]:

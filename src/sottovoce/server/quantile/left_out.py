@@ -1,7 +1,8 @@
 """Which sites are too small to take part: left out, by public numbers alone, so that they do not end a study.
 
 A site whose share in the estimand is far above its part of the records causes most of the noise. Where a study would be
-refused for the noise of small sites, it goes on without them, and says so: the estimand is another one then.
+refused for the noise of small sites, or could give nothing but a certified interval that nobody asked for, it goes on
+without them, and says so: the estimand is another one then.
 """
 
 from collections.abc import Sequence
@@ -21,8 +22,8 @@ def small_sites(
 ) -> tuple[SiteProfile, Bools]:
     """Return the sites that stay, their shares summing to one again, and which they are.
 
-    Sites with less than ``fewest`` records go first, then small ones, the noisiest first, while the study would be
-    refused; if that does not help, they stay, and the refusal is about all of them.
+    Sites with less than ``fewest`` records go first, then small ones, the noisiest first, while the noise is beyond the
+    limits of the design; if that does not help, they stay, and a refusal is about all of them.
     """
     stay = crowd.sizes >= fewest if np.any(crowd.sizes >= fewest) else np.ones(len(taus), dtype=np.bool_)
     small, kept = crowd.sizes < SMALL * crowd.sizes.mean(), stay.copy()

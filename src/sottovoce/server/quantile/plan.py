@@ -136,7 +136,8 @@ def plan_quantile(
     channels = tuple(_channel(value, where) for value, where in per_site(epsilon, names, "epsilon"))
     weights, shares_name = _shares(shares, roster)
     crowd = SiteProfile(weights, np.array([rate_of(channel) for channel in channels]), np.array(roster.sizes, np.int64))
-    crowd, stay = small_sites(crowd, taus, thinned, limits, fewest)
+    design = PAIRS if limits is CERTIFIED and not certified else limits
+    crowd, stay = small_sites(crowd, taus, thinned, design, fewest)
     gone = tuple(name for name, stays in zip(names, stay, strict=True) if not stays)
     if gone:
         taus, roster, names = taus[stay], roster.only(stay.tolist()), tuple(compress(names, stay))

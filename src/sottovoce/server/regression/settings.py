@@ -11,12 +11,14 @@ import numpy.typing as npt
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.bounds import Bounds, read_bounds
+from sottovoce.core.categories import Levels, read_levels, with_dummies
 from sottovoce.core.checks import dimensions, number, unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.regression.blocks import RegressionChannel
 
 SMALLEST, LARGEST = 1e-15, 1e15  # of guesses; fourth powers of them are computed with
+NEAREST = 1e-9  # of levels to 0 and 1
 FLATTEST = 1e-12  # of size times density, which is about 1: a step of less moves no point any more
 SCHEDULES = {"dithered": "information", "self-normalised": "paper", "groups": "paper", "higrad": "paper"}
 PARAMETERS = {"taus": "tau", "several": "tau"}  # of settings that have another name
@@ -25,7 +27,7 @@ DEFAULTS = MappingProxyType(
     {
         "tau": 0.5, "epsilon": 1.0, "channel": "auto", "bounds": None, "inference": "dithered", "clip": False,
         "schedule": "auto", "density": None, "size": None, "start": None, "second_moments": None, "limit": None,
-        "groups": None, "tree": (4, 4), "shuffle": True, "randomness": None,
+        "groups": None, "tree": (4, 4), "shuffle": True, "levels": None, "randomness": None,
     }
 )  # fmt: skip
 
@@ -48,6 +50,7 @@ class RegressionSettings:
     tree: tuple[int, ...]
     shuffle: bool
     clip: bool
+    levels: Levels
     bounds: Any
 
     @property
@@ -116,6 +119,7 @@ def read_settings(given: Mapping[str, Any]) -> RegressionSettings:
         _branching(given["tree"]),
         _truth(given["shuffle"], "shuffle"),
         _truth(given["clip"], "clip"),
+        read_levels(given["levels"]),
         given["bounds"],
     )
 
@@ -127,7 +131,7 @@ def check_unchanged(
     now = read_settings(given)
     names = [each.name for each in fields(RegressionSettings) if each.name != "bounds"]
     changed = [PARAMETERS.get(name, name) for name in names if not _same(getattr(first, name), getattr(now, name))]
-    again = read_bounds(now.bounds, bounds.names)
+    again = read_bounds(with_dummies(now.bounds, bounds.names, now.levels), bounds.names)
     if not (np.array_equal(again.low, bounds.low) and np.array_equal(again.high, bounds.high)):
         changed.append("bounds")
     if given["randomness"] is not randomness:
@@ -147,7 +151,7 @@ def _levels(tau: Any) -> tuple[list[float], bool]:
     """Return the levels as they were given, and whether they were a sequence."""
     several = not isinstance(tau, str | bytes) and dimensions(tau) == 1
     levels = [number(each, "tau") for each in (tau if several else [tau])]
-    if not levels or not all(0 < level < 1 for level in levels) or len(set(levels)) < len(levels):
+    if not levels or not all(NEAREST <= level <= 1 - NEAREST for level in levels) or len(set(levels)) < len(levels):
         raise BadInput(f"quantile levels lie between 0 and 1, each once, not {tau!r}; give tau such as 0.5.")
     return levels, several
 

@@ -11,6 +11,7 @@ iterations. Its 20 and 100 presume data of spread one, hence ``unit``. `constant
 """
 
 import math
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -48,7 +49,7 @@ def elapsed(schedule: str | Sequence[int], iterations: int, warmup: float = WARM
     if schedule == "log":
         return _clipped(alone, _logarithmic(left), left)
     kind, _, number = schedule.partition(":")
-    if kind != "every" or not number.isdecimal() or int(number) < 1:
+    if kind != "every" or not re.fullmatch(r"0*[1-9][0-9]{0,17}", number):
         raise BadInput(f'schedule {schedule!r} is not known; give "every:E" with E >= 1, "log", or a list of integers.')
     each = int(number)
     if each == 1:

@@ -1,0 +1,90 @@
+"""What a threshold, or a report of its coverage, would ask and tell, before anything is sent."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from sottovoce.inference.common.normal import two_sided
+from sottovoce.server.conformal.base import Threshold
+from sottovoce.server.conformal.plan import Participants
+from sottovoce.server.conformal.pooled import PooledThreshold
+from sottovoce.server.conformal.report import CoveragePlan
+from sottovoce.server.explanation import LEVELS, ExpectedWidth, Explanation
+
+RANGE = 0.95  # of calibrations, for which the threshold's place is told
+SAME = "scores of all sites from one distribution"
+
+
+def explain_threshold(promised: Threshold, warnings: Sequence[str]) -> Explanation:
+    """Say what a threshold would be made from; ``promised`` is the threshold as it will be, but for its value."""
+    sites, scores = len(promised.names), sum(fact.size for fact in promised.facts)
+    sent = f"one cell of a public grid of {len(promised.edges):,} edges"
+    if promised.spent is None:
+        sent = "order statistics"
+    elif promised.mechanism in ("local", "aggregate"):
+        sent = "one bit a score" if promised.mechanism == "local" else "noisy counts into a secure sum"
+    asked = [
+        ("Question", f"the {1 - promised.alpha:.6g} quantile of new scores, {promised.guarantee} guarantee"),
+        ("Answers", f"one message a site, {sent}; {scores:,} scores at {sites:,} sites, 1 round"),
+        ("Promise", promised.estimand),
+        ("Coverage", f"{'at least ' if promised.spent is not None else ''}{promised.coverage:.4f} on average"),
+    ]
+    low, high = _pooled_range(promised) if isinstance(promised, PooledThreshold) else _range(promised)
+    values = {key: value for key, value in promised.plain_values().items() if key not in ("value", "infinite", "empty")}
+    return Explanation(
+        f"Plan, nothing asked: conformal threshold, alpha = {promised.alpha:.6g}",
+        asked,
+        promised.privacy_statement,
+        [ExpectedWidth(f"the threshold, in {RANGE:.0%} of calibrations", high - low, LEVELS, low, high)],
+        SAME if promised.spent is None else f"{SAME}, and no noise but the promised bound of it",
+        warnings,
+        values=values,
+    )
+
+
+def _range(promised: Threshold) -> tuple[float, float]:
+    """Return between which levels of the scores the threshold will lie."""
+    levels, at_least = promised.distribution
+    tail, total = (1 - RANGE) / 2, float(at_least.max())
+    ends = np.interp([-total * (1 - tail), -total * tail], -at_least, levels)
+    return float(ends[0]), float(ends[1])
+
+
+def _pooled_range(promised: PooledThreshold) -> tuple[float, float]:
+    """Return the range of a threshold of summed answers: sampling and noise around the coverage that is promised."""
+    choice, alpha, z = promised.choice, promised.alpha, two_sided(RANGE)
+    if choice.asked:
+        rate = math.tanh(max(choice.epsilons) / 2)
+        chance = (1 - rate) / 2 + rate * alpha
+        error = math.sqrt(chance * (1 - chance) / max(sum(choice.asked), 1)) / rate
+    else:
+        error = math.sqrt(alpha * (1 - alpha) / max(sum(fact.size for fact in promised.facts), 1))
+    return max(choice.coverage - z * error, 0.0), min(choice.coverage + z * error, 1.0)
+
+
+def explain_report(plan: CoveragePlan, who: Participants) -> Explanation:
+    """Say what a report on coverage would ask, and how wide the interval of each site will be."""
+    z, goal, widths = two_sided(plan.level), 1 - plan.alpha, []
+    for place, (name, fact) in enumerate(zip(who.names, who.facts, strict=True)):
+        noise = 0.0
+        if plan.noises is not None:
+            odds = math.exp(-plan.noises[place].epsilon)
+            noise = 2 * odds / (1 - odds) ** 2
+        half = z * math.sqrt(goal * (1 - goal) / fact.size + noise / fact.size**2)
+        widths.append(ExpectedWidth(name, min(goal + half, 1.0) - max(goal - half, 0.0), LEVELS))
+    private = plan.noises is not None
+    sent = "one noisy count" if private else "a count and its own quantile, as they are"
+    paid = max((noise.epsilon for noise in plan.noises or ()), default=math.inf)
+    told = f"each site sends one noisy count (epsilon {paid:.3g}, computed from the integers of the noise)"
+    return Explanation(
+        f"Plan, nothing asked: coverage by site, {plan.level:.4g} intervals",
+        [
+            ("Question", f"how many scores of each site a threshold covers, where {goal:.6g} is wished"),
+            ("Answers", f"one message a site, {sent}; {sum(fact.size for fact in who.facts):,} scores, 1 round"),
+        ],
+        f"Private: {told}." if private else "No privacy: sites send counts and scores as they are.",
+        widths,
+        f"a coverage of about {goal:.6g} at every site",
+        values={"alpha": plan.alpha, "level": plan.level, "sites": list(who.names), "private": private},
+    )

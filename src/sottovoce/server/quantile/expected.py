@@ -1,0 +1,137 @@
+"""How far the interval of a quantile will reach, in levels, from public numbers alone.
+
+If all records answered at the quantile, the distribution function there had the error
+``s = sqrt(sum p^2 q (1 - q) / (r^2 N))``, where ``q`` is the chance of a letter. The interval is longer than two of
+``z s`` by what the search and the stages cost; the factors were measured on smooth populations (docs/decisions/0055).
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from sottovoce.inference.common.normal import two_sided
+from sottovoce.server.description import WIDTH, promise
+from sottovoce.server.explanation import ExpectedWidth, Explanation, reaching
+from sottovoce.server.quantile.asking import SiteProfile
+from sottovoce.server.quantile.feasibility import FOUND, PAIRS, SCARCE, reach, support
+from sottovoce.server.quantile.plan import QuantilePlan
+
+SMOOTH = "a smooth density around the quantile"
+ROUNDS = {"staged": "about 15 to 40 rounds", "certified": "about 20 rounds", "sequence": "about 40 rounds"}
+MOST_ROWS = 24  # of the table of sites
+
+
+def error_of(crowd: SiteProfile, tau: float) -> float:
+    """Return the error of the distribution function at the quantile, if every record answered there."""
+    success = (1 - crowd.rates) / 2 + crowd.rates * tau
+    return math.sqrt(float(np.sum(crowd.shares**2 * success * (1 - success) / (crowd.rates**2 * crowd.sizes))))
+
+
+def certifies(plan: QuantilePlan, method: str, crowd: SiteProfile) -> bool:
+    """Tell whether the interval will be certified: because it is asked for, or as the records are too few."""
+    if method != "staged":
+        return method == "certified"
+    return plan.kind == "amounts" or support(crowd, plan.tau).ratio > PAIRS.at(plan.tau).refuse
+
+
+def expected_reach(plan: QuantilePlan, method: str, level: float, thinned: float = 1.0) -> tuple[float, float]:
+    """Return from which quantile to which the interval will run, about."""
+    tau, crowd = plan.tau, plan.crowd.thinned(thinned)
+    if certifies(plan, method, crowd):
+        return reach(crowd, tau, level, plan.bounds is not None)
+    error = error_of(crowd, tau)
+    share = error / min(tau, 1 - tau)
+    if method == "sequence":
+        if plan.bounds is None and share > FOUND:
+            return 0.0, 1.0
+        factor = 3.55 * (1 + 8 * error)
+    elif method == "regression":
+        factor = 1 + 13 * share
+    elif method == "self-normalised":
+        factor = 1.1 + 20 * share
+    elif support(crowd, tau).ratio > SCARCE:
+        factor = 1.1 + 45 * share**2
+    else:
+        factor = 1.08 + 4 * share + 1800 * error**2
+    half = factor * two_sided(level) * error
+    return max(tau - half, 0.0), min(tau + half, 1.0)
+
+
+def expected_width(plan: QuantilePlan, method: str, level: float, thinned: float = 1.0, of: str = "") -> ExpectedWidth:
+    """Return how wide the interval will be."""
+    return reaching(of, *expected_reach(plan, method, level, thinned), plan.scale)
+
+
+def assumption_of(plan: QuantilePlan, method: str) -> str:
+    """Say what the expected width rests on."""
+    smooth = "nothing of the distribution" if certifies(plan, method, plan.crowd) or method == "sequence" else SMOOTH
+    scale = "no public scale is given, so levels are told"
+    if plan.scale is not None:
+        scale = f"values as of a normal distribution with the standard deviation {plan.scale:g}, the public scale"
+    step = f"; its ends go to the next multiple of {plan.resolution:g}" if plan.resolution else ""
+    return f"{smooth}; {scale}{step}"
+
+
+def sites_table(plan: QuantilePlan) -> list[str]:
+    """Return the sites: what each counts, pays, and adds to the noise."""
+    lines = [f"{'site':<28}{'records':>12}{'share':>12}{'epsilon':>12}{'of the noise':>14}", "-" * WIDTH]
+    shares, epsilons = plan.crowd.shares.tolist(), plan.epsilons
+    for i, name in list(enumerate(plan.names))[:MOST_ROWS]:
+        shown = name if len(name) <= 28 else name[:27] + "…"
+        noise = f"{plan.support.variance_shares[i]:.1%}"
+        lines.append(f"{shown:<28}{plan.roster.sizes[i]:>12,}{shares[i]:>12.4f}{epsilons[name]:>12.4g}{noise:>14}")
+    more = len(plan.names) - MOST_ROWS
+    return [*lines, f"and {more:,} more sites"] if more > 0 else lines
+
+
+def asked_of(plan: QuantilePlan, rounds: str, what: str) -> list[tuple[str, str]]:
+    """Say what would be asked of whom."""
+    unit = "person" if plan.roster.per_person else "record"
+    total, sites = sum(plan.roster.sizes), len(plan.names)
+    found = [
+        ("Question", f"{what}; each {unit} is asked once at most whether it lies below a point"),
+        ("Answers", f"one of 2 letters each, {total:,} {unit}s at {sites:,} site{'' if sites == 1 else 's'}, {rounds}"),
+    ]
+    if plan.left_out:
+        found.append(("Left out", ", ".join(plan.left_out)))
+    return found
+
+
+def explain_quantile(
+    plan: QuantilePlan,
+    method: str,
+    level: float,
+    widths: Sequence[ExpectedWidth],
+    *,
+    rounds: str,
+    what: str,
+    warnings: Sequence[str],
+    seeded: bool = False,
+) -> Explanation:
+    """Say what a study of quantiles would do."""
+    public = {
+        "method": method,
+        "level": level,
+        "tau": plan.tau,
+        "sites": [
+            {"name": name, "records": size, "share": share, "epsilon": None if math.isinf(paid) else paid}
+            for name, size, share, paid in zip(
+                plan.names, plan.roster.sizes, plan.crowd.shares.tolist(), plan.epsilons.values(), strict=True
+            )
+        ],
+        "sites_left_out": list(plan.left_out),
+        "letters": 2,
+    }
+    private = all(map(math.isfinite, plan.budgets)) and not seeded
+    return Explanation(
+        f"Plan, nothing asked: {method}, {level:.4g} interval",
+        asked_of(plan, rounds, what),
+        promise(plan.epsilons, private, plan.roster.per_person),
+        widths,
+        assumption_of(plan, method),
+        warnings,
+        sites_table(plan),
+        public,
+        plan.hints,
+    )
