@@ -83,5 +83,5 @@ def test_hints_are_never_passed_on() -> None:
     assert "tied" in hint
     shown = result.summary() + repr(result) + result._repr_html_() + str(result.to_dict()) + str(pickle.dumps(result))
     assert "tied" not in shown
-    assert pickle.loads(pickle.dumps(result)).hints == ()
+    assert pickle.loads(pickle.dumps(result)).hints == ()  # noqa: S301
     assert result.warnings == (TURNED[True],)  # seen in the answers, so it may be told
