@@ -151,7 +151,7 @@ def test_a_coefficient_without_an_interval_is_hollow_and_a_long_one_has_an_arrow
     _panel(axes, (0.2, 0.4, 0.6, 0.8), rows)
     points = [line for line in axes.lines if line.get_marker() == "o"]
     assert [str(line.get_markerfacecolor()) == "white" for line in points] == [False, True, False, False]
-    assert sorted(str(line.get_marker()) for line in axes.lines if line.get_marker() in "v^") == ["^", "v"]
+    assert sorted(str(line.get_marker()) for line in axes.lines if str(line.get_marker()) in "v^") == ["^", "v"]
 
 
 def test_a_forest_says_where_there_is_no_interval() -> None:
@@ -203,6 +203,19 @@ def test_a_private_target_keeps_its_own_interval_at_a_few_levels() -> None:
         open_one.interval_at(0.9)
 
 
+@pytest.mark.parametrize("bounds", [[], {}, np.array(0.9), np.ma.masked, 0.9, "0.9", [None], [math.nan]])
+def test_bounds_of_a_curve_are_a_list_of_numbers(bounds: Any) -> None:
+    with pytest.raises(sv.BadInput, match="bound"):
+        told().sensitivity(bounds)
+
+
+@pytest.mark.parametrize("path", [None, 3, [1], b"kept.json"])
+def test_what_is_no_path_is_refused(path: Any) -> None:
+    for use in (told().save, told().report, told().plot, sv.load):
+        with pytest.raises(sv.BadInput):
+            use(path)
+
+
 def test_a_summary_tells_itself_in_one_line() -> None:
     assert repr(sv.SiteSummary(17.0, 0.3, n=900)) == "<summary: 17.0 [16.4, 17.6] (95%), 900 records>"
     assert repr(sv.SiteSummary(17.0, trusted=False)) == "<summary: 17, without an error to be trusted>"
@@ -236,4 +249,6 @@ def test_scores_and_responses_keep_their_names(tmp_path: Path) -> None:
     model = sv.PrivateQuantileRegressor(0.5, 6.0, density=0.5, size=1.0, start=0.0, randomness=dice(1))
     model.fit(pd.DataFrame({"x": source.uniform(-1, 1, 2000)}), pd.Series(source.normal(size=2000), name="pay"))
     assert repr(model.result_).startswith("<0.5 quantile of pay by regression: x ")
+    with pytest.raises(sv.BadInput, match="value must be finite"):
+        model.test([0, 1], math.inf)
     assert "pay" in model.report(tmp_path / "page.html").read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from sottovoce.core import codec
+from sottovoce.core.checks import kind_of
 from sottovoce.core.errors import BadInput
 from sottovoce.server.description import Description
 from sottovoce.server.markup import in_notebook
@@ -64,7 +65,7 @@ class StoredResult(ABC):
 
     def save(self, path: str | Path) -> Path:
         """Write the result as JSON; `sv.load` reads it back."""
-        target = Path(path)
+        target = given_path(path)
         try:
             target.write_text(json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False), encoding="utf-8")
         except OSError as error:
@@ -98,6 +99,13 @@ class StoredResult(ABC):
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
         return in_notebook(self.headline, self.describe())
+
+
+def given_path(path: Any) -> Path:
+    """Return a path, or refuse what is none."""
+    if not isinstance(path, str | os.PathLike):
+        raise BadInput(f"a file is named by its path, not by {kind_of(path)}; give text such as 'result.json'.")
+    return Path(path).expanduser()
 
 
 def stored_kind(values: Any) -> str:

@@ -1,5 +1,6 @@
 """Private quantile regression as a scikit-learn estimator: each person sends one report."""
 
+import math
 import warnings
 from pathlib import Path
 from typing import Any, Self
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from sottovoce.api.regression.stream import Progress, begin
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import confidence, number
+from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.regression.region import Ellipsoid
 from sottovoce.server.description import Test
@@ -206,6 +208,8 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         """Test, two-sided, whether a contrast of intercept and slopes has a value."""
         check_is_fitted(self)
         supposed = number(value, "value")
+        if math.isinf(supposed):
+            raise BadInput(f"value must be finite, not {supposed!r}; correct it.")
         return Test(supposed, "two-sided", self.result_.p_value(tau, contrast, supposed))
 
     def summary(self, level: float = 0.95) -> str:

@@ -5,7 +5,7 @@ So does its curve: the interval as a function of the bound that is assumed on th
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence, Set
 from numbers import Integral
 from typing import Any
 
@@ -239,7 +239,9 @@ def bounds_of(result: Integrated, bounds: Any) -> tuple[float, ...] | None:
     """Return the bounds to show, in order and in the unit of the records; None for those that are worth showing."""
     if bounds is None:
         return None
-    if not isinstance(bounds, Iterable) or isinstance(bounds, str | bytes):
+    if isinstance(bounds, np.ndarray):
+        bounds = bounds.tolist()
+    if not isinstance(bounds, Sequence | Set) or isinstance(bounds, str | bytes) or not bounds:
         raise BadInput(f"bounds must be a list of bounds, not {bounds!r}; give several numbers, or leave it out.")
     return tuple(sorted(width_of(value, "a bound", result.unit) for value in bounds))
 
