@@ -1,6 +1,7 @@
 """`--report PATH` in every command: a page beside the answer, checked before anything is asked, never at its cost."""
 
 import json
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,10 @@ def run(folder: Path, way: str, *words: str) -> Any:
 
 @pytest.mark.filterwarnings("ignore:the .* quantile is barely supported:UserWarning")
 @pytest.mark.parametrize("way", WAYS)
-def test_a_page_is_written_beside_the_answer(folder: Path, way: str, tmp_path: Path) -> None:
+def test_a_page_is_written_beside_the_answer(
+    folder: Path, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sottovoce.server.stored.as_png", lambda figure: b"drawn" if figure.axes else b"")
     path = tmp_path / "page.html"
     done = run(folder, way, "--report", str(path), "--json")
     assert done.exit_code == 0, done.output
@@ -57,6 +61,7 @@ def test_a_page_is_written_beside_the_answer(folder: Path, way: str, tmp_path: P
     assert "wait &amp; see" in text
     assert "wait & see" not in text
     assert "Not private" not in text
+    assert b64encode(b"drawn").decode() in text
 
 
 @pytest.mark.parametrize("way", WAYS)
