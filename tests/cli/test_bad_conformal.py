@@ -93,25 +93,25 @@ BAD_OPTIONS = {
     ("--epsilon", "north=1", "--maximum", "5"): "says nothing of site 'east'",
     ("--epsilon", "north=1,east=1,south=1,west=1", "--maximum", "5"): "names 'west', which is not a site",
     ("--epsilon", "little", "--maximum", "5"): "--epsilon is 'little'",
-    ("--test", "fresh.csv"): "--test is about the report by site; add --report",
-    ("--report-epsilon", "1"): "--report-epsilon is about the report by site",
-    ("--weights", "records"): "--weights is about the report by site",
-    ("--level", "0.9"): "--level is about the report by site",
-    ("--report", "--test"): "--test names no file",
-    ("--report", "--test", "--level", "0.9"): "--test names no file",
-    ("--report", "--test", "absent.csv"): "there is no file absent.csv",
-    ("--report", "--report-epsilon", "0"): "--report-epsilon 0.0 makes no noisy count",
-    ("--report", "--report-epsilon", "inf"): "give a finite budget",
-    ("--report", "--report-epsilon", "north=1"): "--report-epsilon says nothing of site 'east'",
-    ("--report", "--report-epsilon", "some"): "--report-epsilon is 'some'",
-    ("--report", "--weights", "half"): "weights must be 'sites', 'records'",
-    ("--report", "--weights", "north=1"): "weights says nothing of site 'east'",
-    ("--report", "--weights", "north=1,east=1,south=1"): "the weights sum to 3, not to 1",
-    ("--report", "--level", "1"): "level must lie strictly between 0 and 1",
-    ("--report", "--level", "high"): "--level is 'high'",
+    ("--test", "fresh.csv"): "--test is about the coverage by site; add --coverage",
+    ("--coverage-epsilon", "1"): "--coverage-epsilon is about the coverage by site",
+    ("--weights", "records"): "--weights is about the coverage by site",
+    ("--level", "0.9"): "--level is about the coverage by site",
+    ("--coverage", "--test"): "--test names no file",
+    ("--coverage", "--test", "--level", "0.9"): "--test names no file",
+    ("--coverage", "--test", "absent.csv"): "there is no file absent.csv",
+    ("--coverage", "--coverage-epsilon", "0"): "--coverage-epsilon 0.0 makes no noisy count",
+    ("--coverage", "--coverage-epsilon", "inf"): "give a finite budget",
+    ("--coverage", "--coverage-epsilon", "north=1"): "--coverage-epsilon says nothing of site 'east'",
+    ("--coverage", "--coverage-epsilon", "some"): "--coverage-epsilon is 'some'",
+    ("--coverage", "--weights", "half"): "weights must be 'sites', 'records'",
+    ("--coverage", "--weights", "north=1"): "weights says nothing of site 'east'",
+    ("--coverage", "--weights", "north=1,east=1,south=1"): "the weights sum to 3, not to 1",
+    ("--coverage", "--level", "1"): "level must lie strictly between 0 and 1",
+    ("--coverage", "--level", "high"): "--level is 'high'",
     ("--plot", "absent-folder/law.png"): "there is no folder absent-folder",
     ("--plot", "law.jpeg"): "law.jpeg",
-    (*PRIVATE, "--mechanism", "local", "--plot", "law.png"): "no distribution to draw; add --report",
+    (*PRIVATE, "--mechanism", "local", "--plot", "law.png"): "no distribution to draw; add --coverage",
 }
 
 
@@ -146,7 +146,7 @@ def test_a_bad_file_costs_no_site_its_message(
     (tmp_path / name).write_text(text)
     others = () if name == "all-dates.csv" else (str(score_files / "fresh" / "north.parquet"),)
     if fresh:
-        done = conformal(score_files, "--report", "--test", str(tmp_path / name), *others)
+        done = conformal(score_files, "--coverage", "--test", str(tmp_path / name), *others)
     else:
         done = conformal(tmp_path, files=(str(tmp_path / name), *others))
     assert said in sentence(done)
@@ -176,17 +176,17 @@ def test_a_bad_grid_costs_no_site_its_message(
 
 def test_scores_that_make_a_threshold_are_no_fresh_ones(conformal: Conformal, score_files: Path) -> None:
     fresh, made = score_files / "fresh" / "north.parquet", score_files / "made" / "south.parquet"
-    said = sentence(conformal(score_files, "--report", "--test", str(fresh), str(made)))
+    said = sentence(conformal(score_files, "--coverage", "--test", str(fresh), str(made)))
     assert f"{made} is to judge the threshold that it makes" in said
 
 
 def test_budgets_and_weights_of_a_report_are_those_of_the_fresh_sites(conformal: Conformal, score_files: Path) -> None:
-    fresh = ("--report", "--test", str(score_files / "fresh" / "north.parquet"))
+    fresh = ("--coverage", "--test", str(score_files / "fresh" / "north.parquet"))
     assert "names 'east', which is not a site" in sentence(
         conformal(score_files, *fresh, "--weights", "north=0.5,east=0.5")
     )
-    assert "--report-epsilon names 'south'" in sentence(
-        conformal(score_files, *fresh, "--report-epsilon", "north=1,south=1")
+    assert "--coverage-epsilon names 'south'" in sentence(
+        conformal(score_files, *fresh, "--coverage-epsilon", "north=1,south=1")
     )
 
 
@@ -195,3 +195,26 @@ def test_files_and_a_column_are_needed(score_files: Path) -> None:
         done = CliRunner().invoke(app, ["conformal", *words])
         assert done.exit_code == 2
         assert "missing" in done.stderr
+
+
+FORMER = {
+    ("--report",): "for the coverage by site write --coverage",
+    ("--report", "--json"): "for the coverage by site write --coverage",
+    ("--report", "--test", "fresh.csv"): "for the coverage by site write --coverage",
+    ("--coverage", "--report-epsilon", "1"): "--report-epsilon is called --coverage-epsilon now",
+    ("--coverage", "--report-epsilon=1"): "--report-epsilon is called --coverage-epsilon now",
+    ("--report", "page.pdf"): "writes a page to a .html file",
+    ("--report=page.pdf",): "a report is written to a file that ends in .html",
+    ("--report", "absent/page.html"): "there is no folder",
+}
+
+
+@pytest.mark.parametrize("words", FORMER, ids=" ".join)
+def test_former_names_and_paths_of_a_report_are_refused_at_once(
+    conformal: Conformal, score_files: Path, words: tuple[str, ...]
+) -> None:
+    done = conformal(score_files, *words)
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert FORMER[words] in done.stderr
+    assert done.stderr.count("\n") == 1

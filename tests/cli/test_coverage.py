@@ -1,4 +1,4 @@
-"""`sottovoce conformal --report` and `--plot`: by which scores the threshold is judged, and what that costs."""
+"""`sottovoce conformal --coverage` and `--plot`: by which scores the threshold is judged, and what that costs."""
 
 import json
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def as_json(done: Any) -> dict[str, Any]:
 @pytest.fixture
 def reported(conformal: Conformal, score_files: Path) -> Callable[..., dict[str, Any]]:
     def ask(*words: str) -> dict[str, Any]:
-        found: dict[str, Any] = as_json(conformal(score_files, "--report", "--json", *words))["report"]
+        found: dict[str, Any] = as_json(conformal(score_files, "--coverage", "--json", *words))["coverage_by_site"]
         return found
 
     return ask
@@ -41,7 +41,7 @@ def test_a_report_is_judged_by_the_scores_themselves(
     report = reported()
     assert {name: report[name] for name in expected} == expected
     assert report["judged_by"] == "calibration"
-    table, _, below = conformal(score_files, "--report").stdout.partition("Judged by the 140 scores that made it:")
+    table, _, below = conformal(score_files, "--coverage").stdout.partition("Judged by the 140 scores that made it:")
     assert "Threshold:" in table
     assert "Coverage by site" in below
     assert "This report is not private" in below
@@ -66,10 +66,10 @@ def test_a_report_is_judged_by_fresh_scores_however_they_are_named(
 
 
 def test_fresh_scores_have_the_same_columns(conformal: Conformal, score_files: Path, scores: Drawn) -> None:
-    words = ("--site", "clinic", "--report", "--test", str(score_files / "fresh.parquet"))
+    words = ("--site", "clinic", "--coverage", "--test", str(score_files / "fresh.parquet"))
     expected = dict(sv.conformal_threshold(scores[0]).coverage_by_site(scores[1]).describe().values)
     found = as_json(conformal(score_files, *words, "--json", files=("made.parquet",)))
-    assert found["report"]["sites"] == expected["sites"]
+    assert found["coverage_by_site"]["sites"] == expected["sites"]
     shown = conformal(score_files, *words, "--person", "whose", files=("made.parquet",)).stdout
     assert "Judged by 30 fresh scores:" in shown
     assert shown.count("one score each, drawn at random; 110 further rows left out") == 2
@@ -85,29 +85,29 @@ def test_weights_and_level_change_the_report(reported: Reported) -> None:
 
 
 def test_a_private_report_adds_to_the_cost(conformal: Conformal, reported: Reported, score_files: Path) -> None:
-    found = reported(*PRIVATE, "--report-epsilon", "east=1,north=0.5,south=1")
+    found = reported(*PRIVATE, "--coverage-epsilon", "east=1,north=0.5,south=1")
     assert found["private"] is True
     assert found["spread"] is None
     assert found["epsilon_of_both_rounds"] == pytest.approx({"east": 3.0, "north": 2.5, "south": 3.0}, abs=1e-6)
-    shown = conformal(score_files, *PRIVATE, "--report", "--report-epsilon", "1").stdout
+    shown = conformal(score_files, *PRIVATE, "--coverage", "--coverage-epsilon", "1").stdout
     assert "Judged by the 140 scores that made it; both rounds cost a score up to epsilon 3:" in shown
-    fresh = reported(*PRIVATE, "--report-epsilon", "1", "--test", str(score_files / "fresh" / "*.parquet"))
+    fresh = reported(*PRIVATE, "--coverage-epsilon", "1", "--test", str(score_files / "fresh" / "*.parquet"))
     assert fresh["epsilon_of_both_rounds"] is None
 
 
 def test_an_open_report_on_a_private_threshold_says_so(conformal: Conformal, score_files: Path) -> None:
-    shown = " ".join(conformal(score_files, *PRIVATE, "--report").stdout.split())
+    shown = " ".join(conformal(score_files, *PRIVATE, "--coverage").stdout.split())
     assert "That the threshold is private does not make it so." in shown
-    found = as_json(conformal(score_files, *PRIVATE, "--report", "--json"))
-    assert (found["private"], found["report"]["private"]) == (True, False)
+    found = as_json(conformal(score_files, *PRIVATE, "--coverage", "--json"))
+    assert (found["private"], found["coverage_by_site"]["private"]) == (True, False)
 
 
 @pytest.mark.parametrize(
     ("words", "artist"),
     [
-        ((), "plot_distribution"),
-        (("--report",), "plot"),
-        ((*PRIVATE, "--bins", "4", "--mechanism", "aggregate", "--report"), "plot"),
+        ((), "draw_distribution"),
+        (("--coverage",), "draw"),
+        ((*PRIVATE, "--bins", "4", "--mechanism", "aggregate", "--coverage"), "draw"),
     ],
     ids=["law", "report", "report on a pooled threshold"],
 )
@@ -154,7 +154,7 @@ def test_a_plot_that_cannot_be_written_does_not_cost_the_answer(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(figure.Figure, "savefig", full)
-    done = conformal(score_files, "--report", "--plot", str(tmp_path / "law.png"))
+    done = conformal(score_files, "--coverage", "--plot", str(tmp_path / "law.png"))
     assert done.exit_code == 2
     assert "Threshold:" in done.stdout
     assert "Coverage by site" in done.stdout

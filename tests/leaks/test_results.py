@@ -3,8 +3,12 @@
 import copy
 import gc
 import json
+import math
 import pickle  # noqa: TID251 - results may be pickled
+import re
+import sys
 from collections.abc import Callable
+from html.parser import HTMLParser
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -117,6 +121,114 @@ def test_no_record_is_pickled_or_stored(result: Any, tmp_path: Path) -> None:
     numbers: set[str] = set()
     json.loads(text, parse_float=lambda number: numbers.add(repr(float(number))))
     assert not numbers & TEXTS
+
+
+class Checked(HTMLParser):
+    """Read HTML, and note what is open, what is fetched and what would run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: dict[str, list[dict[str, str | None]]] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.setdefault(tag, []).append(dict(attrs))
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def checked(text: str) -> Checked:
+    """Return what stands in HTML, having seen that it is whole, runs nothing and asks for nothing."""
+    found = Checked()
+    found.feed(text)
+    found.close()
+    assert not found.open
+    assert not {"script", "link", "iframe", "object", "embed", "a", "base", "form"} & found.seen.keys()
+    for each in (attributes for tags in found.seen.values() for attributes in tags):
+        assert not any(name.startswith("on") for name in each)
+        assert (each.get("src") or "data:").startswith("data:image/png;base64," if "src" in each else "data:")
+    assert not re.search(r"https?://|@import|url\(", text)
+    return found
+
+
+def numbers_in(text: str) -> set[str]:
+    return {repr(float(word)) for word in re.findall(r"-?\d+\.\d{4,}(?:e-?\d+)?", text)}
+
+
+def test_one_line_tells_estimate_interval_and_privacy(result: Any) -> None:
+    line = repr(result)
+    assert line.startswith("<")
+    assert line.endswith(">")
+    assert "\n" not in line
+    assert len(line) < 300
+    assert not numbers_in(line) & TEXTS
+    if result.kind == "regression":
+        assert re.search(r"x0 -?\d[\d.]* \(no interval\)", line)  # of 3,000 people
+    elif result.kind not in ("threshold", "pooled-threshold"):
+        assert re.search(r"-?\d[\d,.]* \[-?\d[\d,.]*, -?\d[\d,.]*\]|\[-?[\d.]+, -?[\d.]+\] at", line)
+        assert "95%" in line
+    if result.kind != "sensitivity":
+        assert "not private" in line  # seeded dice
+
+
+def test_a_notebook_shows_a_whole_table_that_runs_nothing(result: Any) -> None:
+    text = result._repr_html_()
+    assert "table" in checked(text).seen
+    assert not numbers_in(text) & TEXTS
+
+
+def test_a_page_holds_all_that_a_board_asks_for(result: Any, tmp_path: Path) -> None:
+    path = result.report(tmp_path / "page.html")
+    text = path.read_text(encoding="utf-8")
+    seen = checked(text).seen
+    assert text.startswith("<!DOCTYPE html>")
+    assert seen["html"] == [{"lang": "en"}]
+    assert "default-src 'none'" in str(seen["meta"])
+    assert "width=device-width" in str(seen["meta"])
+    assert len(seen["title"]) == len(seen["h1"]) == 1
+    parts = re.findall("<h2>(.*?)</h2>", text)
+    wanted = ["Question", "Answer", "Picture", "Privacy statement", "Assumptions", "Limits: what is not protected"]
+    assert [part for part in parts if part != "Table"] == [*wanted, "Settings"]
+    assert "?</p>" in text or "? " in text.partition("<h2>Question")[2].partition("</section>")[0]
+    assert "Not private" in text  # seeded dice
+    assert ("img" in seen) == (result.kind != "pooled-threshold")
+    assert len(seen.get("img", [{"alt": "x"}])[0]["alt"] or "") > 0
+    assert f"Sottovoce {sv.__version__} on 2" in text
+    assert not numbers_in(text) & TEXTS
+
+
+def test_without_matplotlib_the_page_says_so(result: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [*(name for name in sys.modules if name.startswith("matplotlib")), "matplotlib"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    text = result.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "No picture: " in text
+    assert "img" not in checked(text).seen
+
+
+WRONG: list[Any] = [math.nan, math.inf, -math.inf, None, "soon", b"1", [0.9], np.array([0.9, 0.95]), {}, object()]
+
+
+def test_wrong_arguments_are_refused_in_one_sentence(result: Any, tmp_path: Path) -> None:
+    asked = [
+        *((result.interval_at, wrong) for wrong in [*WRONG, True, 0, 1, 95, -0.5] if result.kind != "sensitivity"),
+        *((result.interval_at, wrong) for wrong in [math.nan, None, "soon", [1], -1] if result.kind == "sensitivity"),
+        *((result.test, wrong) for wrong in [*WRONG, True] if hasattr(result, "test")),
+        *((result.at_least, wrong) for wrong in [math.nan, None, "soon", [1], True] if hasattr(result, "at_least")),
+    ] if hasattr(result, "interval_at") else []  # fmt: skip
+    asked += [(result.plot, wrong) for wrong in (None, 3, "", "page.html", tmp_path, "absent/a.png")]
+    asked += [(result.report, wrong) for wrong in (None, 3, "", "page.png", tmp_path, "absent/a.html", {"a": [1.0]})]
+    asked += [(result.save, wrong) for wrong in (tmp_path, "absent/a.json")]
+    for method, wrong in asked:
+        with pytest.raises(BadInput) as refusal:
+            method(wrong)
+        assert str(refusal.value).count("\n") == 0
+    if hasattr(result, "test"):
+        for side in (None, "both", 1, ["less"]):
+            with pytest.raises(BadInput, match="alternative"):
+                result.test(1.0, side)
 
 
 def same(one: Any, other: Any) -> None:

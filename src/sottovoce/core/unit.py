@@ -141,8 +141,8 @@ class Unit:
         if self.kind in ("duration", "datetime"):
             return time_text.format_duration(value, digits.places(width, step))
         text = digits.number_text(value, width, step)
-        noun = {"date": "day", "category": "step"}.get(self.kind, "")
-        return f"{text} {noun}{'' if value == 1 else 's'}" if noun else text
+        nouns = {"date": ("day", "days"), "category": ("category", "categories")}.get(self.kind)
+        return text if nouns is None else f"{text} {nouns[abs(value) != 1]}"
 
     def value(self, number: float) -> Any:
         """Return a number as what it stands for: timedelta64, datetime64 (in UTC), the name of a category, or itself.

@@ -7,7 +7,7 @@ from typing import Any
 
 from sottovoce.core.calling import public
 from sottovoce.core.errors import BadInput
-from sottovoce.server.stored import StoredResult, stored_kind
+from sottovoce.server.stored import StoredResult, given_path, stored_kind
 
 
 @public
@@ -19,8 +19,9 @@ def load(path: str | Path) -> Any:
     path
         A file that ``result.save(path)`` wrote.
     """
+    source = given_path(path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = source.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
         raise BadInput(f"{path} cannot be read ({reason}); give a file that result.save wrote.") from None

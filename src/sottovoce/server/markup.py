@@ -21,9 +21,7 @@ def in_notebook(headline: str, about: Description) -> str:
 
 def rows_table(rows: Sequence[tuple[str, str]]) -> str:
     """Return a table of labels and texts."""
-    lines = [
-        f'<tr><th scope="row"{LEFT}>{escape(label)}</th><td{LEFT}>{escape(text)}</td></tr>' for label, text in rows
-    ]
+    lines = [_line(row) for row in rows]
     return f"<table><tbody>{''.join(lines)}</tbody></table>" if rows else ""
 
 

@@ -9,10 +9,10 @@ import os
 from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
-from importlib import metadata
 from pathlib import Path
 
 from sottovoce.core.errors import BadInput
+from sottovoce.core.version import VERSION
 from sottovoce.server.description import Description
 from sottovoce.server.markup import cells_table, rows_table
 from sottovoce.server.picture import check_target
@@ -80,7 +80,7 @@ def page(headline: str, about: Description, picture: bytes | str, private: bool)
         _section("Assumptions", _listed(outside.assumptions)),
         _section("Limits: what is not protected", _listed(limits)),
         _section("Settings", f'<div class="wide">{rows_table([*about.rows, *outside.settings])}</div>'),
-        f"<footer>Made with Sottovoce {escape(version())} on {_today()}. This page has no script and no link; it "
+        f"<footer>Made with Sottovoce {VERSION} on {_today()}. This page has no script and no link; it "
         "asks nothing of any other machine.</footer>",
     ]
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -92,14 +92,6 @@ def page(headline: str, about: Description, picture: bytes | str, private: bool)
         + "\n".join(parts)
         + "\n</main>\n</body>\n</html>\n"
     )
-
-
-def version() -> str:
-    """Return the version that is installed."""
-    try:
-        return metadata.version("sottovoce")
-    except metadata.PackageNotFoundError:
-        return "(version unknown)"
 
 
 def _today() -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from sottovoce.core import codec
+from sottovoce.core.checks import kind_of
 from sottovoce.core.errors import BadInput
 from sottovoce.server.description import Description
 from sottovoce.server.markup import in_notebook
@@ -89,7 +90,7 @@ class StoredResult(ABC):
 
     def save(self, path: str | Path) -> Path:
         """Write the result as JSON; `sv.load` reads it back."""
-        target = Path(path)
+        target = given_path(path)
         try:
             target.write_text(json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False), encoding="utf-8")
         except OSError as error:
@@ -139,6 +140,13 @@ def cost_values(in_all: Mapping[str, float] | None) -> dict[str, Any]:
     if in_all is None:
         return {"epsilon_in_all": None}
     return {"epsilon_in_all": {name: value if math.isfinite(value) else None for name, value in in_all.items()}}
+
+
+def given_path(path: Any) -> Path:
+    """Return a path, or refuse what is none."""
+    if not isinstance(path, str | os.PathLike):
+        raise BadInput(f"a file is named by its path, not by {kind_of(path)}; give text such as 'result.json'.")
+    return Path(path).expanduser()
 
 
 def stored_kind(values: Any) -> str:

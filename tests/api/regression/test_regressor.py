@@ -184,7 +184,7 @@ def test_rows_beyond_the_bounds_are_clipped_on_request_and_counted() -> None:
     features[:3, 0] = 11.0
     model = regressor(epsilon=8.0, clip=True).fit(features, response)
     assert model.clipped_ == 3
-    assert "3 rows were moved" in model.summary()
+    assert "3 of 400 rows were moved" in model.result_.hints[0]
     assert model.partial_fit(features[:5], response[:5]).clipped_ == 6
 
 

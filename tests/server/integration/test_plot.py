@@ -71,7 +71,11 @@ def test_many_sources_share_the_last_row(tmp_path: Path) -> None:
 
 def test_refuted_bounds_are_marked(tmp_path: Path) -> None:
     result = told(2, shift=3.0)
-    assert "refuted by the data" in words(result, tmp_path / "run.svg")
+    assert result.length_ratio > 0.995
+    text = words(result, tmp_path / "run.svg")  # no bound would buy anything, so there is no curve to argue with
+    assert "no gain" in text
+    assert "the sources differ too much from the target" in text
+    assert "refuted by the data" not in text
     assert "refuted by the data" in words(result.sensitivity(), tmp_path / "curve.svg")
 
 
@@ -115,8 +119,8 @@ def test_a_target_with_an_open_end_is_drawn(tmp_path: Path) -> None:
     ("start", "step", "bound", "said"),
     [
         (np.datetime64("2013-05-01"), np.timedelta64(1, "D"), ", days", ">2013-1"),
-        (np.timedelta64(600, "s"), np.timedelta64(7, "s"), ">0:0", ">0:"),
-        (np.datetime64("2013-05-01T12:00:00"), np.timedelta64(60, "s"), ">0:", ">2013-05-0"),
+        (np.timedelta64(600, "s"), np.timedelta64(7, "s"), " min", " min"),
+        (np.datetime64("2013-05-01T12:00:00"), np.timedelta64(60, "s"), " min", ">2013-05-0"),
     ],
     ids=["dates", "durations", "moments"],
 )

@@ -70,8 +70,8 @@ def test_each_site_has_role_kind_records_budget_interval_and_weight() -> None:
     target, first, sources, second = lines[lines.index("target") : lines.index("target") + 4]
     assert (target, sources) == ("target", "sources")
     weights = result.weights
-    assert " ".join(first.split()) == f"ours private 20,000 0.5 17 [16.5, 17.5] {weights['ours']:.3f}"
-    assert " ".join(second.split()) == f"open one open 1,234 inf 17.1 [16.85, 17.35] {weights['open one']:.3f}"
+    assert " ".join(first.split()) == f"ours private 20,000 0.5 17.0 [16.5, 17.5] {weights['ours']:.3f}"
+    assert " ".join(second.split()) == f"open one open 1,234 inf 17.10 [16.85, 17.35] {weights['open one']:.3f}"
     assert "Asked: 30 rounds, 21,234 reports" in flat(result)
     assert "Private: no (simulation, or no budget at some site)" in flat(result)
 
@@ -132,7 +132,9 @@ def test_a_source_without_an_error_has_no_interval() -> None:
 
 
 def test_hints_are_for_the_holder_of_the_records() -> None:
-    assert "Hint: look at ties" in flat(dataclasses.replace(told(), hints=("look at ties",)))
+    hinted = dataclasses.replace(told(), hints=("look at ties",))
+    assert hinted.hints == ("look at ties",)
+    assert "ties" not in flat(hinted) + repr(hinted) + hinted._repr_html_()
 
 
 def test_lengths_are_compared_in_words() -> None:
@@ -156,12 +158,12 @@ def test_dates_and_durations_stay_within_the_page() -> None:
     text = flat(result)
     assert "Estimate: 2013-0" in text
     assert "Bound: 3 days, for every source" in text
-    assert "Resolution: 1; the interval covers the rounded value" in text
+    assert "Resolution: 1 day; the interval covers the rounded value" in text
     moments = dataclasses.replace(result, unit=Unit("datetime", "s", "+02:00"), resolution=0.0)
     assert "+02:00" in flat(moments)
 
 
 def test_widths_are_written_in_their_unit() -> None:
     assert [width_text(Unit("date", "D"), width) for width in (1.0, 2.5, math.inf)] == ["1 day", "2.5 days", "inf"]
-    assert width_text(Unit("duration", "s"), 90.0) == "0:01:30"
-    assert width_text(Unit("number"), 1234567.0) == "1.23457e+06"
+    assert width_text(Unit("duration", "s"), 90.0) == "1 min 30 s"
+    assert width_text(Unit("number"), 1234567.0) == "1,234,567"

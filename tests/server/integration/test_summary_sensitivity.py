@@ -87,11 +87,10 @@ def test_bounds_of_ones_own() -> None:
     shown = found(bounds=(2.0, 0.5, 1))
     assert shown.bound.tolist() == [0.5, 1.0, 2.0]
     assert found(bounds=np.array([0.25])).length_ratio.shape == (1,)
-    assert found(bounds=[]).note[:20] in str(found(bounds=[]))
     assert str(found(bounds=[1e308])).splitlines()[1].endswith("1.000")
 
 
-@pytest.mark.parametrize("bounds", [5.0, "1", b"1", [math.nan], [-1.0], ["wide"], [None], [[1.0]]])
+@pytest.mark.parametrize("bounds", [5.0, "1", b"1", [], [math.nan], [-1.0], ["wide"], [None], [[1.0]]])
 def test_bounds_that_are_none(bounds: Any) -> None:
     with pytest.raises(BadInput, match="bound"):
         found(bounds=bounds)

@@ -98,7 +98,8 @@ def test_plain_values_are_complete_and_survive_json(result: QuantileResult) -> N
     assert plain["warnings"] == []
     assert plain["support"] == pytest.approx(result.plan.support.ratio)
     assert sum(plain["drivers"].values()) == 1.0
-    assert plain["text"]["estimate"] == result.format(result.estimate) == f"{result.estimate:.6g}"
+    places = 1 - math.floor(math.log10(result.interval.high - result.interval.low))
+    assert plain["text"]["estimate"] == result.format(result.estimate) == f"{result.estimate:.{places}f}"
 
 
 def test_the_trajectory_has_its_columns_and_ends_at_the_answer(result: QuantileResult) -> None:

@@ -8,6 +8,7 @@ import pytest
 import sottovoce as sv
 from sottovoce.api.regression.regressor import PrivateQuantileRegressor
 from sottovoce.server.regression.plot import _against_tau
+from sottovoce.server.regression.summary import row_text
 
 pytest.importorskip("matplotlib")
 HEADS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
@@ -37,15 +38,19 @@ def test_the_file_is_what_its_ending_says(tmp_path: Path, suffix: str) -> None:
 def test_one_level_shows_every_slope_with_its_interval(tmp_path: Path) -> None:
     model = fitted(24_000)
     text = drawn(model, tmp_path)
-    low, high = model.confidence_interval()[2]
-    for said in ("night", "price in $", f"{model.coef_[1]:.4g} [{low:.4g}, {high:.4g}]", "24,000 people", "0.95"):
+    # label and point are both the change over half the bounds, here [0, 1]
+    shown = row_text(model.result_.row(0, 2, 0.95), 0.5)
+    assert shown != row_text(model.result_.row(0, 2, 0.95))
+    for said in ("night", "price in $", shown, "24,000 people", "95%"):
         assert said in text
-    assert "no interval" in drawn(fitted(300, epsilon=1.0), tmp_path)
+    few = drawn(fitted(300, epsilon=1.0), tmp_path)
+    assert "(no interval)" in few
+    assert "without intervals (too few people)" in few
 
 
 def test_several_levels_are_drawn_against_tau(tmp_path: Path) -> None:
     text = drawn(fitted(24_000, tau=[0.4, 0.5, 0.6]), tmp_path)
-    for said in ("intercept", "night", "tau", "coefficients with 0.95 intervals"):
+    for said in ("intercept", "night", "tau", "coefficients with 95% intervals"):
         assert said in text
     assert "too few people for intervals" in drawn(fitted(500, tau=[0.2, 0.8], channel="cq:2,1"), tmp_path)
 

@@ -198,10 +198,12 @@ def test_what_the_holder_of_rows_knows_is_not_stored() -> None:
     model = PrivateQuantileRegressor(epsilon=8.0, clip=True, density=0.5, size=1.0, randomness=dice(1))
     model.fit(features, np.cos(np.arange(400.0)))
     assert model.clipped_ > 0
-    assert f"{model.clipped_} rows were moved" in model.summary()
-    assert model.result_.describe().values["clipped"] == model.clipped_
-    assert "clipped" not in model.to_dict()
-    assert "rows were moved" not in read_back(model.result_).summary()
+    (hint,) = model.result_.hints
+    assert f"{model.clipped_} of 400 rows were moved to the bounds" in hint
+    shown = model.summary() + repr(model.result_) + model.result_._repr_html_() + json.dumps(model.to_dict())
+    assert "moved" not in shown
+    assert "clipped" not in shown
+    assert pickle.loads(pickle.dumps(model.result_)).hints == read_back(model.result_).hints == ()
 
 
 def test_a_result_holds_no_record() -> None:

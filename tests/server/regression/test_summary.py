@@ -32,8 +32,9 @@ def test_the_table(model: PrivateQuantileRegressor) -> None:
         assert said in text
     rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.startswith(("intercept", "night"))}
     low, high = model.confidence_interval()[2]
-    assert rows["night"][0] == f"{model.coef_[1]:.5g}"
-    assert rows["night"][2:] == [f"{low:.5g}", f"{high:.5g}"]
+    places = 1 - math.floor(math.log10(high - low))  # two digits of the interval's width
+    assert rows["night"][0] == f"{model.coef_[1]:.{places}f}"
+    assert rows["night"][2:] == [f"{low:.{places}f}", f"{high:.{places}f}"]
     # half of the interval of one standard error to each side; the widening for the unknown slope differs by level
     assert float(rows["night"][1]) == pytest.approx((high - low) / 2 / 1.96, rel=0.15)
     assert "distance in kilometres, a…" in text

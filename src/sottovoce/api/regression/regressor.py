@@ -1,5 +1,6 @@
 """Private quantile regression as a scikit-learn estimator: each person sends one report."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -15,6 +16,7 @@ from sottovoce.core.arrays import Floats
 from sottovoce.core.calling import public, say_before, warn
 from sottovoce.core.categories import raw_names
 from sottovoce.core.checks import confidence, number
+from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.regression.region import Ellipsoid
 from sottovoce.server.description import Test
@@ -237,6 +239,8 @@ class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         """Test, two-sided, whether a contrast of intercept and slopes has a value."""
         check_is_fitted(self)
         supposed = number(value, "value")
+        if math.isinf(supposed):
+            raise BadInput(f"value must be finite, not {supposed!r}; correct it.")
         return Test(supposed, "two-sided", self.result_.p_value(tau, contrast, supposed))
 
     @public

@@ -5,12 +5,13 @@ So does its curve: the interval as a function of the bound that is assumed on th
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence, Set
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from sottovoce.core.digits import span
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
 from sottovoce.inference.integration.sensitivity import BEFOREHAND, SensitivityCurve, curve
@@ -159,13 +160,15 @@ def _table(cells: Sequence[Sequence[str]]) -> list[str]:
 
 def _cells(result: Integrated, site: KnownSite, weight: float) -> tuple[str, ...]:
     """Write one site, cell by cell."""
+    low, place, high = map(result.rounded, (site.low, site.measured.estimate, site.high))
+    shown = [result.unit.format(value, span(low, place, high), result.resolution) for value in (low, place, high)]
     return (
         site.name,
         site.kind,
         "" if site.records is None else f"{site.records:,}",
         "" if site.epsilon is None else f"{site.epsilon:.4g}",
-        result.format(result.rounded(site.measured.estimate)),
-        _interval(result, result.rounded(site.low), result.rounded(site.high)),
+        shown[1],
+        "none" if math.isinf(low) and math.isinf(high) else f"[{shown[0]}, {shown[2]}]",
         f"{weight:.3f}" if site.usable or site is result.target else "left out",
     )
 
@@ -236,7 +239,9 @@ def bounds_of(result: Integrated, bounds: Any) -> tuple[float, ...] | None:
     """Return the bounds to show, in order and in the unit of the records; None for those that are worth showing."""
     if bounds is None:
         return None
-    if not isinstance(bounds, Iterable) or isinstance(bounds, str | bytes):
+    if isinstance(bounds, np.ndarray):
+        bounds = bounds.tolist()
+    if not isinstance(bounds, Sequence | Set) or isinstance(bounds, str | bytes) or not bounds:
         raise BadInput(f"bounds must be a list of bounds, not {bounds!r}; give several numbers, or leave it out.")
     return tuple(sorted(width_of(value, "a bound", result.unit) for value in bounds))
 

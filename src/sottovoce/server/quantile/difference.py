@@ -12,7 +12,8 @@ one-sided test of it has the whole error of its side, as those of the quantiles 
 import datetime as dt
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -84,7 +85,7 @@ class Difference(StoredResult):
         gap, step = self.first.estimate - self.second.estimate, self.first.plan.resolution
         return multiple(round(gap / step), step) if step > 0 and step == self.second.plan.resolution else gap
 
-    @property
+    @cached_property
     def interval(self) -> Interval:
         """Return the interval at the level asked for."""
         return self.interval_at(self.level)
@@ -111,7 +112,7 @@ class Difference(StoredResult):
             return Test(supposed, alternative, 1.0 if beyond else normal.p_value(z, "two-sided"))
         return Test(supposed, alternative, normal.p_value(z, alternative))
 
-    @property
+    @cached_property
     def pvalue(self) -> float:
         """Return the two-sided p-value of no difference."""
         return self.test().pvalue
@@ -238,6 +239,10 @@ class Difference(StoredResult):
         column = self.first.plan.roster.column
         axes.set_xlabel(f"difference of {short(column)}" if column else "difference")
         return figure
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave behind what can be computed again."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @property
     def _unit(self) -> Unit:

@@ -4,6 +4,7 @@ import math
 import os
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -12,7 +13,6 @@ import numpy as np
 from sottovoce.core import codec
 from sottovoce.core.arrays import Ints
 from sottovoce.core.checks import confidence, number
-from sottovoce.core.digits import span
 from sottovoce.core.errors import BadInput
 from sottovoce.server.axis import axis_name, value_axis
 from sottovoce.server.description import (
@@ -73,7 +73,7 @@ class QuantilesResult(StoredResult):
         """Return the estimates, sorted so that they do not cross."""
         return tuple(sorted(result.estimate for result in self.results))
 
-    @property
+    @cached_property
     def intervals(self) -> tuple[Interval, ...]:
         """Return intervals that cover all quantiles at once; sorting their ends never lowers the coverage."""
         each = 1 - (1 - self.level) / len(self.results)
@@ -93,8 +93,13 @@ class QuantilesResult(StoredResult):
     def format(self, value: float) -> str:
         """Return a value in the unit of the records, with the digits that the shortest interval deserves."""
         plan = self.results[0].plan
-        width = min((span(low, (low + high) / 2, high) for low, high in self.intervals), key=lambda w: w or math.inf)
-        return plan.roster.unit.format(value, width, plan.resolution)
+        return plan.roster.unit.format(value, self._width, plan.resolution)
+
+    @cached_property
+    def _width(self) -> float:
+        """Return the width that decides how many digits are shown: that of the shortest interval that has one."""
+        widths = [high - low for low, high in self.intervals]
+        return min((width for width in widths if 0 < width < math.inf), default=math.nan)
 
     @property
     def values(self) -> tuple[Any, ...]:

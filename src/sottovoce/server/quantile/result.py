@@ -61,7 +61,7 @@ class QuantileResult(StoredResult):
         """Return the estimate, rounded to the public resolution if there is one."""
         return self.plan.rounded(self.solution.point)
 
-    @property
+    @cached_property
     def interval(self) -> Interval:
         """Return the interval at the level asked for."""
         return self.interval_at(self.level)

@@ -56,6 +56,8 @@ def _side_by_side(axes: "Axes", facts: RegressionFacts, bounds: Bounds, rows: Ta
     axes.set_xlabel(f"change of the quantile of {what} from the middle of a covariate's bounds to the upper one")
     hollow = any(not row.bounded for row in known)
     said = f"with {percent(level)} intervals" + (" (hollow: no interval)" if hollow else "")
+    if not any(row.bounded for row in known):
+        said = "without intervals (too few people)"
     axes.set_title(f"{_title(facts)}: effects {said}", fontsize=11, loc="left")
     clear(axes)
     axes.grid(visible=False, axis="y")
