@@ -13,7 +13,7 @@ from sottovoce.client.quantile.site import Site, look_rounded
 from sottovoce.client.reading.table import SiteTable, read_sites
 from sottovoce.core.checks import check_callers, check_names, first_few, label_text
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private, parts_of
 from sottovoce.core.unit import common_unit
 from sottovoce.local.integration import ask_in_turn
 from sottovoce.server.integration.method import IntegrationMethod
@@ -248,7 +248,7 @@ def integrated_quantile(
         tau,
         epsilon,
         bound,
-        simulated=not dice.private,
+        simulated=not is_private(dice),
         bounds=bounds,
         scale=scale,
         resolution=resolution,
@@ -259,7 +259,7 @@ def integrated_quantile(
 
 def opener(plan: IntegrationPlan, table: SiteTable | None, dice: RandomSource) -> Callable[[int], Site | OpenSite]:
     """Return what opens a site that takes part, by its place, with dice of its own."""
-    parts = dice.split(len(plan.asked))
+    parts = parts_of(dice, len(plan.asked))
 
     def opened(k: int) -> Site | OpenSite:
         site = plan.asked[k]

@@ -7,7 +7,7 @@ from typing import Any
 
 from sottovoce.client.reading import files, frames
 from sottovoce.client.reading.table import SiteTable as SiteTable
-from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private
 from sottovoce.core.roster import check_kind
 
 
@@ -49,7 +49,7 @@ def read_frame(
     """
     dice = SystemEntropy() if randomness is None else randomness
     table = frames.read_frame(frame, value=value, site=site, person=person, missing=missing, dice=dice.words)
-    return replace(table, seeded=person is not None and not dice.private, kind=check_kind(kind, table.unit))
+    return replace(table, seeded=person is not None and not is_private(dice), kind=check_kind(kind, table.unit))
 
 
 def read_files(
@@ -83,4 +83,4 @@ def read_files(
     """
     dice = SystemEntropy() if randomness is None else randomness
     table = files.read_files(paths, value=value, site=site, person=person, missing=missing, dice=dice.words)
-    return replace(table, seeded=person is not None and not dice.private, kind=check_kind(kind, table.unit))
+    return replace(table, seeded=person is not None and not is_private(dice), kind=check_kind(kind, table.unit))

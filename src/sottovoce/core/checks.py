@@ -103,7 +103,7 @@ def per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, s
 
 def check_callers(randomness: Any, progress: Any) -> None:
     """Refuse dice that are no dice and a progress that cannot be called, before anything is spent."""
-    if randomness is not None and not (hasattr(randomness, "words") and hasattr(randomness, "split")):
+    if randomness is not None and not all(callable(getattr(randomness, name, None)) for name in ("words", "split")):
         raise BadInput(
             f"randomness must be None or sim.dice(seed), not a {type(randomness).__name__}; leave it out in production."
         )

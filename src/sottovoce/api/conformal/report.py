@@ -17,7 +17,7 @@ from sottovoce.client.door import Door, SiteLimits
 from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
 from sottovoce.core.checks import check_callers, confidence, number, per_site
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private, parts_of
 from sottovoce.local.runner import run
 from sottovoce.protocol.card import identity
 from sottovoce.protocol.selection.geometric import NoisyCount, noisy_count
@@ -89,7 +89,7 @@ def coverage_report(
     # the budgets as they were stated: the noise costs a little less, which in floats may round to more
     budgets = [math.inf if noises is None else float(value) for value, _ in per_site(epsilon, table.names, "epsilon")]
     facts = tuple(SiteFacts(records.size, budget) for records, budget in zip(table.records, budgets, strict=True))
-    seeded = (noises is not None and not dice.private) or table.seeded
+    seeded = (noises is not None and not is_private(dice)) or table.seeded
     who = Participants(table.names, facts, sum(table.dropped.values()), table.per_person, seeded)
     promised = None if made is None else float(made.coverage)
     private = made is not None and made.epsilon is not None
@@ -97,7 +97,7 @@ def coverage_report(
     study = identity(asked.card(who))
     doors = [
         Door(CoverageSite(records, fact.epsilon, own, limits=LIMITS), study, LIMITS)
-        for records, fact, own in zip(table.records, facts, dice.split(len(facts)), strict=True)
+        for records, fact, own in zip(table.records, facts, parts_of(dice, len(facts)), strict=True)
     ]
     report = run(CoverageMethod(asked, who), doors)
     if noises is not None:

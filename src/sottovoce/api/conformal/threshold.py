@@ -14,7 +14,7 @@ from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import check_callers
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private, parts_of
 from sottovoce.local.runner import run
 from sottovoce.protocol.card import Card, identity
 from sottovoce.server.conformal.base import Threshold
@@ -119,13 +119,13 @@ def conformal_threshold(
     budgets = check_budgets(epsilon, table.names)
     dice = SystemEntropy() if randomness is None else randomness
     facts = tuple(SiteFacts(records.size, budget) for records, budget in zip(table.records, budgets, strict=True))
-    seeded = not dice.private or table.seeded
+    seeded = not is_private(dice) or table.seeded
     who = Participants(table.names, facts, sum(table.dropped.values()), table.per_person, seeded)
     line: tuple[float, ...] = () if edges is None else tuple(edges.tolist())
     card = card_of(who, settings, line)
     method, opens = _pooled(who, settings, line, card) if settings.pooled else _votes(who, settings, line, dice)
     limits, study = SiteLimits(points=max(MOST_STATISTICS, len(line)), rounds=1), identity(card)
-    own = dice.split(len(facts))
+    own = parts_of(dice, len(facts))
     doors = [
         Door(opens(records, fact.epsilon, each, limits=limits), study, limits)
         for records, fact, each in zip(table.records, facts, own, strict=True)
@@ -205,4 +205,4 @@ def read_scores(
     table = read_files(paths, value=score, site=site, person=person, missing=missing, dice=dice.words, needs=SCORES)
     if table.unit.kind != "number":
         raise BadInput(f"column {score!r} holds {table.unit.plural}, and scores must be numbers; name another column.")
-    return replace(table, seeded=person is not None and not dice.private)
+    return replace(table, seeded=person is not None and not is_private(dice))

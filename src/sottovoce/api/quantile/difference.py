@@ -8,6 +8,7 @@ from sottovoce.api.quantile.planning import origin, plan_study, say_before
 from sottovoce.client.reading.table import SiteTable, read_sites
 from sottovoce.core.checks import check_callers, confidence, label_text
 from sottovoce.core.errors import BadInput
+from sottovoce.core.random_source import parts_of
 from sottovoce.core.unit import Unit
 from sottovoce.server.quantile.difference import Difference
 from sottovoce.server.quantile.result import QuantileResult
@@ -76,7 +77,7 @@ def quantile_difference(first: Any, second: Any, tau: Any, epsilon: Any, **optio
         for table in tables
     ]
     say_before(*(text for study in studies for text in study.warnings))
-    dice = (None, None) if randomness is None else randomness.split(2)
+    dice = (None, None) if randomness is None else parts_of(randomness, 2)
     one, two = (run_study(study, own, progress) for study, own in zip(studies, dice, strict=True))
     return compare(one, two)
 

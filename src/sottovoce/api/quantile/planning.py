@@ -13,7 +13,7 @@ from sottovoce.client.quantile.site import Site, look_rounded
 from sottovoce.client.reading.table import SiteTable, read_sites
 from sottovoce.core.checks import confidence, number
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.core.random_source import RandomSource, SystemEntropy, parts_of
 from sottovoce.core.unit import Unit
 from sottovoce.local.quantile.crowd import SiteCrowd, are_many
 from sottovoce.local.runner import run
@@ -56,7 +56,7 @@ class Prepared:
     def open(self, randomness: RandomSource | None) -> list[Site]:
         """Open a site for each column of records, with dice of its own."""
         dice = SystemEntropy() if randomness is None else randomness
-        plan, own = self.plan, dice.split(len(self.table.names))
+        plan, own = self.plan, parts_of(dice, len(self.table.names))
         return [
             Site(records, plan.study_of(k), own[k], plan.channels[k]) for k, records in enumerate(self.table.records)
         ]
@@ -73,7 +73,7 @@ def run_sites(
     plan, table = prepared.plan, prepared.table
     if are_many(plan.roster.sizes):
         dice = SystemEntropy() if randomness is None else randomness
-        crowd = SiteCrowd(table.records, plan, dice.split(len(table.names)))
+        crowd = SiteCrowd(table.records, plan, parts_of(dice, len(table.names)))
         outcome = method.outcome(converse(method, crowd.gather(progress)))
         return outcome, crowd.private and not plan.roster.seeded
     sites = prepared.open(randomness)
