@@ -5,6 +5,7 @@ Target and sources are read first, with the names they go by; records that two s
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from sottovoce.api.quantile.planning import TIED
@@ -152,10 +153,10 @@ def _check_once(columns: Mapping[str, Any], target: str) -> None:
 
 def _check_apart(table: SiteTable, target: str) -> None:
     """Refuse records that two sites share."""
-    for i, one in enumerate(table.records):
-        for j in range(i):
-            if one.overlaps(table.records[j]):
-                raise _shared(table.names[j], table.names[i], target)
+    order = sorted(range(len(table.names)), key=lambda i: table.records[i].address)
+    for i, j in pairwise(order):  # holders that share memory follow each other in the order of memory
+        if table.records[i].overlaps(table.records[j]):
+            raise _shared(*(table.names[k] for k in sorted((i, j))), target)
 
 
 def _shared(one: str, two: str, target: str) -> BadInput:

@@ -56,6 +56,31 @@ def number(value: Any, where: str) -> float:
     return result
 
 
+TAIL = 1e-9  # nobody has the records to see further into a tail
+
+
+def quantile_level(value: Any, where: str) -> float:
+    """Return a quantile level or refuse; one that no records could tell from 0 or 1 is refused, too."""
+    result = number(value, where)
+    if not TAIL <= result <= 1 - TAIL:
+        shown = f"{result!r}" if result in (0, 1) or not 0 < result < 1 else f"{result!r}, nearer to it than {TAIL:g}"
+        raise BadInput(f"{where} must lie strictly between 0 and 1, not {shown}; give 0.9 for nine out of ten.")
+    return result
+
+
+SMALLEST, LARGEST = 1e-200, 1e200  # of widths and limits: their squares, and ratios of them, still are numbers
+
+
+def moderate(width: float) -> bool:
+    """Tell whether a width is positive, and neither so small nor so large that computing with it fails."""
+    return SMALLEST <= width <= LARGEST
+
+
+def is_one_of(value: Any, names: Iterable[str]) -> bool:
+    """Tell whether a value is one of some names; an array is none."""
+    return isinstance(value, str) and value in tuple(names)
+
+
 def confidence(value: Any) -> float:
     """Return a confidence level or refuse."""
     result = number(value, "level")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sottovoce.core.checks import is_one_of
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
 
@@ -26,7 +27,7 @@ class Roster:
 
 def check_kind(kind: str | None, unit: Unit) -> str | None:
     """Return what records are declared to be, or refuse."""
-    if kind is not None and kind not in KINDS:
+    if kind is not None and not is_one_of(kind, KINDS):
         raise BadInput(f"kind must be one of {', '.join(map(repr, KINDS))}, not {kind!r}; choose one, or leave it out.")
     if kind is not None and unit.kind != "number":
         raise BadInput(f"kind={kind!r} is said of numbers, and the records are {unit.plural}; leave it out.")

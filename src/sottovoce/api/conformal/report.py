@@ -26,6 +26,7 @@ from sottovoce.server.conformal.plan import Participants, SiteFacts
 from sottovoce.server.conformal.report import CoverageMethod, CoveragePlan, CoverageReport, Prediction
 
 LIMITS = SiteLimits(points=1, rounds=1)
+LEAST = 1e-9  # of all weights: a site that counts less counts nothing
 
 
 def coverage_report(
@@ -167,9 +168,9 @@ def _weights(weights: Any, table: SiteTable) -> tuple[tuple[float, ...], str]:
     if not isinstance(weights, Mapping):
         raise BadInput(f"weights must be 'sites', 'records' or a mapping from site to weight, not {weights!r}; choose.")
     given = [number(value, where) for value, where in per_site(weights, table.names, "weights")]
-    if min(given) < 0 or not math.isfinite(sum(given)):
+    if any(0 < value < LEAST for value in given) or min(given) < 0 or not math.isfinite(sum(given)):
         worst = table.names[int(np.argmin([value if math.isfinite(value) else -math.inf for value in given]))]
-        raise BadInput(f"the weight of site {worst!r} must be finite and not negative; correct it.")
+        raise BadInput(f"the weight of site {worst!r} must be 0, or finite and at least {LEAST:g}; correct it.")
     if abs(sum(given) - 1) > 1e-9:
         raise BadInput(f"the weights sum to {sum(given):.12g}, not to 1; divide each by their sum.")
     return tuple(value / sum(given) for value in given), "given"

@@ -6,6 +6,7 @@ from typing import Any
 from sottovoce.api.quantile.federated import run_study
 from sottovoce.api.quantile.planning import origin, plan_study, say_before
 from sottovoce.client.reading.table import SiteTable, read_sites
+from sottovoce.client.record import overlap
 from sottovoce.core.checks import check_callers, confidence, label_text
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import parts_of
@@ -24,6 +25,8 @@ def compare(first: QuantileResult, second: QuantileResult, level: float | None =
     level
         The confidence level; that of the first result if not given.
     """
+    if not all(isinstance(each, QuantileResult) for each in (first, second)):
+        raise BadInput("compare takes two results of federated_quantile; give those, and a confidence level.")
     if first is second:
         raise BadInput("the two results are one and the same; compare different groups of sites.")
     _check_units(first.plan.roster.unit, second.plan.roster.unit)
@@ -36,7 +39,7 @@ def compare(first: QuantileResult, second: QuantileResult, level: float | None =
 def check_comparable(first: SiteTable, second: SiteTable) -> None:
     """Refuse two groups of different kinds, or that hold the same records and so do not answer independently."""
     _check_units(first.unit, second.unit)
-    if any(one.overlaps(two) for one in first.records for two in second.records):
+    if overlap(first.records, second.records):
         raise BadInput("the two groups share records, so they are not independent; compare different groups of sites.")
 
 

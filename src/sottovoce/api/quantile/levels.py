@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sottovoce.api.quantile.planning import Prepared, Progress, coin_of, prepare, remember, run_sites, say_before
-from sottovoce.core.checks import check_callers, confidence
+from sottovoce.core.checks import check_callers, confidence, is_one_of
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.server.quantile.feasibility import CERTIFIED
@@ -102,7 +102,7 @@ def plan_levels(
     """Check all input of `federated_quantiles` without asking any record."""
     levels = check_levels(taus)
     confidence(level)
-    if method not in ("staged", "certified"):
+    if not is_one_of(method, ("staged", "certified")):
         raise BadInput(f"method {method!r} is unknown for several levels; choose 'staged' or 'certified'.")
     each = 1 - (1 - level) / len(levels)
     public = {**known, "limits": CERTIFIED, "confidence": each, "certified": method == "certified"}

@@ -169,8 +169,8 @@ def _df(value: Any) -> float:
 def _whole(value: Any) -> int:
     """Return a number of records."""
     result = number(value, "n of a summary")
-    if result < 2 or math.isinf(result) or result != int(result):
-        raise BadInput(f"n of a summary must be a whole number of at least 2, not {value!r}; correct it.")
+    if not 2 <= result <= 2**53 or result != int(result):
+        raise BadInput(f"n of a summary must be a whole number from 2 to 2^53, not {value!r}; correct it.")
     return int(result)
 
 
