@@ -156,7 +156,7 @@ def _check_apart(table: SiteTable, target: str) -> None:
     order = sorted(range(len(table.names)), key=lambda i: table.records[i].address)
     for i, j in pairwise(order):  # holders that share memory follow each other in the order of memory
         if table.records[i].overlaps(table.records[j]):
-            raise _shared(*(table.names[k] for k in sorted((i, j))), target)
+            raise _shared(table.names[min(i, j)], table.names[max(i, j)], target)
 
 
 def _shared(one: str, two: str, target: str) -> BadInput:

@@ -63,8 +63,10 @@ def quantile_level(value: Any, where: str) -> float:
     """Return a quantile level or refuse; one that no records could tell from 0 or 1 is refused, too."""
     result = number(value, where)
     if not TAIL <= result <= 1 - TAIL:
-        shown = f"{result!r}" if result in (0, 1) or not 0 < result < 1 else f"{result!r}, nearer to it than {TAIL:g}"
-        raise BadInput(f"{where} must lie strictly between 0 and 1, not {shown}; give 0.9 for nine out of ten.")
+        apart = f", and {TAIL:g} from either" if 0 < result < 1 else ""
+        raise BadInput(
+            f"{where} must lie strictly between 0 and 1{apart}, not {value!r}; give 0.9 for nine out of ten."
+        )
     return result
 
 
