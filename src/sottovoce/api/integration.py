@@ -260,7 +260,7 @@ def integrated_quantile(
 
 def opener(plan: IntegrationPlan, table: SiteTable | None, dice: RandomSource) -> Callable[[int], Site | OpenSite]:
     """Return what opens a site that takes part, by its place, with dice of its own."""
-    parts = parts_of(dice, len(plan.asked))
+    parts = parts_of(dice, len(plan.asked), look=False)  # sites are still to be checked
 
     def opened(k: int) -> Site | OpenSite:
         site = plan.asked[k]

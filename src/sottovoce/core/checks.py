@@ -63,9 +63,10 @@ def quantile_level(value: Any, where: str) -> float:
     """Return a quantile level or refuse; one that no records could tell from 0 or 1 is refused, too."""
     result = number(value, where)
     if not TAIL <= result <= 1 - TAIL:
+        shown = value if isinstance(value, int | float) else result
         apart = f", and {TAIL:g} from either" if 0 < result < 1 else ""
         raise BadInput(
-            f"{where} must lie strictly between 0 and 1{apart}, not {value!r}; give 0.9 for nine out of ten."
+            f"{where} must lie strictly between 0 and 1{apart}, not {shown!r}; give 0.9 for nine out of ten."
         )
     return result
 
@@ -75,7 +76,7 @@ SMALLEST, LARGEST = 1e-200, 1e200  # of widths and limits: their squares, and ra
 
 def moderate(width: float) -> bool:
     """Tell whether a width is positive, and neither so small nor so large that computing with it fails."""
-    return SMALLEST <= width <= LARGEST
+    return SMALLEST < width < LARGEST
 
 
 def is_one_of(value: Any, names: Iterable[str]) -> bool:

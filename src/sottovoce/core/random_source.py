@@ -45,13 +45,16 @@ def is_private(source: RandomSource) -> bool:
     return type(source) is SystemEntropy
 
 
-def parts_of(source: RandomSource, n: int) -> Sequence[RandomSource]:
-    """Split a source, and refuse one from elsewhere whose parts give no words, before any record answers."""
+def parts_of(source: RandomSource, n: int, *, look: bool = True) -> Sequence[RandomSource]:
+    """Split a source, and refuse one from elsewhere whose parts give no words, before any record answers.
+
+    A word of each of those parts is drawn to ``look`` at it.
+    """
     parts: Sequence[RandomSource] = source.split(n)
     if is_private(source):
         return parts
     try:
-        good = len(parts) == n and all(_gives_words(part) for part in parts)
+        good = len(parts) == n and all(_gives_words(part, look) for part in parts)
     except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError):
         good = False
     if not good:
@@ -63,8 +66,8 @@ def parts_of(source: RandomSource, n: int) -> Sequence[RandomSource]:
     return parts
 
 
-def _gives_words(part: RandomSource) -> bool:
-    if type(part).__module__.partition(".")[0] == __name__.partition(".")[0]:
-        return True  # the package's own: nothing is drawn to look
+def _gives_words(part: RandomSource, look: bool) -> bool:
+    if not look or type(part).__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return callable(part.words)  # of the package's own nothing is drawn
     words: object = part.words(1)
     return isinstance(words, np.ndarray) and words.dtype == np.uint64 and words.shape == (1,)

@@ -171,7 +171,7 @@ def _until(until: Any, unit: Unit) -> float:
     width = unit.parse_width(until, where="until") if timed else number(until, "until")
     if not moderate(width):
         raise BadInput(
-            f"until must be positive and moderate, not {until!r}; give the length of the interval at which to stop."
+            f"until must be positive, not {until!r}, and moderate; give the length of the interval at which to stop."
         )
     return width
 

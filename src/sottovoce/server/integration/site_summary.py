@@ -170,7 +170,9 @@ def _whole(value: Any) -> int:
     """Return a number of records."""
     result = number(value, "n of a summary")
     if not 2 <= result <= 2**53 or result != int(result):
-        raise BadInput(f"n of a summary must be a whole number from 2 to 2^53, not {value!r}; correct it.")
+        raise BadInput(
+            f"n of a summary must be a whole number of at least 2, not {value!r}, and at most 2^53; correct it."
+        )
     return int(result)
 
 

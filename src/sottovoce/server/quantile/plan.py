@@ -181,7 +181,7 @@ def _shares(shares: Any, roster: Roster) -> tuple[Floats, str]:
     if not np.all((weights >= LEAST) & np.isfinite(weights)):
         worst = roster.names[int(np.argmin(np.where(np.isfinite(weights), weights, -np.inf)))]
         raise BadInput(
-            f"the share of site {worst!r} must be finite and at least {LEAST:g}; leave it out if it shall not count."
+            f"the share of site {worst!r} must be positive and finite, at least {LEAST:g}; leave out what shall not count."
         )
     if abs(float(weights.sum()) - 1) > 1e-9:
         raise BadInput(f"the shares sum to {float(weights.sum()):.12g}, not to 1; divide each by their sum.")
@@ -204,7 +204,7 @@ def _step(resolution: Any, unit: Unit, kind: str | None) -> tuple[float, str]:
     step = unit.parse_width(resolution, where="resolution") if timed else number(resolution, "resolution")
     if not moderate(step):
         raise BadInput(
-            f"resolution must be positive and moderate, not {resolution!r}; "
+            f"resolution must be positive, not {resolution!r}, and moderate; "
             "give the step the records are rounded to, or 0 for none."
         )
     return step, ""
@@ -223,7 +223,7 @@ def _bounds(bounds: Any, unit: Unit, step: float) -> tuple[float, float] | None:
     low, high = unit.parse(low, where="the lower bound"), unit.parse(high, where="the upper bound")
     if not (moderate(high - low) and max(abs(low), abs(high)) <= min(LARGEST, 1e13 * (high - low))):
         raise BadInput(
-            f"bounds must be finite with low < high, and apart for their size, not {bounds!r}; "
+            f"bounds must be finite with low < high, not {bounds!r}, and apart for their size; "
             "give public limits of the quantile."
         )
     return float(low) - step / 2, float(high) + step / 2

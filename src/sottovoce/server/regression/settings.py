@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.bounds import Bounds, read_bounds
-from sottovoce.core.checks import number, quantile_level
+from sottovoce.core.checks import TAIL, number
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.regression.blocks import RegressionChannel
@@ -147,8 +147,8 @@ def _same(before: Any, now: Any) -> bool:
 def _levels(tau: Any) -> tuple[list[float], bool]:
     """Return the levels as they were given, and whether they were a sequence."""
     several = isinstance(tau, list | tuple) or getattr(tau, "ndim", 0) == 1
-    levels = [quantile_level(each, "tau") for each in (tau if several else [tau])]
-    if not levels or len(set(levels)) < len(levels):
+    levels = [number(each, "tau") for each in (tau if several else [tau])]
+    if not levels or not all(TAIL <= level <= 1 - TAIL for level in levels) or len(set(levels)) < len(levels):
         raise BadInput(f"quantile levels lie between 0 and 1, each once, not {tau!r}; give tau such as 0.5.")
     return levels, several
 
@@ -195,7 +195,9 @@ def _in_range(guess: float, where: str) -> float:
 def _whole(value: Any, where: str, least: int, most: int) -> int:
     found = number(value, where)
     if not least <= found <= most or found != int(found):
-        raise BadInput(f"{where} must be a whole number from {least} to {most:,}, not {value!r}; correct it.")
+        raise BadInput(
+            f"{where} must be a whole number, at least {least} and at most {most:,}, not {value!r}; correct it."
+        )
     return int(found)
 
 

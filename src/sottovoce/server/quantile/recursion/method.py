@@ -57,7 +57,8 @@ def plan_recursion(
     part = number(participation, "participation")
     if not FEWEST_SITES <= part <= 1:
         raise BadInput(
-            f"participation must lie between {FEWEST_SITES:g} and 1, not {part!r}; give the part of sites that answers."
+            f"participation must lie in (0, 1], not {part!r}, and be at least {FEWEST_SITES:g}; "
+            "give the part of sites that answers."
         )
     if not is_one_of(norm, NORMS) or (norm != "l2" and method != "self-normalised"):
         raise BadInput(
