@@ -157,7 +157,7 @@ def modules() -> dict[str, Path]:
     found = {}
     for package in (sottovoce, sottovoce_papers):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            spec = module.module_finder.find_spec(module.name, None)  # type: ignore[call-arg]
+            spec = module.module_finder.find_spec(module.name, None)
             assert spec is not None
             found[module.name] = Path(str(spec.origin))
     return found

@@ -1,9 +1,15 @@
 """Operating-system words: all of them, in one draw, and nobody else's."""
 
+import copy
+from typing import Any
+
 import numpy as np
 import pytest
 
-from sottovoce.core.random_source import SystemEntropy
+from sottovoce.core.arrays import Words
+from sottovoce.core.errors import BadInput
+from sottovoce.core.random_source import SystemEntropy, is_private, parts_of
+from sottovoce.sim.randomness import dice
 
 
 def test_words_are_the_systems_bytes_drawn_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,11 +40,68 @@ def test_two_draws_differ_and_the_words_are_read_only() -> None:
     assert not source.words(4).flags.writeable
 
 
-def test_it_says_that_it_is_private_and_splits_into_itself() -> None:
+def test_it_is_private_and_splits_into_itself() -> None:
     source = SystemEntropy()
-    assert source.private is True
+    assert is_private(source)
     assert len(source.split(3)) == 3
-    assert all(part.private for part in source.split(3))
+    assert all(map(is_private, source.split(3)))
+    assert is_private(copy.deepcopy(source))
+
+
+class Constant(SystemEntropy):
+    """What calls itself private, and is not."""
+
+    private = True
+
+    def words(self, n: int) -> Words:
+        return np.full(n, 1 << 63, dtype=np.uint64)
+
+    def split(self, n: int) -> list[Any]:
+        return [self] * n
+
+
+def test_nobody_else_is_private_whatever_they_say() -> None:
+    assert not is_private(Constant())
+    assert not is_private(dice(1))
+    with pytest.raises(AttributeError):
+        SystemEntropy().words = Constant().words  # type: ignore[method-assign]
+
+
+class Odd:
+    """A source whose parts are anything."""
+
+    def __init__(self, parts: Any, said: Any = None) -> None:
+        self._parts, self._said = parts, said
+
+    def split(self, n: int) -> Any:
+        return [self] * n if self._parts is None else self._parts
+
+    def words(self, n: int) -> Any:
+        return self._said(n)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        Odd([]),
+        Odd(5),
+        Odd([1, 2, 3]),
+        Odd(None, lambda n: [0] * n),
+        Odd(None, lambda n: np.zeros(n)),
+        Odd(None, lambda n: np.zeros(n + 1, dtype=np.uint64)),
+        Odd(None, lambda n: {}[n]),
+    ],
+)
+def test_a_source_without_words_is_refused_before_anything_is_drawn(odd: Odd) -> None:
+    with pytest.raises(BadInput, match=r"^randomness must split into 3 sources .* a Odd does not; give sim\.dice"):
+        parts_of(odd, 3)
+
+
+def test_a_sources_parts_are_handed_on() -> None:
+    source = Odd(None, lambda n: np.arange(n, dtype=np.uint64))
+    assert parts_of(source, 2) == [source, source]
+    drawn, looked_at = dice(7).split(1)[0], parts_of(dice(7), 1)[0]
+    assert drawn.words(3).tolist() == looked_at.words(3).tolist()  # nothing of a seeded source is used up
 
 
 def test_no_words_is_no_words() -> None:

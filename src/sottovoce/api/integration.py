@@ -5,6 +5,7 @@ Target and sources are read first, with the names they go by; records that two s
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from sottovoce.api.asking import spend_columns
@@ -17,7 +18,7 @@ from sottovoce.client.reading.table import SiteTable, read_sites
 from sottovoce.core.calling import public, say_before
 from sottovoce.core.checks import check_callers, check_names, close_names, first_few, label_text
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private, parts_of
 from sottovoce.core.roster import doubtful_names
 from sottovoce.core.shown import quoted
 from sottovoce.core.unit import common_unit
@@ -162,10 +163,10 @@ def _check_once(columns: Mapping[str, Any], target: str) -> None:
 
 def _check_apart(table: SiteTable, target: str) -> None:
     """Refuse records that two sites share."""
-    for i, one in enumerate(table.records):
-        for j in range(i):
-            if one.overlaps(table.records[j]):
-                raise _shared(table.names[j], table.names[i], target)
+    order = sorted(range(len(table.names)), key=lambda i: table.records[i].address)
+    for i, j in pairwise(order):  # holders that share memory follow each other in the order of memory
+        if table.records[i].overlaps(table.records[j]):
+            raise _shared(table.names[min(i, j)], table.names[max(i, j)], target)
     if (found := shared_columns(table.columns, mark(table.columns))) is not None:
         raise _shared(table.names[found[0]], table.names[found[1]], target)
 
@@ -317,7 +318,7 @@ def plan_integrated(
     given = read_given(target, sources, missing)
     roster = None if given.table is None else given.table.roster
     who = (given.names, roster, given.summaries)
-    plan = plan_integration(settings, *who, tau, epsilon, bound, simulated=not dice.private, **known)
+    plan = plan_integration(settings, *who, tau, epsilon, bound, simulated=not is_private(dice), **known)
     return PlannedIntegration(plan, given, dice)
 
 
@@ -339,7 +340,7 @@ def _spend(plan: IntegrationPlan, table: SiteTable, randomness: RandomSource | N
 
 def opener(plan: IntegrationPlan, table: SiteTable | None, dice: RandomSource) -> Callable[[int], Site | OpenSite]:
     """Return what opens a site that takes part, by its place, with dice of its own."""
-    parts = dice.split(len(plan.asked))
+    parts = parts_of(dice, len(plan.asked), look=False)  # sites are still to be checked
 
     def opened(k: int) -> Site | OpenSite:
         site = plan.asked[k]

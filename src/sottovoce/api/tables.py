@@ -8,7 +8,7 @@ from typing import Any
 from sottovoce.client.reading import files, frames
 from sottovoce.client.reading.table import SiteTable as SiteTable
 from sottovoce.core.calling import public
-from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private
 from sottovoce.core.roster import check_kind
 
 
@@ -53,7 +53,7 @@ def read_frame(
     dice = SystemEntropy() if randomness is None else randomness
     table = frames.read_frame(frame, value=value, site=site, person=person, missing=missing, dice=dice.words)
     kind = check_kind(kind, table.unit)
-    return replace(table, seeded=person is not None and not dice.private, kind=kind, column=value)
+    return replace(table, seeded=person is not None and not is_private(dice), kind=kind, column=value)
 
 
 @public
@@ -97,4 +97,4 @@ def read_files(
     marks: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal}
     table = files.read_files(paths, value=value, site=site, person=person, missing=missing, dice=dice.words, **marks)
     kind = check_kind(kind, table.unit)
-    return replace(table, seeded=person is not None and not dice.private, kind=kind, column=value)
+    return replace(table, seeded=person is not None and not is_private(dice), kind=kind, column=value)

@@ -82,6 +82,34 @@ def rest_of(part: float) -> float:
     return float(f"{1 - part:.15g}")
 
 
+TAIL = 1e-9  # nobody has the records to see further into a tail
+
+
+def quantile_level(value: Any, where: str) -> float:
+    """Return a quantile level or refuse; one that no records could tell from 0 or 1 is refused, too."""
+    result = number(value, where)
+    if not TAIL <= result <= 1 - TAIL:
+        shown = value if isinstance(value, int | float) else result
+        apart = f", and {TAIL:g} from either" if 0 < result < 1 else ""
+        raise BadInput(
+            f"{where} must lie strictly between 0 and 1{apart}, not {shown!r}; give 0.9 for nine out of ten."
+        )
+    return result
+
+
+SMALLEST, LARGEST = 1e-200, 1e200  # of widths and limits: their squares, and ratios of them, still are numbers
+
+
+def moderate(width: float) -> bool:
+    """Tell whether a width is positive, and neither so small nor so large that computing with it fails."""
+    return SMALLEST < width < LARGEST
+
+
+def is_one_of(value: Any, names: Iterable[str]) -> bool:
+    """Tell whether a value is one of some names; an array is none."""
+    return isinstance(value, str) and value in tuple(names)
+
+
 def confidence(value: Any) -> float:
     """Return a confidence level or refuse."""
     result = number(value, "level")
@@ -168,7 +196,7 @@ def per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, s
 
 def check_callers(randomness: Any, progress: Any) -> None:
     """Refuse dice that are no dice and a progress that cannot be called, before anything is spent."""
-    if randomness is not None and not (hasattr(randomness, "words") and hasattr(randomness, "split")):
+    if randomness is not None and not all(callable(getattr(randomness, name, None)) for name in ("words", "split")):
         raise BadInput(
             f"randomness must be None or sim.dice(seed), not a {type(randomness).__name__}; leave it out in production."
         )

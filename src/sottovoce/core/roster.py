@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 
-from sottovoce.core.checks import unknown
+from sottovoce.core.checks import is_one_of, unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import hides, quoted
 from sottovoce.core.unit import Unit
@@ -68,7 +68,7 @@ def _bare(name: str) -> str:
 
 def check_kind(kind: str | None, unit: Unit) -> str | None:
     """Return what records are declared to be, or refuse."""
-    if kind is not None and kind not in KINDS:
+    if kind is not None and not is_one_of(kind, KINDS):
         raise unknown("kind", kind, KINDS)
     if kind is not None and unit.kind != "number":
         raise BadInput(f"kind={kind!r} is said of numbers, and the records are {unit.plural}; leave it out.")

@@ -8,8 +8,6 @@ from sottovoce.core.arrays import Words
 class SeededSource:
     """Reproducible words; never private."""
 
-    private = False
-
     def __init__(self, seed: int | np.random.SeedSequence) -> None:
         self._sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         self._source = np.random.PCG64DXSM(self._sequence)

@@ -19,7 +19,7 @@ from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
 from sottovoce.core.calling import public
 from sottovoce.core.checks import check_callers, confidence, number, per_site
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private, parts_of
 from sottovoce.local.runner import run
 from sottovoce.protocol.card import identity
 from sottovoce.protocol.selection.geometric import NoisyCount, noisy_count
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sottovoce.server.explanation import Explanation
 
 LIMITS = SiteLimits(points=1, rounds=1)
+LEAST = 1e-9  # of all weights: a site that counts less counts nothing
 
 
 @public
@@ -128,7 +129,7 @@ def plan_report(
     # the budgets as they were stated: the noise costs a little less, which in floats may round to more
     budgets = [math.inf if noises is None else float(value) for value, _ in per_site(epsilon, table.names, "epsilon")]
     facts = tuple(SiteFacts(records.size, budget) for records, budget in zip(table.records, budgets, strict=True))
-    seeded = (noises is not None and not dice.private) or table.seeded
+    seeded = (noises is not None and not is_private(dice)) or table.seeded
     who = Participants(table.names, facts, sum(table.dropped.values()), table.per_person, seeded, table.column)
     promised = None if made is None else float(made.coverage)
     private = made is not None and made.epsilon is not None
@@ -143,7 +144,7 @@ def run_report(planned: PlannedReport) -> CoverageReport:
     in_all = spend(table, [fact.epsilon for fact in who.facts], planned.dice)
     doors = [
         Door(CoverageSite(records, fact.epsilon, own, limits=LIMITS), study, LIMITS)
-        for records, fact, own in zip(table.records, who.facts, planned.dice.split(len(who.facts)), strict=True)
+        for records, fact, own in zip(table.records, who.facts, parts_of(planned.dice, len(who.facts)), strict=True)
     ]
     report = replace(run(CoverageMethod(asked, who), doors), in_all=in_all)
     if asked.noises is not None:
@@ -213,9 +214,9 @@ def _weights(weights: Any, table: SiteTable) -> tuple[tuple[float, ...], str]:
     if not isinstance(weights, Mapping):
         raise BadInput(f"weights must be 'sites', 'records' or a mapping from site to weight, not {weights!r}; choose.")
     given = [number(value, where) for value, where in per_site(weights, table.names, "weights")]
-    if min(given) < 0 or not math.isfinite(sum(given)):
+    if any(0 < value < LEAST for value in given) or min(given) < 0 or not math.isfinite(sum(given)):
         worst = table.names[int(np.argmin([value if math.isfinite(value) else -math.inf for value in given]))]
-        raise BadInput(f"the weight of site {worst!r} must be finite and not negative; correct it.")
+        raise BadInput(f"the weight of site {worst!r} must be 0, or finite and at least {LEAST:g}; correct it.")
     if abs(sum(given) - 1) > 1e-9:
         raise BadInput(f"the weights sum to {sum(given):.12g}, not to 1; divide each by their sum.")
     return tuple(value / sum(given) for value in given), "given"

@@ -18,7 +18,7 @@ from sottovoce.core.arrays import Floats
 from sottovoce.core.calling import public, say_before
 from sottovoce.core.checks import check_callers
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private, parts_of
 from sottovoce.local.runner import run
 from sottovoce.protocol.card import Card, identity
 from sottovoce.server.conformal.base import Threshold
@@ -205,7 +205,7 @@ def plan_threshold(
     budgets = check_budgets(epsilon, table.names)
     dice = SystemEntropy() if randomness is None else randomness
     facts = tuple(SiteFacts(records.size, budget) for records, budget in zip(table.records, budgets, strict=True))
-    seeded = not dice.private or table.seeded
+    seeded = not is_private(dice) or table.seeded
     who = Participants(table.names, facts, sum(table.dropped.values()), table.per_person, seeded, table.column)
     line: tuple[float, ...] = () if edges is None else tuple(edges.tolist())
     card = card_of(who, settings, line)
@@ -217,7 +217,7 @@ def run_threshold(planned: PlannedThreshold) -> Threshold:
     """Run a planned round: from here on sites answer."""
     line, facts, table = planned.line, planned.facts, planned.table
     limits, study = SiteLimits(points=max(MOST_STATISTICS, len(line)), rounds=1), identity(planned.card)
-    own = planned.dice.split(len(facts))
+    own = parts_of(planned.dice, len(facts))
     in_all = spend(table, [fact.epsilon for fact in facts], planned.dice, planned.counted)
     doors = [
         Door(planned.opens(records, fact.epsilon, each, limits=limits), study, limits)
@@ -308,4 +308,4 @@ def read_scores(
     table = read_files(paths, **columns, missing=missing, dice=dice.words, needs=SCORES)
     if table.unit.kind != "number":
         raise BadInput(f"column {score!r} holds {table.unit.plural}, and scores must be numbers; name another column.")
-    return replace(table, seeded=person is not None and not dice.private, column=score)
+    return replace(table, seeded=person is not None and not is_private(dice), column=score)

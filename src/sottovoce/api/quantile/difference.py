@@ -10,6 +10,7 @@ from sottovoce.api.quantile.planning import PlannedStudy, origin, plan_study
 from sottovoce.client.answered import shared_columns
 from sottovoce.client.fingerprint import mark
 from sottovoce.client.reading.table import SiteTable, read_sites
+from sottovoce.client.record import overlap
 from sottovoce.core.calling import public, say_before
 from sottovoce.core.checks import check_callers, confidence, label_text, nearest
 from sottovoce.core.errors import BadInput
@@ -31,6 +32,8 @@ def compare(first: QuantileResult, second: QuantileResult, level: float | None =
     level
         The confidence level; that of the first result if not given.
     """
+    if not all(isinstance(each, QuantileResult) for each in (first, second)):
+        raise BadInput("compare takes two results of federated_quantile; give those, and a confidence level.")
     if first is second:
         raise BadInput("the two results are one and the same; compare different groups of sites.")
     _check_units(first.plan.roster.unit, second.plan.roster.unit)
@@ -52,8 +55,7 @@ def check_comparable(first: SiteTable, second: SiteTable) -> None:
     """Refuse two groups of different kinds, or that hold the same records and so do not answer independently."""
     _check_units(first.unit, second.unit)
     columns = [*first.columns, *second.columns]
-    shared = shared_columns(columns, mark(columns))
-    if shared is not None or any(one.overlaps(two) for one in first.records for two in second.records):
+    if overlap(first.records, second.records) or shared_columns(columns, mark(columns)) is not None:
         raise BadInput("the two groups share records, so they are not independent; compare different groups of sites.")
 
 

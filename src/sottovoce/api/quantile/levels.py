@@ -15,7 +15,7 @@ from sottovoce.api.quantile.planning import (
     run_sites,
 )
 from sottovoce.core.calling import public, say_before
-from sottovoce.core.checks import check_callers, confidence, unknown
+from sottovoce.core.checks import check_callers, confidence, is_one_of, unknown
 from sottovoce.core.random_source import RandomSource
 from sottovoce.server.explanation import Explanation
 from sottovoce.server.quantile.expected import ROUNDS, expected_width, explain_quantile
@@ -144,7 +144,7 @@ def plan_levels(
     """Check all input of `federated_quantiles` without asking any record."""
     levels = check_levels(taus)
     confidence(level)
-    if method not in ("staged", "certified"):
+    if not is_one_of(method, METHODS[:2]):
         raise unknown("for several levels method", method, METHODS[:2])
     each = 1 - (1 - level) / len(levels)
     public = {**known, "limits": CERTIFIED, "confidence": each, "certified": method == "certified"}

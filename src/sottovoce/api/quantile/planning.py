@@ -1,6 +1,5 @@
 """From what a caller gave to a checked plan and open doors: the only place where records and the plan meet."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -10,9 +9,10 @@ from weakref import WeakKeyDictionary
 from sottovoce.client.door import Door
 from sottovoce.client.quantile.site import Site, look_rounded
 from sottovoce.client.reading.table import SiteTable, read_sites
-from sottovoce.core.checks import confidence, number, unknown
+from sottovoce.client.record import overlap
+from sottovoce.core.checks import confidence, is_one_of, moderate, number, unknown
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.core.random_source import RandomSource, SystemEntropy, parts_of
 from sottovoce.core.unit import Unit
 from sottovoce.local.quantile.crowd import SiteCrowd, are_many
 from sottovoce.local.runner import run
@@ -62,7 +62,7 @@ class Prepared:
     def open(self, randomness: RandomSource | None) -> list[Site]:
         """Open a site for each column of records, with dice of its own."""
         dice = SystemEntropy() if randomness is None else randomness
-        plan, own = self.plan, dice.split(len(self.table.names))
+        plan, own = self.plan, parts_of(dice, len(self.table.names))
         return [
             Site(records, plan.study_of(k), own[k], plan.channels[k]) for k, records in enumerate(self.table.records)
         ]
@@ -79,7 +79,7 @@ def run_sites(
     plan, table = prepared.plan, prepared.table
     if are_many(plan.roster.sizes):
         dice = SystemEntropy() if randomness is None else randomness
-        crowd = SiteCrowd(table.records, plan, dice.split(len(table.names)))
+        crowd = SiteCrowd(table.records, plan, parts_of(dice, len(table.names)))
         outcome = method.outcome(converse(method, crowd.gather(progress)))
         return outcome, crowd.private and not plan.roster.seeded
     sites = prepared.open(randomness)
@@ -162,11 +162,12 @@ def plan_study(
     missing: str = "refuse",
 ) -> PlannedStudy:
     """Check all input of `federated_quantile` without asking any record."""
-    if method not in METHODS:
+    if not is_one_of(method, METHODS):
         raise unknown("method", method, METHODS)
     confidence(level)
     walks = method in ("regression", "self-normalised")
-    plain = isinstance(schedule, str) and schedule == "every:1" and participation == 1 and norm == "l2"
+    everybody = number(participation, "participation") == 1
+    plain = everybody and is_one_of(schedule, ("every:1",)) and is_one_of(norm, ("l2",))
     if not walks and not (plain and graph is None):
         raise BadInput(
             "schedule, participation, graph and norm belong to method 'regression' or 'self-normalised'; choose one."
@@ -187,8 +188,10 @@ def _until(until: Any, unit: Unit) -> float:
     """Return the length at which a sequence ends, in the unit of the records."""
     timed = isinstance(until, str) and unit.timed
     width = unit.parse_width(until, where="until") if timed else number(until, "until")
-    if not (width > 0 and math.isfinite(width)):
-        raise BadInput(f"until must be positive, not {until!r}; give the length of the interval at which to stop.")
+    if not moderate(width):
+        raise BadInput(
+            f"until must be positive, not {until!r}, and moderate; give the length of the interval at which to stop."
+        )
     return width
 
 
@@ -204,7 +207,7 @@ def _earlier(after: Any, prepared: "Prepared", level: float, until: float | None
     if after.plan.roster.unit.kind != plan.roster.unit.kind or after.plan.resolution != plan.resolution:
         raise BadInput("the earlier result has another unit or resolution; go on with records of the same kind.")
     known = origin(after)
-    if known is not None and any(one.overlaps(two) for one in known.records for two in prepared.table.records):
+    if known is not None and overlap(known.records, prepared.table.records):
         raise BadInput("some of these records answered for the earlier result; go on with records that have not.")
     low, high = after.interval_at(level)
     if until is not None and high - low <= until:

@@ -18,7 +18,7 @@ from sottovoce.core.arrays import Floats
 from sottovoce.core.calling import warn
 from sottovoce.core.checks import check_callers
 from sottovoce.core.errors import BadInput, SearchFailed
-from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private, parts_of
 from sottovoce.local.regression.dithered import CHUNK, DitheredRun, Order, order_for, people
 from sottovoce.local.regression.liu_hu import LiuHuRun
 from sottovoce.local.regression.pilot import Pilot
@@ -52,7 +52,7 @@ class RegressionRuns:
 
     def __post_init__(self) -> None:
         plan = self.plan
-        self._for_pilot, self._for_levels, *self._for_runs = self.dice.split(2 + len(plan.design.channels))
+        self._for_pilot, self._for_levels, *self._for_runs = parts_of(self.dice, 2 + len(plan.design.channels))
         searches = plan.settings.searches
         self._pilot = Pilot(plan.settings.taus, plan.p, plan.design.epsilon) if searches else None
 
@@ -90,7 +90,7 @@ class RegressionRuns:
     def result(self, clipped: int) -> RegressionResult:
         """Return what everybody so far told."""
         fits = [recursion.estimate() for recursion in self.recursions]
-        return self.plan.result(fits, self.people, self.dice.private, clipped)
+        return self.plan.result(fits, self.people, is_private(self.dice), clipped)
 
     def _divided(self, rows: Rows) -> list[Rows]:
         """Draw for every person, in public, the channel that they are asked through."""
@@ -262,5 +262,11 @@ def warnings_of(plan: RegressionPlan, found: ReadRows) -> tuple[str, ...]:
 def opened(plan: RegressionPlan, found: ReadRows, randomness: RandomSource | None) -> RegressionStream:
     """Return the stream of a regression whose input is checked; nobody is asked yet."""
     # a copy: seeded dice give every fit of an estimator the same numbers, as a seed does in scikit-learn
-    dice = SystemEntropy() if randomness is None else copy.deepcopy(randomness)
+    try:
+        dice = SystemEntropy() if randomness is None else copy.deepcopy(randomness)
+    except TypeError:
+        raise BadInput(
+            f"randomness is copied for every fit, and a {type(randomness).__name__} cannot be; give sim.dice(seed).",
+            parameter="randomness",
+        ) from None
     return RegressionStream(plan, found.named, RegressionRuns(plan, dice), randomness)

@@ -17,7 +17,7 @@ from sottovoce.client.ledger import Ledger, MemoryStorage, Storage
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private
 from sottovoce.protocol.exact import within
 from sottovoce.protocol.messages import (
     ROUND,
@@ -88,7 +88,7 @@ class OneMessageSite(ABC):
     @property
     def private(self) -> bool:
         """Tell whether nobody can reproduce the noise and the budget is finite."""
-        return self._dice.private and math.isfinite(self._budget)
+        return is_private(self._dice) and math.isfinite(self._budget)
 
     def __len__(self) -> int:
         return self._scores.size

@@ -17,7 +17,7 @@ from sottovoce.client.quantile.encode import answer, count_ones, pick
 from sottovoce.client.record import Records, look_tied
 from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.exact import within
 from sottovoce.protocol.messages import Message, Query, Reports, Study, Tally, WalkQuery
@@ -111,7 +111,7 @@ class Site:
     @property
     def private(self) -> bool:
         """Tell whether nobody can reproduce the noise and the channel has a finite epsilon."""
-        return self._dice.private and math.isfinite(self.channel.epsilon)
+        return is_private(self._dice) and math.isfinite(self.channel.epsilon)
 
     def reply(self, round: int, query: Message) -> Message:
         """Answer a query of either kind; a retry gets the same."""

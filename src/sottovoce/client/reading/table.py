@@ -15,7 +15,7 @@ from sottovoce.client.reading.column import RECORDS
 from sottovoce.client.reading.reader import open_column
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats
-from sottovoce.core.checks import bad_row, check_names, kind_of
+from sottovoce.core.checks import bad_row, check_names, is_one_of, kind_of
 from sottovoce.core.errors import BadInput
 from sottovoce.core.roster import Roster
 from sottovoce.core.unit import Unit, common_unit
@@ -256,7 +256,7 @@ date or one of ordered categories
 
 def check_missing(missing: str) -> None:
     """Refuse an unknown way to treat missing values."""
-    if missing not in ("refuse", "drop"):
+    if not is_one_of(missing, ("refuse", "drop")):
         raise BadInput(f'missing is {missing!r}: give missing="refuse" or missing="drop"')
 
 

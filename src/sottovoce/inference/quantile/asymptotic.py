@@ -11,8 +11,11 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.calling import public
+from sottovoce.core.checks import LARGEST, moderate, number
 from sottovoce.core.errors import BadInput
 from sottovoce.inference.self_normalised.clock import checked
+
+SMALLEST_RATE = 1e-100  # its square is still a number
 
 Values = Sequence[float] | Floats
 
@@ -45,7 +48,8 @@ def asymptotic_variance(
     >>> asymptotic_variance([0.5, 0.5], [0.5, 0.5], [1.0, 1.0], [0.5, 0.5])
     0.5
     """
-    if not (np.isfinite(nu) and nu >= 1.0):
+    nu = number(nu, "nu")
+    if not 1.0 <= nu < LARGEST:
         raise BadInput(f"nu is {nu}, but the schedule's factor is at least 1.")
     probability, density, rate, share = _sites(tau_at_sites, densities, rates, shares)
     slope = _slope(density, share)
@@ -88,7 +92,7 @@ def _report_variance(probability: Floats, rate: Floats) -> Floats:
 
 def _slope(density: Floats, share: Floats) -> float:
     slope = float(np.sum(share * density))
-    if slope <= 0.0:
+    if not moderate(slope):
         raise BadInput("no site with a share has a positive density at the quantile, so the variance is not finite.")
     return slope
 
@@ -100,7 +104,7 @@ def _sites(probabilities: Values, densities: Values, rates: Values, shares: Valu
     for name, values in zip(names, (probabilities, densities, rates, shares, *more), strict=False):
         try:
             column = np.asarray(values, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise BadInput(f"{name} must hold one number per site.") from None
         if column.ndim != 1 or column.size == 0 or not np.isfinite(column).all():
             raise BadInput(f"{name} must be a non-empty sequence with one finite number per site.")
@@ -112,7 +116,7 @@ def _sites(probabilities: Values, densities: Values, rates: Values, shares: Valu
         raise BadInput("probabilities must lie between 0 and 1 at every site.")
     if (density < 0.0).any():
         raise BadInput("densities must not be negative at any site.")
-    if (rate <= 0.0).any() or (rate > 1.0).any():
+    if (rate < SMALLEST_RATE).any() or (rate > 1.0).any():
         raise BadInput("rates of truthful answers must lie in (0, 1] at every site.")
     if (share < 0.0).any() or abs(float(share.sum()) - 1.0) > 1e-9:
         raise BadInput("shares must not be negative and must sum to one.")

@@ -21,7 +21,7 @@ from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats, Ints, Words
 from sottovoce.core.errors import BadInput
 from sottovoce.core.kernels import njit, uint64
-from sottovoce.core.random_source import RandomSource
+from sottovoce.core.random_source import RandomSource, is_private
 from sottovoce.local.runner import Progress
 from sottovoce.server.method import Gather, Queries, Replies
 from sottovoce.server.quantile.asking import all_periods
@@ -87,7 +87,7 @@ class SiteCrowd:
     @property
     def private(self) -> bool:
         """Tell whether nobody can reproduce the noise and all channels have a finite epsilon."""
-        return all(own.private for own in self._dice) and all(math.isfinite(each.epsilon) for each in self._channels)
+        return all(map(is_private, self._dice)) and all(math.isfinite(each.epsilon) for each in self._channels)
 
     def gather(self, progress: Progress | None = None) -> Gather:
         """Return what brings the replies of all sites to a round."""

@@ -6,7 +6,7 @@ from sottovoce.client.door import Door, SiteLimits
 from sottovoce.client.order import order_key
 from sottovoce.client.regression.persons import Persons
 from sottovoce.client.regression.rows import Rows
-from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private
 from sottovoce.protocol.card import identity
 from sottovoce.protocol.regression.questions import KEY, public_words, uniform
 from sottovoce.server.regression.dithered.method import BY_SHARE, BatchRule
@@ -37,7 +37,7 @@ def open_doors(
     if len(channels) > 1:
         mine = [np.flatnonzero(drawn == channel) for channel in range(len(channels))]
         parts = [Rows(rows.features()[where], rows.response()[where]) for where in mine]
-    method = RegressionMethod(plan, [part.size for part in parts], key, batches, source.private)
+    method = RegressionMethod(plan, [part.size for part in parts], key, batches, is_private(source))
     study = identity(plan.card(key, method.people))
     doors = []
     for part, channel in zip(parts, channels, strict=True):

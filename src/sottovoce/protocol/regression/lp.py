@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.core.arrays import Bools, Floats
+from sottovoce.core.checks import quantile_level
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.channel import OUTCOMES, Channel
 from sottovoce.protocol.exact import exponential
@@ -285,8 +286,7 @@ def lp_pair(tau: float, epsilon: float, weight: float, second_moment: float = UN
     """
     if not epsilon > 0 or math.isinf(epsilon):
         raise BadInput(f"the pair channel needs a finite positive budget, not {epsilon!r}; give epsilon such as 1.")
-    if not 0 < tau < 1:
-        raise BadInput(f"a quantile level lies between 0 and 1, not {tau!r}; give tau such as 0.5.")
+    quantile_level(tau, "tau")
     return _solved(float(tau), float(epsilon), float(weight), float(second_moment))
 
 

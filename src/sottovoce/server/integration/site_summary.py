@@ -189,8 +189,10 @@ def _df(value: Any) -> float:
 def _whole(value: Any) -> int:
     """Return a number of records."""
     result = number(value, "n of a summary")
-    if result < 2 or math.isinf(result) or result != int(result):
-        raise BadInput(f"n of a summary must be a whole number of at least 2, not {value!r}; correct it.")
+    if not 2 <= result <= 2**53 or result != int(result):
+        raise BadInput(
+            f"n of a summary must be a whole number of at least 2, not {value!r}, and at most 2^53; correct it."
+        )
     return int(result)
 
 

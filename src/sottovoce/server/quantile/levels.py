@@ -12,7 +12,7 @@ import numpy as np
 
 from sottovoce.core import codec
 from sottovoce.core.arrays import Ints
-from sottovoce.core.checks import confidence, number
+from sottovoce.core.checks import confidence, number, quantile_level
 from sottovoce.core.errors import BadInput
 from sottovoce.server.axis import axis_name, value_axis
 from sottovoce.server.description import (
@@ -41,6 +41,7 @@ from sottovoce.server.quantile.summary import outside
 from sottovoce.server.stored import StoredResult
 
 MOST_SHOWN = 5  # levels in one line
+MOST_LEVELS = 99  # every percent; each level has a study of its own
 FEWEST = 20  # records of a site for each level
 Outcome = TypeVar("Outcome")
 
@@ -296,10 +297,12 @@ def check_sizes(plan: QuantilePlan, parts: Sequence[float]) -> None:
 
 def check_levels(taus: Sequence[float]) -> list[float]:
     """Return the levels in ascending order, or refuse."""
-    if isinstance(taus, str | bytes) or not hasattr(taus, "__iter__"):
+    if isinstance(taus, str | bytes) or not hasattr(taus, "__len__") or getattr(taus, "ndim", 1) != 1:
         raise BadInput(f"taus must be a sequence of levels, not {taus!r}; give for example [0.25, 0.5, 0.75].")
-    levels = [number(tau, "tau") for tau in taus]
-    if not levels or len(set(levels)) != len(levels) or not all(0 < tau < 1 for tau in levels):
+    levels = [quantile_level(tau, "tau") for tau in taus]
+    if len(levels) > MOST_LEVELS:
+        raise BadInput(f"taus has {len(levels):,} levels, and {MOST_LEVELS} are the most; ask fewer.")
+    if not levels or len(set(levels)) != len(levels):
         raise BadInput(f"taus must be different levels strictly between 0 and 1, not {list(taus)!r}; correct them.")
     if levels != sorted(levels):
         raise BadInput(f"taus must ascend, not {levels!r}; sort them.")
@@ -313,7 +316,7 @@ def split_of(split: Sequence[float] | None, levels: list[float], crowd: SiteProf
     records that is nearly an equal part of all. Where needs are more than there is, half of the records go by need.
     """
     if split is not None:
-        if isinstance(split, str | bytes) or not hasattr(split, "__iter__"):
+        if isinstance(split, str | bytes) or not hasattr(split, "__len__") or getattr(split, "ndim", 1) != 1:
             raise BadInput(f"split must be a sequence of parts, not {split!r}; give one for each level.")
         parts = [number(part, "split") for part in split]
         if len(parts) != len(levels) or min(parts) <= 0 or abs(sum(parts) - 1) > 1e-9:

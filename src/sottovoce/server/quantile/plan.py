@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.core.checks import dimensions, nearest, number, per_site
+from sottovoce.core.checks import LARGEST, dimensions, moderate, nearest, number, per_site, quantile_level
 from sottovoce.core.digits import multiple
 from sottovoce.core.errors import BadInput
 from sottovoce.core.roster import Roster, check_kind
@@ -25,6 +25,8 @@ from sottovoce.protocol.randomised_response import binary, flips_of, rate_of, wi
 from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.feasibility import CERTIFIED, PAIRS, STAGES, Limits, NoiseToTail, check, expected, reach
 from sottovoce.server.quantile.left_out import overall, small_sites, without
+
+LEAST = 1e-9  # of the estimand: a site that counts less is left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +144,7 @@ def plan_quantile(
     if gone:
         taus, roster, names = taus[stay], roster.only(stay.tolist()), tuple(compress(names, stay))
         budgets, channels = tuple(compress(budgets, stay)), tuple(compress(channels, stay))
-    kind = check_kind(kind or roster.kind, roster.unit)
+    kind = check_kind(roster.kind if kind is None else kind, roster.unit)
     step, source = _step(resolution, roster.unit, kind)
     within = _bounds(bounds, roster.unit, step)
     width = _scale(scale, roster.unit)
@@ -167,10 +169,7 @@ def plan_quantile(
 def _level(value: Any, where: str) -> float:
     if dimensions(value):
         raise BadInput(f"{where} names several levels; call federated_quantiles for several, or give one number.")
-    result = number(value, where)
-    if not 0 < result < 1:
-        raise BadInput(f"{where} must lie strictly between 0 and 1, not {value!r}; give 0.9 for nine out of ten.")
-    return result
+    return quantile_level(value, where)
 
 
 def _channel(value: Any, where: str) -> Channel:
@@ -199,10 +198,11 @@ def _shares(shares: Any, roster: Roster) -> tuple[Floats, str]:
             "choose one."
         )
     weights = np.array([number(value, where) for value, where in per_site(shares, roster.names, "shares")])
-    if not np.all((weights > 0) & np.isfinite(weights)):
+    if not np.all((weights >= LEAST) & np.isfinite(weights)):
         worst = roster.names[int(np.argmin(np.where(np.isfinite(weights), weights, -np.inf)))]
         raise BadInput(
-            f"the share of site {worst!r} must be positive and finite; leave the site out if it is not to count."
+            f"the share of site {worst!r} must be positive and finite, at least {LEAST:g}; "
+            "leave out what shall not count."
         )
     if abs(float(weights.sum()) - 1) > 1e-9:
         raise BadInput(f"the shares sum to {float(weights.sum()):.12g}, not to 1; divide each by their sum.")
@@ -223,9 +223,10 @@ def _step(resolution: Any, unit: Unit, kind: str | None) -> tuple[float, str]:
         return 0.0, ""
     timed = isinstance(resolution, str) and unit.timed
     step = unit.parse_width(resolution, where="resolution") if timed else number(resolution, "resolution")
-    if not (step > 0 and math.isfinite(step)):
+    if not moderate(step):
         raise BadInput(
-            f"resolution must be positive, not {resolution!r}; give the step the records are rounded to, or 0 for none."
+            f"resolution must be positive, not {resolution!r}, and moderate; "
+            "give the step the records are rounded to, or 0 for none."
         )
     return step, ""
 
@@ -241,8 +242,11 @@ def _bounds(bounds: Any, unit: Unit, step: float) -> tuple[float, float] | None:
     except (TypeError, ValueError):
         raise BadInput(f"bounds must be a pair (low, high), not {bounds!r}; give two numbers.") from None
     low, high = unit.parse(low, where="the lower bound"), unit.parse(high, where="the upper bound")
-    if not (low < high and math.isfinite(high - low)):
-        raise BadInput(f"bounds must be finite with low < high, not {bounds!r}; give public limits of the quantile.")
+    if not (moderate(high - low) and max(abs(low), abs(high)) <= min(LARGEST, 1e13 * (high - low))):
+        raise BadInput(
+            f"bounds must be finite with low < high, not {bounds!r}, and apart for their size; "
+            "give public limits of the quantile."
+        )
     return float(low) - step / 2, float(high) + step / 2
 
 
@@ -251,7 +255,7 @@ def _scale(scale: Any, unit: Unit) -> float | None:
         return None
     timed = isinstance(scale, str) and unit.timed
     width = unit.parse_width(scale, where="scale") if timed else number(scale, "scale")
-    if not 1e-200 < width < 1e200:
+    if not moderate(width):
         raise BadInput(
             f"scale must be positive and moderate, not {scale!r}; give a rough public spread of the records."
         )

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.core.checks import nearest
+from sottovoce.core.checks import TAIL, nearest
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.exact import check_within
 from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
@@ -122,6 +122,7 @@ def _range(errors: Floats) -> str:
 Moments = float | Sequence[float] | np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 LARGEST = 24.0  # as for one bit: more cannot be expressed within 1e-8 on a die of 2^62 outcomes
+MOST_SLOPES = 300  # matrices of so many rows are still inverted in a moment, again and again
 SMALLEST = 1e-6  # a million millions of people would not see a quantile through less
 CLOSE = 0.0999  # levels nearer to each other do not share a report; chosen by hand
 PROGRAM = (0.02, 5.0)  # budgets between which the linear program is solved; beyond, boxes are as good (decision 0014)
@@ -152,10 +153,12 @@ def setting(
 ) -> tuple[tuple[float, ...], Covariates]:
     """Return levels and moments, checked; refuse what no channel can serve."""
     levels = (float(taus),) if isinstance(taus, float | int) else tuple(sorted(float(tau) for tau in taus))
-    if not levels or not all(0 < tau < 1 for tau in levels) or len(set(levels)) < len(levels):
+    if not levels or not all(TAIL <= tau <= 1 - TAIL for tau in levels) or len(set(levels)) < len(levels):
         raise BadInput(f"quantile levels lie between 0 and 1, each once, not {taus!r}; give tau such as 0.5.")
-    if p < 0:
-        raise BadInput(f"the number of slopes cannot be {p}; give the number of covariates.")
+    if not 0 <= p <= MOST_SLOPES:
+        raise BadInput(
+            f"a regression has at most {MOST_SLOPES} covariates, and {p:,} are given; leave out those that matter less."
+        )
     if not epsilon > 0 or (epsilon > LARGEST and not math.isinf(epsilon)):
         raise BadInput(
             f"epsilon must lie above 0 and at most at {LARGEST:g}, not {epsilon!r}; "

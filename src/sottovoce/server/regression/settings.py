@@ -12,14 +12,14 @@ import numpy.typing as npt
 from sottovoce.core.arrays import Floats
 from sottovoce.core.bounds import Bounds, read_bounds
 from sottovoce.core.categories import Levels, read_levels, with_dummies
-from sottovoce.core.checks import dimensions, number, unknown
+from sottovoce.core.checks import TAIL, dimensions, number, unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.regression.blocks import RegressionChannel
 
 SMALLEST, LARGEST = 1e-15, 1e15  # of guesses; fourth powers of them are computed with
-NEAREST = 1e-9  # of levels to 0 and 1
 FLATTEST = 1e-12  # of size times density, which is about 1: a step of less moves no point any more
+MOST_GROUPS, MOST_DEEP = 1000, 20  # chains that walk abreast, and levels of a tree: more tell nothing more
 SCHEDULES = {"dithered": "information", "self-normalised": "paper", "groups": "paper", "higrad": "paper"}
 PARAMETERS = {"taus": "tau", "several": "tau"}  # of settings that have another name
 # The parameters of `PrivateQuantileRegressor`, without the second that importing scikit-learn takes.
@@ -115,7 +115,7 @@ def read_settings(given: Mapping[str, Any]) -> RegressionSettings:
         start[order] if start is not None and start.ndim == 2 and len(start) == len(order) else start,
         _numbers(given["second_moments"], "second_moments"),
         math.inf if limit is None else _positive(limit, "limit", finite=False),
-        None if given["groups"] is None else _whole(given["groups"], "groups", 2),
+        None if given["groups"] is None else _whole(given["groups"], "groups", 2, MOST_GROUPS),
         _branching(given["tree"]),
         _truth(given["shuffle"], "shuffle"),
         _truth(given["clip"], "clip"),
@@ -151,7 +151,7 @@ def _levels(tau: Any) -> tuple[list[float], bool]:
     """Return the levels as they were given, and whether they were a sequence."""
     several = not isinstance(tau, str | bytes) and dimensions(tau) == 1
     levels = [number(each, "tau") for each in (tau if several else [tau])]
-    if not levels or not all(NEAREST <= level <= 1 - NEAREST for level in levels) or len(set(levels)) < len(levels):
+    if not levels or not all(TAIL <= level <= 1 - TAIL for level in levels) or len(set(levels)) < len(levels):
         raise BadInput(f"quantile levels lie between 0 and 1, each once, not {tau!r}; give tau such as 0.5.")
     return levels, several
 
@@ -173,7 +173,7 @@ def _numbers(value: Any, where: str) -> Floats | None:
         return None
     try:
         array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise BadInput(f"{where} must be a number or numbers, not a {type(value).__name__}; correct it.") from None
     if isinstance(value, bool | str | bytes) or not np.isfinite(array).all() or array.ndim > 2:
         raise BadInput(f"{where} must be a finite number, or finite numbers; correct it.")
@@ -195,17 +195,22 @@ def _in_range(guess: float, where: str) -> float:
     return guess
 
 
-def _whole(value: Any, where: str, least: int) -> int:
+def _whole(value: Any, where: str, least: int, most: int) -> int:
     found = number(value, where)
-    if not math.isfinite(found) or found != int(found) or found < least:
-        raise BadInput(f"{where} must be a whole number, at least {least}; correct it.")
+    if not least <= found <= most or found != int(found):
+        raise BadInput(f"{where} must be a whole number, at least {least} and at most {most:,}; correct it.")
     return int(found)
 
 
 def _branching(tree: Any) -> tuple[int, ...]:
     if isinstance(tree, str | bytes) or dimensions(tree) != 1 or len(tree) == 0:
         raise BadInput(f"tree must be the branches of each level, such as (4, 4), not {tree!r}; correct it.")
-    return tuple(_whole(branches, "tree", 1) for branches in tree)
+    found = tuple(_whole(branches, "tree", 1, MOST_GROUPS) for branches in tree)
+    if math.prod(found) > MOST_GROUPS or len(found) > MOST_DEEP:
+        raise BadInput(
+            f"tree has more than {MOST_GROUPS:,} leaves or {MOST_DEEP} levels; give fewer branches, such as (4, 4)."
+        )
+    return found
 
 
 def _truth(value: Any, where: str) -> bool:

@@ -210,6 +210,8 @@ def _window(count: PooledCount, thresholds: tuple[int, ...]) -> tuple[float, flo
     """Return the levels between which the comparisons turn from sure success to sure failure."""
     base = float(count.mean(0.0))
     slope, noise = float(count.mean(1.0)) - base, noise_reach(count.ratio, max(count.terms), FLAT)
+    if not slope > 0:
+        raise BadInput("epsilon is so small that no count of scores would tell anything; give a larger budget.")
     least, most = 0.0, 1.0
     for _ in range(6):  # each window holds the turn; its own smaller variance then gives a narrower one
         reach = binomial_reach(count, np.array([least, most]), FLAT) + noise

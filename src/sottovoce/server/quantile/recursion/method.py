@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.core.arrays import Bools, Floats, Ints
-from sottovoce.core.checks import number
+from sottovoce.core.checks import is_one_of, number
 from sottovoce.core.errors import BadInput, Infeasible, SearchFailed
 from sottovoce.inference.self_normalised import memory as self_normalised
 from sottovoce.inference.self_normalised.memory import CHECKPOINTS, Path, init_path, look_path
@@ -28,6 +28,8 @@ from sottovoce.server.quantile.recursion.walk import ROWS, WalkState, WalkStudy,
 from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.server.quantile.solutions import RegressionSolution, SelfNormalisedSolution
 
+FEWEST_SITES = 1e-6  # the smallest part of the sites that may answer a round
+MOST_LINKED = 2000  # sites of a graph: its matrix and the walk over it grow with their square
 FEWEST = 5  # rounds without which neither interval means anything
 NORMS = ("l2", "sup", "l1")
 Coin = Callable[[int], Bools | None]  # who answers in a round, from 1; None: everybody
@@ -53,9 +55,12 @@ def plan_recursion(
 ) -> Recursion:
     """Check what belongs to the recursion, before anything is spent."""
     part = number(participation, "participation")
-    if not 0 < part <= 1:
-        raise BadInput(f"participation must lie in (0, 1], not {participation!r}; give the part of sites that answers.")
-    if norm not in NORMS or (norm != "l2" and method != "self-normalised"):
+    if not FEWEST_SITES <= part <= 1:
+        raise BadInput(
+            f"participation must lie in (0, 1], not {part!r}, and be at least {FEWEST_SITES:g}; "
+            "give the part of sites that answers."
+        )
+    if not is_one_of(norm, NORMS) or (norm != "l2" and method != "self-normalised"):
         raise BadInput(
             f"norm {norm!r} does not go with method {method!r}; "
             "choose 'l2', or 'sup' or 'l1' with method 'self-normalised'."
@@ -69,6 +74,11 @@ def plan_recursion(
             raise BadInput("participation below 1 needs the server's average; leave graph out.")
         if isinstance(graph, str) and graph != "ring":
             raise BadInput(f"graph must be 'ring' or a matrix of who talks to whom, not {graph!r}; choose one.")
+        if len(plan.names) > MOST_LINKED:
+            raise BadInput(
+                f"a graph links at most {MOST_LINKED:,} sites, and there are {len(plan.names):,}; leave graph out, or "
+                "let sites that know each other answer as one."
+            )
         mixing = metropolis(ring(len(plan.names)) if isinstance(graph, str) else graph, plan.crowd.shares)
     return Recursion(schedule if isinstance(schedule, str) else rounds.tolist(), part, mixing, norm)
 

@@ -11,7 +11,6 @@ iterations. Its 20 and 100 presume data of spread one, hence ``unit``. `constant
 """
 
 import math
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -49,8 +48,11 @@ def elapsed(schedule: str | Sequence[int], iterations: int, warmup: float = WARM
     if schedule == "log":
         return _clipped(alone, _logarithmic(left), left)
     kind, _, number = schedule.partition(":")
-    if kind != "every" or not re.fullmatch(r"0*[1-9][0-9]{0,17}", number):
-        raise BadInput(f'schedule {schedule!r} is not known; give "every:E" with E >= 1, "log", or a list of integers.')
+    if kind != "every" or not number.isdecimal() or len(number) > 18 or int(number) < 1:
+        raise BadInput(
+            f'schedule {schedule[:30]!r} is not known; give "every:E" with E from 1 to less than 10^18, "log", or '
+            "a list of integers."
+        )
     each = int(number)
     if each == 1:
         # one number, seen T times: the finest schedule of a large site needs no memory
