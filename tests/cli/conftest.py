@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce.cli import app
+from sottovoce.client.answered import MEMORY
 from sottovoce.core.arrays import Words
 from sottovoce.core.random_source import SystemEntropy
 
@@ -29,6 +30,18 @@ def loaded_dice(monkeypatch: pytest.MonkeyPatch) -> None:
         return seeded.words(n)
 
     monkeypatch.setattr(SystemEntropy, "words", words)
+
+
+@pytest.fixture(autouse=True)
+def own_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every command begin as it does in a process of its own, which has asked nobody."""
+    invoke = CliRunner.invoke
+
+    def invoked(*args: Any, **kwargs: Any) -> Any:
+        MEMORY.clear()
+        return invoke(*args, **kwargs)
+
+    monkeypatch.setattr(CliRunner, "invoke", invoked)
 
 
 @pytest.fixture(scope="session")

@@ -64,7 +64,7 @@ def test_a_plan_is_told_and_nobody_asked(name: str, files: Path, score_files: Pa
 
 
 def test_a_report_is_explained_with_its_threshold(files: Path, score_files: Path) -> None:
-    words = [*commands(files, score_files)["conformal"], "--explain", "--report"]
+    words = [*commands(files, score_files)["conformal"], "--explain", "--coverage"]
     assert CliRunner().invoke(app, words).stdout.count("Plan, nothing asked") == 2
     plan = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
     assert [each["of"] for each in plan["report"]["expected"]] == ["east", "north", "south"]

@@ -4,6 +4,8 @@ Every value of the data begins with `MARK`, so that whatever quotes one is found
 would run, with one thing wrong: a word of an option, a file, an option twice, an option that does not exist.
 """
 
+# ruff: noqa: E501
+
 import gzip
 import os
 from collections.abc import Callable, Iterator, Sequence

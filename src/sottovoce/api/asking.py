@@ -47,6 +47,11 @@ class limit:  # noqa: N801 - called like a function, and used in a `with` statem
         self._before, MEMORY.limit = MEMORY.limit, most
         self.epsilon = most
 
+    @staticmethod
+    def now() -> float:
+        """Return the limit that holds now."""
+        return MEMORY.limit
+
     def __enter__(self) -> Self:
         return self
 

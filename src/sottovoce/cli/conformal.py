@@ -1,11 +1,24 @@
 """`sottovoce conformal`: a threshold for the scores of a model, from many sites in one round, and whom it fails."""
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sottovoce.cli import options
 from sottovoce.cli.command import Command, plain_errors
-from sottovoce.cli.options import BUDGET, Decimal, Delimiter, DropMissing, Explain, Files, Json, Report, flag, option
+from sottovoce.cli.options import (
+    BUDGET,
+    Decimal,
+    Delimiter,
+    DropMissing,
+    Explain,
+    Files,
+    Json,
+    Limit,
+    Report,
+    flag,
+    option,
+)
 from sottovoce.cli.output import (
     check_outputs,
     draw,
@@ -73,6 +86,7 @@ def conformal(
     ] = None,
     level: Annotated[str, option("LEVEL", "Confidence level of the intervals (--coverage).")] = "0.95",
     explain: Explain = False,
+    limit: Limit = None,
     json: Json = False,
     plot: Annotated[
         str | None, option("PATH", "Draw coverage by site (--coverage), or its distribution: .png, .svg or .pdf.")
@@ -141,6 +155,9 @@ def conformal(
             plans.append(plan_report(planned.promised, table if fresh is None else fresh, **judged).explain())
         show_plan(plans[0], json, plot, report, *plans[1:])
         return
+    second = planned.promised if fresh is None and coverage else None
+    asked_again = [] if second is None else [plan_report(second, table, **judged).budgets]
+    options.set_limit(limit, [fact.epsilon for fact in planned.facts], *asked_again)
     say_before(planned.warnings)
     found = run_threshold(planned)
     _show(found, table, fresh, judged if coverage else None, json, plot, report)
@@ -173,7 +190,9 @@ def _show(
         say_hints(found)
         drawn: Any = found
         if judged is not None:
-            drawn = found.coverage_by_site(table if fresh is None else fresh, **judged)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # what both rounds cost is said in their own line
+                drawn = found.coverage_by_site(table if fresh is None else fresh, **judged)
             together = None if fresh is not None else _together(found.epsilon, drawn.epsilon)
             payload["coverage_by_site"] = {
                 **drawn.describe().values,

@@ -17,6 +17,7 @@ from sottovoce.cli.options import (
     Explain,
     Json,
     Level,
+    Limit,
     NoProgress,
     Person,
     Report,
@@ -89,6 +90,7 @@ def integrate(
         bool, flag("--sensitivity", "Show the interval for each bound that might have been assumed.")
     ] = False,
     explain: Explain = False,
+    limit: Limit = None,
     json: Json = False,
     plot: Annotated[str | None, option("PATH", "Draw all intervals to a .png, .svg or .pdf file.")] = None,
     report: Report = None,
@@ -144,6 +146,7 @@ def integrate(
     if explain:
         show_plan(planned.explain(), json, plot, report)
         return
+    options.set_limit(limit)
     say_before(planned.warnings)
     with progress_bar(records, wanted=not no_progress) as progress:
         found = run_integrated(planned, progress)

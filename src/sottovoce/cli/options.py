@@ -51,7 +51,24 @@ Explain = Annotated[
 ]
 Json = Annotated[bool, flag("--json", "Print one JSON object instead of the table.")]
 Report = Annotated[str | None, option("PATH", "Write a page for an ethics board, picture inside, to a .html file.")]
+Limit = Annotated[str | None, option("EPSILON", "Refuse what would cost a record more than this in all.")]
 NoProgress = Annotated[bool, flag("--no-progress", "Show no progress bar.")]
+
+
+def set_limit(text: str | None, *rounds: Iterable[float]) -> None:
+    """Set what a record may cost in all, and refuse rounds whose budgets would pass it together."""
+    if text is None:
+        return
+    most = number(text, "--limit", "give what a record may cost in all, such as 2")
+    from sottovoce.api.asking import limit
+
+    limit(epsilon=float(most if most is not None else 0))
+    together = sum(max(budgets) for budgets in rounds)
+    if len(rounds) > 1 and together > limit.now():
+        raise BadInput(
+            f"both rounds together would cost a record epsilon {together:.4g}, and --limit is {text}; ask for less, or "
+            "judge by fresh scores."
+        )
 
 
 def joined(texts: Sequence[str] | None, option: str) -> str | None:

@@ -11,6 +11,7 @@ from sottovoce.cli.options import (
     Files,
     Json,
     Level,
+    Limit,
     NoProgress,
     Person,
     Report,
@@ -54,6 +55,7 @@ def quantile(
     test: Annotated[str | None, option("VALUE", "Test whether the quantile is VALUE; print the p-value.")] = None,
     alternative: Annotated[str, option("SIDE", "Of the test: two-sided, greater, less.")] = "two-sided",
     explain: Explain = False,
+    limit: Limit = None,
     json: Json = False,
     plot: Annotated[str | None, option("PATH", "Draw the run to a .png, .svg or .pdf file.")] = None,
     report: Report = None,
@@ -112,6 +114,7 @@ def quantile(
     if explain:
         show_plan(planned.explain(), json, plot, report)
         return
+    options.set_limit(limit)
     say_before(planned.warnings)
     with progress_bar(records, wanted=not no_progress) as progress:
         found: Any = run(planned, progress=progress)

@@ -12,6 +12,7 @@ from sottovoce.cli.options import (
     Explain,
     Json,
     Level,
+    Limit,
     NoProgress,
     Person,
     Report,
@@ -53,6 +54,7 @@ def regress(
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     explain: Explain = False,
+    limit: Limit = None,
     json: Json = False,
     plot: Annotated[str | None, option("PATH", "Draw the coefficients to a .png, .svg or .pdf file.")] = None,
     report: Report = None,
@@ -88,6 +90,7 @@ def regress(
     if explain:
         show_plan(study.explain(), json, plot, report)
         return
+    options.set_limit(limit)
     say_before(study.warnings)
     with progress_bar(study.people, wanted=not no_progress, who="people") as progress:
         found = study.run(progress)

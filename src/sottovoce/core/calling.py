@@ -110,7 +110,8 @@ def _short(value: object) -> bool:
     """Tell whether a value is a setting that a sentence may quote: a word, a number, or a few of them."""
     if isinstance(value, _PLAIN):
         return True
-    return isinstance(value, list | tuple) and len(value) <= _FEW and all(isinstance(each, _PLAIN) for each in value)
+    held = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else None
+    return held is not None and len(held) <= _FEW and all(isinstance(each, _PLAIN) for each in held)
 
 
 def _unquoted(text: str, value: object) -> str:

@@ -188,8 +188,7 @@ def per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, s
     if strange or absent:
         problem = f"says nothing of site {absent[0]!r}" if absent else ""
         if strange:
-            close = close_names(strange[0], absent)
-            problem = f"names {quoted(strange[0])}, which is not a site{close and f' ({close})'}"
+            problem = f"names {quoted(strange[0])}{nearest(strange[0], names)}, which is not a site"
         raise BadInput(f"{what} {problem}; give one value for each of {first_few(names)}.")
     return [(given[name], f"{what} of site {name!r}") for name in names]
 

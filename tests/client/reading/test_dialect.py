@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from sottovoce.client.reading import text_file
-from sottovoce.client.reading.design_matrix import read_regression_file
 from sottovoce.client.reading.files import read_files
+from sottovoce.client.reading.regression_files import read_regression_files
 from sottovoce.core.errors import BadInput
 from sottovoce.sim.randomness import dice
 
@@ -124,7 +124,7 @@ def test_delimiter_and_decimal_by_word_or_sign(tmp_path: Path) -> None:
 
 def test_a_regression_reads_the_same_marks(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("minutes;miles\n9,5;2,5\n20;7,5\n1.031,5;12\n")
-    rows = read_regression_file(tmp_path / "r.csv", "minutes", ["miles"], bounds=(0, 20)).rows
+    rows = read_regression_files(tmp_path / "r.csv", "minutes", ["miles"], bounds=(0, 20)).found.rows
     assert rows.response().tolist() == [9.5, 20.0, 1031.5]
     assert rows.features().ravel().tolist() == [-0.75, -0.25, 0.2]
 

@@ -98,6 +98,11 @@ class PlannedReport:
     made: Any = field(repr=False)
     dice: RandomSource
 
+    @property
+    def budgets(self) -> list[float]:
+        """Return what the report costs a score of each site."""
+        return [fact.epsilon for fact in self.who.facts]
+
     def explain(self, seeded: bool = False) -> "Explanation":  # noqa: ARG002
         """Return what would be sent, what is protected, and how wide the intervals will be; nobody is asked."""
         from sottovoce.server.conformal.expected import explain_report
