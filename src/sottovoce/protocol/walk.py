@@ -6,9 +6,9 @@ the quantile. The walk is a function of public letters, so the server repeats it
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from sottovoce.core.arrays import Floats
+from sottovoce.core.kernels import njit
 from sottovoce.protocol.channel import Channel
 
 

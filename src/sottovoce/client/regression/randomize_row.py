@@ -5,9 +5,9 @@ The lowest faces of the die name a letter whatever the record; on the faces abov
 """
 
 import numpy as np
-from numba import njit, uint64
 
 from sottovoce.core.arrays import Floats, Ints, Words
+from sottovoce.core.kernels import njit, uint64
 from sottovoce.protocol.regression.blocks import (
     BOX,
     CELLS,

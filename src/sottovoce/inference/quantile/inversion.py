@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sottovoce.core.arrays import Floats, Ints
+from sottovoce.core.kernels import njit
 
 FURTHEST = 24.0  # reaches from the estimate within which an edge is looked for
 

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sottovoce.core.arrays import Floats
+from sottovoce.core.kernels import njit
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.quantile.inversion import through
 

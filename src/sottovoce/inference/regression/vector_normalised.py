@@ -31,13 +31,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.polynomial.chebyshev import chebval
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
+from sottovoce.core.kernels import njit
 from sottovoce.inference.common.roots import root
 from sottovoce.inference.regression.region import (
     Contrast,

@@ -24,10 +24,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
+from sottovoce.core.kernels import njit
 from sottovoce.inference.self_normalised.critical_values import Schedule, critical_value
 
 CHECKPOINTS = 2048  # chosen by hand: 48 KB

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numba import njit, uint64
 
 from sottovoce.client.door import Door
 from sottovoce.client.quantile.site import Site
 from sottovoce.core.arrays import Bools, Floats, Ints, Words
 from sottovoce.core.errors import BadInput
+from sottovoce.core.kernels import njit, uint64
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.inference.self_normalised.memory import Memory, look
 from sottovoce.local import runner

@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import NoReturn, SupportsIndex
 
 import numpy as np
-from numba import njit, uint64
 
 from sottovoce.client.door import SiteLimits
 from sottovoce.client.ledger import Turns
@@ -21,6 +20,7 @@ from sottovoce.client.quantile.site import LARGE, check_study
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats, Ints, Words
 from sottovoce.core.errors import BadInput
+from sottovoce.core.kernels import njit, uint64
 from sottovoce.core.random_source import RandomSource
 from sottovoce.local.runner import Progress
 from sottovoce.server.method import Gather, Queries, Replies

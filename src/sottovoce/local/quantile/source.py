@@ -8,11 +8,11 @@ from typing import NoReturn, Protocol, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, uint64
 
 from sottovoce.client.order import Key, bits_for, order_key, places
 from sottovoce.client.quantile.encode import WORD
 from sottovoce.core.arrays import Floats, Words
+from sottovoce.core.kernels import njit, uint64
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.randomised_response import flips_of

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from sottovoce.client.order import Key, bits_for, order_key, places
 from sottovoce.client.regression.randomize_row import randomize_product, randomize_row, show
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Floats, Words
+from sottovoce.core.kernels import njit
 from sottovoce.core.random_source import RandomSource
 from sottovoce.local.regression.lent import Room, lent, make_room
 from sottovoce.protocol.regression.blocks import FORM, OPEN, Tables, tables_of

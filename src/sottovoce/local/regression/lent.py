@@ -6,9 +6,9 @@ Room for such a loop to work in is made outside it, because what is lent is not 
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import intrinsic, overload
 
 from sottovoce.core.arrays import Floats, Ints
+from sottovoce.core.kernels import COMPILED
 
 
 def lent(array: Any) -> Any:
@@ -20,22 +20,24 @@ def lent(array: Any) -> Any:
     return array
 
 
-@intrinsic
-def _uncounted(typing: Any, array: Any) -> Any:  # noqa: ARG001 - numba's signature
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        view = context.make_array(signature.args[0])(context, builder, arguments[0])
-        view.meminfo = view.meminfo.type(None)
-        return view._getvalue()
+if COMPILED:
+    from numba.extending import intrinsic, overload
 
-    return array(array), build
+    @intrinsic
+    def _uncounted(typing: Any, array: Any) -> Any:  # noqa: ARG001 - numba's signature
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            view = context.make_array(signature.args[0])(context, builder, arguments[0])
+            view.meminfo = view.meminfo.type(None)
+            return view._getvalue()
 
+        return array(array), build
 
-@overload(lent)
-def _lent(array: Any) -> Any:  # noqa: ARG001 - numba's signature
-    def uncounted(array: Any) -> Any:
-        return _uncounted(array)  # type: ignore[call-arg]
+    @overload(lent)
+    def _lent(array: Any) -> Any:  # noqa: ARG001 - numba's signature
+        def uncounted(array: Any) -> Any:
+            return _uncounted(array)  # type: ignore[call-arg]
 
-    return uncounted
+        return uncounted
 
 
 class Room(NamedTuple):

@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from sottovoce.client.regression.randomize_row import randomize_row, show
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Floats, Ints, Words
 from sottovoce.core.errors import BadInput
+from sottovoce.core.kernels import njit
 from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.regression.vector_normalised import VectorMemory, add_all
 from sottovoce.local.regression.dithered import walk

@@ -9,9 +9,9 @@ import hashlib
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, uint64
 
 from sottovoce.core.arrays import Floats, Ints, Words
+from sottovoce.core.kernels import njit, uint64
 from sottovoce.protocol.regression.blocks import FIXED, SLOPES
 
 WORD = 2.0**-53

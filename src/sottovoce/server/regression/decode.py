@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
+from sottovoce.core.kernels import njit
 from sottovoce.protocol.regression.blocks import CELLS, FORM, KINDS, MATRIX, OPEN, SLOPES, RegressionChannel, Tables
 from sottovoce.protocol.regression.box_channel import BoxChannel
 

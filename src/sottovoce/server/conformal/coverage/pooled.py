@@ -33,10 +33,10 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, Infeasible
+from sottovoce.core.kernels import njit
 from sottovoce.protocol.selection.geometric import Polya
 from sottovoce.server.conformal.coverage.pooled_distribution import PooledCount, binomial_reach, failures, noise_reach
 

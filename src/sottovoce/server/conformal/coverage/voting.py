@@ -21,9 +21,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sottovoce.core.arrays import Floats, Ints
+from sottovoce.core.kernels import njit
 
 NOTHING = 1e-40  # of the square of a product
 REACH, JUMPS = 9.0, 25.0  # of the window: in standard deviations, and in votes of the largest voter (Bernstein)

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import BadInput
+from sottovoce.core.kernels import njit
 
 WARMUP = 0.05
 FIRST_REFRESH = 32

@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from sottovoce.core.arrays import Bools as Present
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput, Infeasible
+from sottovoce.core.kernels import njit
 from sottovoce.inference.self_normalised import memory as self_normalised
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.messages import WalkQuery

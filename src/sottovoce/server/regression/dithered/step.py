@@ -8,9 +8,9 @@ only sums are kept, of a size that does not grow with the people.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, uint64
 
 from sottovoce.core.arrays import Floats, Ints, Words
+from sottovoce.core.kernels import njit, uint64
 from sottovoce.protocol.regression.blocks import Tables
 from sottovoce.protocol.regression.questions import (
     MOMENT,

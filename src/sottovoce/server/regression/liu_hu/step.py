@@ -8,10 +8,10 @@ continue from the parent.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
+from sottovoce.core.kernels import njit
 from sottovoce.inference.regression import vector_normalised
 from sottovoce.inference.regression.higrad import Tree
 from sottovoce.inference.regression.vector_normalised import VectorMemory

@@ -1,0 +1,72 @@
+"""What the regressor takes from scikit-learn, or the little of it that a fit needs where that is not installed."""
+
+import inspect
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Self
+
+from sottovoce.core.errors import BadInput
+
+INSTALLED = find_spec("sklearn") is not None
+
+
+class PlainRegressor:
+    """Parameters by name, as scikit-learn's estimators have them."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's signature
+        """Return the parameters by name."""
+        return {name: getattr(self, name) for name in self._defaults()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name."""
+        known = self._defaults()
+        for name, value in params.items():
+            if name not in known:
+                raise BadInput(
+                    f"{type(self).__name__} has no parameter {name!r}: it has {', '.join(known)}"
+                )
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        known = self._defaults()
+        given = {name: value for name, value in self.get_params().items() if value is not known[name]}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        """Return the parameters' names and defaults."""
+        told = inspect.signature(cls.__init__).parameters
+        return {name: each.default for name, each in told.items() if name != "self"}
+
+
+class PlainNotFitted(ValueError, AttributeError):
+    """The estimator was not fitted."""
+
+
+def check_is_fitted(estimator: Any) -> None:
+    """Refuse an estimator that was not fitted."""
+    if INSTALLED:
+        import_module("sklearn.utils.validation").check_is_fitted(estimator)
+    elif not hasattr(estimator, "result_"):
+        name = type(estimator).__name__
+        raise PlainNotFitted(f"this {name} instance is not fitted yet: call fit with records before using it")
+
+
+def d2_pinball_score(y: Any, fitted: Any, *, sample_weight: Any, alpha: float) -> float:
+    """Return the part of the check loss that fitted quantiles explain."""
+    if not INSTALLED:
+        raise BadInput("score needs scikit-learn: install it with: pip install scikit-learn")
+    return float(import_module("sklearn.metrics").d2_pinball_score(y, fitted, sample_weight=sample_weight, alpha=alpha))
+
+
+def _bases() -> tuple[type, ...]:
+    """Return the classes that a regressor is made of."""
+    base = import_module("sklearn.base") if INSTALLED else None
+    return (PlainRegressor,) if base is None else (base.RegressorMixin, base.BaseEstimator)
+
+
+REGRESSOR = _bases()
+DataConversionWarning: type[UserWarning] = (
+    import_module("sklearn.exceptions").DataConversionWarning if INSTALLED else UserWarning
+)
