@@ -47,9 +47,7 @@ def test_letters_and_the_moved_point_are_the_same(flips: int, resolution: float,
     for room, home in zip(letters, (encode, vectors), strict=True):
         where = np.empty(500, dtype=np.uint64)
         given = words[: 400 * (2 if resolution else 1)]
-        ends.append(
-            home.answer(values, 9, key, 50, given, flips, resolution, 0.25, period, step, moves, room, where)
-        )
+        ends.append(home.answer(values, 9, key, 50, given, flips, resolution, 0.25, period, step, moves, room, where))
     assert letters[0].tolist() == letters[1].tolist()
     assert ends[0] == ends[1]
     assert (ends[0] != 0.25) == (step > 0)

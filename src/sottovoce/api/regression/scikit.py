@@ -2,12 +2,15 @@
 
 import inspect
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Self
 
 from sottovoce.core.errors import BadInput
 
-INSTALLED = find_spec("sklearn") is not None
+try:
+    import_module("sklearn")
+    INSTALLED = True
+except ModuleNotFoundError:
+    INSTALLED = False
 
 
 class PlainRegressor:
@@ -22,9 +25,7 @@ class PlainRegressor:
         known = self._defaults()
         for name, value in params.items():
             if name not in known:
-                raise BadInput(
-                    f"{type(self).__name__} has no parameter {name!r}: it has {', '.join(known)}"
-                )
+                raise BadInput(f"{type(self).__name__} has no parameter {name!r}: it has {', '.join(known)}")
             setattr(self, name, value)
         return self
 

@@ -5,12 +5,11 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from sottovoce.client.reading.arrow import pa, pc
 from sottovoce.client.reading.column import NUMBERS, RECORDS, NotNumbers
 from sottovoce.client.reading.files import expand
 from sottovoce.client.reading.formats import read_table, where
+from sottovoce.client.reading.light import parsed
 from sottovoce.client.reading.matrix import (
     RESPONSE,
     Matrix,
@@ -192,6 +191,10 @@ def read_regression_file(
 
 def _parsed(column: Any, place: str) -> Any:
     """Turn a column of text, as the reader of CSV files gives it, into whole numbers, numbers or truth values."""
+    if pa is None:
+        if (found := parsed(column)) is not None:
+            return found
+        raise NUMBERS.refusal(place, next(row for row, cell in enumerate(column) if parsed([cell]) is None), "text")
     trimmed = pc.utf8_trim_whitespace(column)
     for kind in (pa.int64(), pa.float64(), pa.bool_()):
         try:

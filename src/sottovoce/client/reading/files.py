@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sottovoce.client.reading.arrow import need_arrow
 from sottovoce.client.reading.formats import read_table, stem, where
 from sottovoce.client.reading.frames import (
     WHO,
@@ -67,6 +68,7 @@ def read_files(
     columns = pick_columns(value, site, person)
     if site is None and person is None:
         return _one_file_a_site(files, value, missing, needs)
+    need_arrow("a column of sites or persons")
     stems = check_names(stem(path) for path in files) if site is None else []
     parts: list[Checked] = []
     site_columns: list[Any] = []

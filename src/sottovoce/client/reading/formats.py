@@ -1,24 +1,22 @@
 """Open a file of records by the ending of its name: Parquet, Arrow (Feather) or CSV; read the needed columns only."""
 
 import csv
-import datetime as dt
 import difflib
 import gzip
-import io
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.csv as arrow_csv
-
+from sottovoce.client.reading.arrow import arrow_csv, need_arrow, pa
 from sottovoce.client.reading.column import RECORDS
+from sottovoce.client.reading.light import kind_of_cell, open_text, read_light
 from sottovoce.core.checks import bad_row, sentence
 from sottovoce.core.errors import BadInput
 
 MISSING = ["", "NA", "N/A", "#N/A", "NaN", "nan", "NaT", "null", "NULL", "None"]
+_BROKEN = () if pa is None else (pa.ArrowException,)
 _KINDS = {
     ".parquet": "Parquet",
     ".pq": "Parquet",
@@ -33,11 +31,16 @@ _KINDS = {
 
 
 def read_table(path: Path, columns: Sequence[str]) -> Any:
-    """Read columns of a file into an Arrow table, or say in one sentence why that cannot be done."""
+    """Read columns of a file into an Arrow table, or say in one sentence why that cannot be done.
+
+    Without pyarrow, a CSV file becomes a `LightTable`, and any other is refused.
+    """
     kind = _KINDS[_ending(path)]
     try:
         if not path.stat().st_size:
             raise BadInput(f"{path} is an empty file: write it again with its records")
+        if kind != "CSV":
+            need_arrow(f"reading {kind} files")
         table = {"Parquet": _read_parquet, "Arrow": _read_arrow, "CSV": _read_csv}[kind](path, columns)
     except FileNotFoundError:
         raise BadInput(f"there is no file {path}: check its name") from None
@@ -45,7 +48,7 @@ def read_table(path: Path, columns: Sequence[str]) -> Any:
         raise BadInput(f"{path} may not be read: check its permissions") from None
     except gzip.BadGzipFile:
         raise BadInput(f"{path} is not a gzip file, although its name says so: check how it was written") from None
-    except (pa.ArrowException, OSError, EOFError, zlib.error):
+    except (*_BROKEN, OSError, EOFError, zlib.error):
         raise BadInput(
             f"{path} is not a whole {kind} file, although its name says so: check how it was written"
         ) from None
@@ -116,6 +119,10 @@ def _read_csv(path: Path, columns: Sequence[str]) -> Any:
     separator = "\t" if ".tsv" in path.name.lower() else ","
     header = _header(path, separator)
     check_columns(str(path), columns, header)
+    if pa is None:
+        light = read_light(path, separator, header, columns, MISSING)
+        _refuse_text(light.column(columns[0]), where(path, columns[0]))
+        return light
     wanted = arrow_csv.ConvertOptions(
         include_columns=list(columns),
         column_types={name: pa.string() for name in columns[1:]},
@@ -161,10 +168,8 @@ def _read_csv(path: Path, columns: Sequence[str]) -> Any:
 def _header(path: Path, separator: str) -> list[str]:
     """Read the names of the columns."""
     try:
-        with path.open("rb") as raw:
-            plain: Any = gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw
-            with io.TextIOWrapper(plain, encoding="utf-8-sig", newline="") as text:
-                return next(csv.reader(text, delimiter=separator), [])
+        with open_text(path) as text:
+            return next(csv.reader(text, delimiter=separator), [])
     except UnicodeDecodeError:
         raise BadInput(f"{path} is not text in UTF-8: save it again as CSV in UTF-8") from None
     except csv.Error:
@@ -173,23 +178,15 @@ def _header(path: Path, separator: str) -> list[str]:
 
 def _refuse_text(column: Any, place: str) -> None:
     """Refuse a column that stayed text, naming the first row unlike the first present one."""
-    if not pa.types.is_string(column.type):
+    if pa is not None:
+        if not pa.types.is_string(column.type):
+            return
+        column = column.to_pylist()
+    if not any(isinstance(cell, str) for cell in column):
         return
-    kinds = ((row, _kind(cell.as_py())) for row, cell in enumerate(column) if cell.is_valid)
+    kinds = ((row, kind_of_cell(cell)) for row, cell in enumerate(column) if cell is not None)
     row, first = next(kinds)
     if first != "text":
         row, first = next((pair for pair in kinds if pair[1] != first), (row, "text"))
     rule = RECORDS.rule if first == "text" else "the rows before it hold another kind of value"
     raise bad_row(place, row, first, rule)
-
-
-def _kind(text: str) -> str:
-    """Name the kind of a cell."""
-    readers = {"a number": float, "a date": dt.date.fromisoformat, "a date with a time": dt.datetime.fromisoformat}
-    for kind, read in readers.items():
-        try:
-            read(text.strip())  # type: ignore[operator]
-        except ValueError:
-            continue
-        return kind
-    return "text"

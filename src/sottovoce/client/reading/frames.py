@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 from narwhals.exceptions import NarwhalsError
 
+from sottovoce.client.reading.arrow import need_arrow, pa, pc
 from sottovoce.client.reading.formats import check_columns
 from sottovoce.client.reading.reader import is_missing
 from sottovoce.client.reading.table import (
@@ -57,6 +56,7 @@ def read_frame(
     ('JFK', 'LGA')
     """
     check_missing(missing)
+    need_arrow("reading a data frame with a site column")
     if person is not None:
         check_dice(dice)
     columns = pick_columns(value, site, person)
