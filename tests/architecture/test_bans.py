@@ -13,7 +13,7 @@ SOURCE = ROOT / "src" / "sottovoce"
 BESIDE = Path(sys.executable).with_name("ruff")
 RUFF = str(BESIDE) if BESIDE.exists() else shutil.which("ruff")
 needs_ruff = pytest.mark.skipif(
-    RUFF is None, reason="ruff is not installed; pip install 'sottovoce[lint]' to check bans"
+    RUFF is None, reason="ruff is not installed; pip install ruff to check bans"
 )
 
 SPELLINGS = {
