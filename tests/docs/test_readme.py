@@ -42,10 +42,17 @@ def test_its_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.skipif(UNCOMPILED, reason="half a million answers take a minute when they are not compiled")
 @pytest.mark.usefixtures("loaded_dice")
+@pytest.mark.filterwarnings("ignore::UserWarning")  # each command is a study of its own, of the same flights
 def test_its_commands_run_on_the_file_that_make_writes(elsewhere: Path) -> None:
     runpy.run_path(str(ROOT / "scripts" / "write_flights.py"))["write"](elsewhere / "flights.csv")
     commands = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("sottovoce ")]
-    assert [shlex.split(command)[1] for command in commands] == ["quantile", "quantile", "quantile", "regress", "integrate"]
+    assert [shlex.split(command)[1] for command in commands] == [
+        "quantile",
+        "quantile",
+        "quantile",
+        "regress",
+        "integrate",
+    ]
     for command in commands[1:]:
         done = CliRunner().invoke(app, shlex.split(command)[1:])
         assert done.exit_code == 0, done.output
@@ -53,10 +60,13 @@ def test_its_commands_run_on_the_file_that_make_writes(elsewhere: Path) -> None:
     assert float(shorter) > 40
 
 
-def test_its_make_targets_are_there_and_said_by_help() -> None:
-    made = re.findall(r"^([a-z.-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    named = re.findall(r"\bmake ([a-z.-]+[a-z])", README + (ROOT / "CONTRIBUTING.md").read_text())
-    assert {"install", "demo", "flights.csv", "test", "test-lowest", "test-install"} <= set(named) <= set(made)
+def test_the_first_commands_are_targets_that_help_lists() -> None:
+    listed = re.findall(r"^([a-z.-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert {"install", "demo", "flights.csv", "test", "test-lowest", "test-install"} <= set(listed)
+    assert [line.split()[1] for line in "".join(blocks("sh")).splitlines() if line.startswith("make ")] == [
+        "install",
+        "flights.csv",
+    ]
 
 
 def test_there_is_python_of_about_twelve_lines() -> None:
