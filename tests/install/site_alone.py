@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-FILES = {
+FILES: dict[str, str | bytes] = {
     "waits.csv": "wait,age\n3,4\n,5\n4.5,6\nNA,6\n 7 ,8\n1e3,2\n\n-2,1\n",
     "counts.csv": "count\n3\n4\n\n5\n",
     "days.csv": 'day,x\n2013-01-02,1\n"2013-02-03",2\n',
@@ -94,8 +94,9 @@ def read_own_files() -> None:
     from sottovoce.core.errors import BadInput
 
     for name, content in FILES.items():
-        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
-        value = content.split()[0].decode() if isinstance(content, bytes) else content.split()[0]
+        data = content if isinstance(content, bytes) else content.encode()
+        Path(name).write_bytes(data)
+        value = data.split()[0].decode()
         try:
             table = read_files([name], value=value.split(",")[0], missing="drop")
             (held,) = table.records
@@ -111,6 +112,6 @@ def read_own_files() -> None:
 
 if __name__ == "__main__":
     os.chdir(sys.argv[1])
-    sys.meta_path.insert(0, Absent(sys.argv[2]))  # type: ignore[arg-type]
+    sys.meta_path.insert(0, Absent(sys.argv[2]))
     answer_queries()
     read_own_files()

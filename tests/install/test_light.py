@@ -1,14 +1,20 @@
 """Less is installed: a site answers the same with numpy alone; a scientist is told what is missing."""
 
 import os
+import re
+import runpy
 import shutil
 import subprocess
 import sys
 import tomllib
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from sottovoce.core import kernels
+from sottovoce.core.kernels import COMPILED
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "sottovoce"
@@ -127,7 +133,8 @@ for call in needy:
     ]
 
 
-def test_numbers_without_a_compiler_are_the_same() -> None:
+@pytest.mark.skipif(not COMPILED, reason="there is nothing to compare with where nothing is compiled")
+def test_numbers_without_a_compiler_are_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     code = """
 import warnings; warnings.simplefilter("ignore")
 import sottovoce as sv
@@ -138,7 +145,28 @@ print(r.estimate, r.interval)
 X = draw.random((1_500, 2))
 print(sv.PrivateQuantileRegressor(epsilon=4.0, randomness=sv.sim.dice(4)).fit(X, X @ [1.0, 2.0]).coef_)
 """
-    assert without("numba,llvmlite", code) == without("nothing", code)
+    with warnings.catch_warnings():
+        exec(code, {})
+    assert without("numba,llvmlite", code) == capsys.readouterr().out
+
+
+def test_a_long_loop_without_a_compiler_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = """
+import warnings
+import sottovoce as sv
+from sottovoce.core import kernels
+kernels.LONG, X = 1_000, sv.sim.dice(1).generator().random((1_000, 1))
+for size in (999, 1_000):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model = sv.PrivateQuantileRegressor(epsilon=4.0, density=1.0, size=1.0, randomness=sv.sim.dice(4))
+        model.fit(X[:size], X[:size, 0])
+    print([str(each.message) for each in told if "numba" in str(each.message)])
+"""
+    slow = "['numba is not installed, so this takes about 25 times as long: install it with: pip install numba']"
+    assert without("numba,llvmlite", code).splitlines() == ["[]", slow]
+    monkeypatch.setattr(kernels, "COMPILED", True)
+    kernels.say_slow(kernels.LONG)  # says nothing: a warning would be an error here
 
 
 def test_the_site_installs_its_three_sides_and_no_more() -> None:
@@ -150,3 +178,29 @@ def test_the_site_installs_its_three_sides_and_no_more() -> None:
     taken = site["tool"]["setuptools"]["packages"]["find"]["include"]
     assert set(taken) == {"sottovoce", *(f"sottovoce.{side}*" for side in SIDES)}
     assert (ROOT / "client" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def test_every_file_beside_the_sources_is_packed() -> None:
+    patterns = project(ROOT)["tool"]["setuptools"]["package-data"]["sottovoce"]
+    packed = {path for pattern in patterns for path in SOURCE.glob(pattern)}
+    built = {".pyc", ".nbi", ".nbc"}
+    beside = {path for path in SOURCE.rglob("*") if path.is_file() and path.suffix not in {".py", *built}}
+    assert packed == beside
+    assert len(packed) >= 3
+
+
+def test_no_message_names_an_entry_of_an_index_that_does_not_exist() -> None:
+    for folder in ("src", "papers/src"):
+        for path in (ROOT / folder).rglob("*.py"):
+            assert not re.search(r"pip install '?sottovoce", path.read_text(encoding="utf-8")), path
+
+
+def test_every_dependency_has_a_floor_that_is_tried() -> None:
+    core = project(ROOT)["project"]
+    floors = runpy.run_path(str(ROOT / "scripts" / "floors.py"))["floors"]()
+    named = [need.partition(">=")[0] for need in core["dependencies"]]
+    named += [
+        core["optional-dependencies"][extra][0].partition(">=")[0] for extra in ("fast", "learn", "plot", "pandas")
+    ]
+    assert set(named) <= {floor.partition("==")[0] for floor in floors}
+    assert "numpy==1.26" in floors

@@ -1,5 +1,6 @@
 """The one door to the compiler: numba where it is installed; otherwise the same functions run interpreted, slower."""
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,4 +21,12 @@ else:
             return lambda function: function
 
 
-__all__ = ["COMPILED", "njit", "uint32", "uint64"]
+__all__ = ["COMPILED", "njit", "say_slow", "uint32", "uint64"]
+LONG = 200_000  # records; a loop over them takes ten seconds when it is interpreted
+
+
+def say_slow(records: int) -> None:
+    """Warn before a long loop over records that is not compiled."""
+    if not COMPILED and records >= LONG:
+        text = "numba is not installed, so this takes about 25 times as long: install it with: pip install numba"
+        warnings.warn(text, UserWarning, stacklevel=2)
