@@ -1,16 +1,17 @@
 """What the regressor takes from scikit-learn, or the little of it that a fit needs where that is not installed."""
 
 import inspect
-from importlib import import_module
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sottovoce.core.errors import BadInput
 
-try:
-    import_module("sklearn")
-    INSTALLED = True
-except ModuleNotFoundError:
-    INSTALLED = False
+if TYPE_CHECKING:
+    import sklearn
+else:
+    try:
+        import sklearn
+    except ModuleNotFoundError:
+        sklearn = None
 
 
 class PlainRegressor:
@@ -47,8 +48,10 @@ class PlainNotFitted(ValueError, AttributeError):
 
 def check_is_fitted(estimator: Any) -> None:
     """Refuse an estimator that was not fitted."""
-    if INSTALLED:
-        import_module("sklearn.utils.validation").check_is_fitted(estimator)
+    if sklearn is not None:
+        from sklearn.utils import validation
+
+        validation.check_is_fitted(estimator)
     elif not hasattr(estimator, "result_"):
         name = type(estimator).__name__
         raise PlainNotFitted(f"this {name} instance is not fitted yet: call fit with records before using it")
@@ -56,18 +59,21 @@ def check_is_fitted(estimator: Any) -> None:
 
 def d2_pinball_score(y: Any, fitted: Any, *, sample_weight: Any, alpha: float) -> float:
     """Return the part of the check loss that fitted quantiles explain."""
-    if not INSTALLED:
+    if sklearn is None:
         raise BadInput("score needs scikit-learn: install it with: pip install scikit-learn")
-    return float(import_module("sklearn.metrics").d2_pinball_score(y, fitted, sample_weight=sample_weight, alpha=alpha))
+    from sklearn import metrics
+
+    return float(metrics.d2_pinball_score(y, fitted, sample_weight=sample_weight, alpha=alpha))
 
 
-def _bases() -> tuple[type, ...]:
-    """Return the classes that a regressor is made of."""
-    base = import_module("sklearn.base") if INSTALLED else None
-    return (PlainRegressor,) if base is None else (base.RegressorMixin, base.BaseEstimator)
+def _bases() -> tuple[tuple[type, ...], type[UserWarning]]:
+    """Return the classes that a regressor is made of, and how a column vector is warned of."""
+    if sklearn is None:
+        return (PlainRegressor,), UserWarning
+    from sklearn.base import BaseEstimator, RegressorMixin
+    from sklearn.exceptions import DataConversionWarning
+
+    return (RegressorMixin, BaseEstimator), DataConversionWarning
 
 
-REGRESSOR = _bases()
-DataConversionWarning: type[UserWarning] = (
-    import_module("sklearn.exceptions").DataConversionWarning if INSTALLED else UserWarning
-)
+REGRESSOR, DataConversionWarning = _bases()

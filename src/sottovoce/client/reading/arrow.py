@@ -1,22 +1,22 @@
 """The one door to pyarrow; without it arrays and plain CSV files are read, and the rest is refused in a sentence."""
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import BadInput
 
-
-def _installed(name: str) -> Any:
-    """Return a module, or None where it is not installed."""
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.csv as arrow_csv
+else:
     try:
-        return import_module(name)
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.csv as arrow_csv
     except ModuleNotFoundError:
-        return None
+        pa = pc = arrow_csv = None
 
-
-pa = _installed("pyarrow")
-pc = _installed("pyarrow.compute")
-arrow_csv = _installed("pyarrow.csv")
+__all__ = ["arrow_csv", "need_arrow", "pa", "pc"]
 
 
 def need_arrow(what: str) -> None:
