@@ -142,6 +142,8 @@ draw = sv.sim.dice(1).generator()
 sites = [draw.normal(size=3_000), draw.normal(size=2_000)]
 r = sv.federated_quantile(sites, 0.5, 4.0, randomness=sv.sim.dice(3))
 print(r.estimate, r.interval)
+t = sv.conformal_threshold(sites, 0.1, epsilon=4.0, maximum=9.0, mechanism="aggregate", randomness=sv.sim.dice(5))
+print(t.value, t.coverage)
 X = draw.random((1_500, 2))
 print(sv.PrivateQuantileRegressor(epsilon=4.0, randomness=sv.sim.dice(4)).fit(X, X @ [1.0, 2.0]).coef_)
 """
