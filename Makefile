@@ -2,19 +2,37 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-WORKERS ?= 0
+LOWEST := .venv-lowest
+WORKERS ?= $(shell nproc 2>/dev/null || echo auto)
+PIP := -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types bench house clean
+.PHONY: help install demo test test-lowest test-install lint types bench house clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z.-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(VENV)/.plot ## put sottovoce and its pictures into .venv
+	@echo "Installed. From here on, in this shell:  . $(BIN)/activate"
+	@echo "Then, on a CSV of your own:  sottovoce quantile FILE.csv --value COLUMN --site COLUMN --tau 0.9 --epsilon 1"
 
 demo: $(VENV)/.demo ## the main job on real data: a table and demo/arrival-delays.png
 	@$(BIN)/sottovoce demo --plot demo/arrival-delays.png
+	@echo "To go on:  . $(BIN)/activate  and then  sottovoce --help"
 
-test: $(VENV)/.test ## the tests, without the slow statistical ones (WORKERS=2 for two at a time)
-	@$(BIN)/python -m pytest -n $(WORKERS)
+flights.csv: $(VENV)/.demo scripts/write_flights.py ## a file to try the commands on: 327,346 flights of 16 carriers
+	@$(BIN)/python scripts/write_flights.py $@
+
+test: $(VENV)/.test ## the tests, without the slow statistical ones, on all cores (WORKERS=1: on one)
+	@start=$$(date +%s); $(BIN)/python -m pytest -n $(WORKERS); status=$$?; took=$$(($$(date +%s) - start)); \
+		echo "make test took $$((took / 60)) min $$((took % 60)) s with $(WORKERS) workers"; exit $$status
+
+test-lowest: $(LOWEST)/.installed ## the tests of commands and reading, with the lowest versions stated
+	@start=$$(date +%s); $(LOWEST)/bin/python -m pytest -n $(WORKERS) tests/cli tests/install tests/client/reading; \
+		status=$$?; echo "make test-lowest took $$(($$(date +%s) - start)) s"; exit $$status
+
+test-install: $(BIN)/python ## build wheels and sdists, install each into an environment of its own, and use it
+	@$(BIN)/python scripts/check_install.py
 
 lint: $(VENV)/.all ## ruff and the import contracts
 	@$(BIN)/ruff check .
@@ -30,19 +48,26 @@ bench: $(VENV)/.all ## the statistical promises and the speeds, measured (minute
 house: $(VENV)/.test ## the package at a glance: who imports whom, cycles, longest files, what a call loads
 	@$(BIN)/python scripts/house.py
 
-clean: ## remove the environment and everything built
-	rm -rf $(VENV) build dist demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis src/*.egg-info papers/src/*.egg-info papers/build
+clean: ## remove the environments and everything built
+	rm -rf $(VENV) $(LOWEST) build dist demo flights.csv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf src/*.egg-info papers/src/*.egg-info papers/build client/build
 	find src tests papers benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(BIN)/python:
+$(BIN)/python $(LOWEST)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 		{ echo "Python 3.11 or later is needed, and '$(PYTHON)' is not: install it, or say make PYTHON=/path/to/python3"; exit 1; }
-	@echo "Making $(VENV)"
-	@$(PYTHON) -m venv $(VENV) || \
-		{ rm -rf $(VENV); echo "'$(PYTHON)' cannot make an environment: install its venv module"; exit 1; }
+	@echo "Making $(@D:/bin=)"
+	@$(PYTHON) -m venv $(@D:/bin=) || \
+		{ rm -rf $(@D:/bin=); echo "'$(PYTHON)' cannot make an environment: install its venv module"; exit 1; }
+
+$(LOWEST)/.installed: pyproject.toml scripts/floors.py | $(LOWEST)/bin/python
+	@echo "Installing the lowest versions stated (once)"
+	@$(LOWEST)/bin/python scripts/floors.py > $(LOWEST)/floors.txt
+	@$(LOWEST)/bin/python $(PIP) -c $(LOWEST)/floors.txt -e '.[demo,fast,learn,pandas,polars]' pytest pytest-xdist hypothesis
+	@touch $@
 
 # One stamp an extra, made again when what is to be installed changes.
 $(VENV)/.%: pyproject.toml papers/pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing sottovoce[$*] (once)"
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[$*]' $(if $(filter demo,$*),,-e ./papers)
+	@$(BIN)/python $(PIP) -c constraints.txt -e '.[$*]' $(if $(filter demo plot,$*),,-e ./papers)
 	@touch $@

@@ -51,7 +51,7 @@ def section(name: str, command: Any) -> str:
     arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
     options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
     usage = " ".join(["sottovoce", name, *map(_placeholder, arguments), *(["[OPTIONS]"] if options else [])])
-    extra = ["Needs the distribution `sottovoce-papers` (`pip install ./papers`).", ""] if name == "reproduce" else []
+    extra = ["Needs the distribution `sottovoce-papers` (`pip install . ./papers`).", ""] if name == "reproduce" else []
     blocks = [f"## {name}", "", "```text", usage, "```", "", command.help, "", *extra]
     if name in PAGES:
         title, link = PAGES[name]

@@ -66,7 +66,16 @@ def __getattr__(name: str) -> Any:
 
     if name not in _HOMES:
         raise AttributeError(f"module 'sottovoce' has no attribute {name!r}")
-    home = import_module(_HOMES[name])
+    try:
+        home = import_module(_HOMES[name])
+    except ModuleNotFoundError as error:
+        if error.name == "sklearn":
+            told = f"sv.{name} needs scikit-learn: install it with: pip install scikit-learn"
+        elif str(error.name).startswith(f"{__name__}."):
+            told = f"sv.{name} is not part of sottovoce-client, which answers queries: install sottovoce itself"
+        else:
+            raise
+        raise ModuleNotFoundError(told, name=error.name) from None
     return home if home.__name__ == f"sottovoce.{name}" else getattr(home, name)
 
 

@@ -12,9 +12,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "sottovoce"
 BESIDE = Path(sys.executable).with_name("ruff")
 RUFF = str(BESIDE) if BESIDE.exists() else shutil.which("ruff")
-needs_ruff = pytest.mark.skipif(
-    RUFF is None, reason="ruff is not installed; pip install 'sottovoce[lint]' to check bans"
-)
+needs_ruff = pytest.mark.skipif(RUFF is None, reason="ruff is not installed; pip install ruff to check bans")
 
 SPELLINGS = {
     "import numpy as np\n\nnp.random.default_rng(1)\n": 1,

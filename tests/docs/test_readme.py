@@ -2,13 +2,12 @@
 
 import os
 import re
+import runpy
 import shlex
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from pyarrow import csv
 from typer.testing import CliRunner
 
 import sottovoce as sv
@@ -41,16 +40,33 @@ def test_its_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert low < np.quantile(np.concatenate(list(sites.values())), 0.9) < high
 
 
-@pytest.mark.skipif(UNCOMPILED, reason="a hundred thousand answers take a minute when they are not compiled")
+@pytest.mark.skipif(UNCOMPILED, reason="half a million answers take a minute when they are not compiled")
 @pytest.mark.usefixtures("loaded_dice")
-def test_its_commands_run_on_a_file_of_ones_own(elsewhere: Path) -> None:
-    waits = sv.sim.dice(1).generator().gamma(2, 15, 100_000)
-    csv.write_csv(pa.table({"clinic": np.repeat(["north", "south"], 50_000), "wait": waits}), elsewhere / "waits.csv")
+@pytest.mark.filterwarnings("ignore::UserWarning")  # each command is a study of its own, of the same flights
+def test_its_commands_run_on_the_file_that_make_writes(elsewhere: Path) -> None:
+    runpy.run_path(str(ROOT / "scripts" / "write_flights.py"))["write"](elsewhere / "flights.csv")
     commands = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("sottovoce ")]
-    assert len(commands) == 2
-    for command in commands:
+    assert [shlex.split(command)[1] for command in commands] == [
+        "quantile",
+        "quantile",
+        "quantile",
+        "regress",
+        "integrate",
+    ]
+    for command in commands[1:]:
         done = CliRunner().invoke(app, shlex.split(command)[1:])
         assert done.exit_code == 0, done.output
+    (shorter,) = re.findall(r"\(([\d.]+) % shorter than its own\)", done.stdout)
+    assert float(shorter) > 20
+
+
+def test_the_first_commands_are_targets_that_help_lists() -> None:
+    listed = re.findall(r"^([a-z.-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert {"install", "demo", "flights.csv", "test", "test-lowest", "test-install"} <= set(listed)
+    assert [line.split()[1] for line in "".join(blocks("sh")).splitlines() if line.startswith("make ")] == [
+        "install",
+        "flights.csv",
+    ]
 
 
 def test_there_is_python_of_about_twelve_lines() -> None:

@@ -228,11 +228,11 @@ def test_seeds_make_a_simulation_of_it(mechanism: str) -> None:
     assert one.to_dict()["private"] is False
     assert "protects nobody" in str(one)
     assert "seed" not in inspect.signature(sv.conformal_threshold).parameters
-    fresh = {sv.conformal_threshold(SITES, **SETTINGS[mechanism], bins=400).value for _ in range(12)}
-    assert len(fresh) > 1
+    first = sv.conformal_threshold(SITES, **SETTINGS[mechanism], bins=400).value
+    assert any(sv.conformal_threshold(SITES, **SETTINGS[mechanism], bins=400).value != first for _ in range(11))
 
 
-def values_at(epsilon: float, sites: Any, mechanism: str, seeds: int = 40) -> list[float]:
+def values_at(epsilon: float, sites: Any, mechanism: str, seeds: int = 15) -> list[float]:
     """Return thresholds of seeded runs: the same words thrown for other scores."""
     found: list[Threshold] = [
         sv.conformal_threshold(sites, 0.2, epsilon=epsilon, maximum=4.0, mechanism=mechanism, randomness=dice(seed))
@@ -248,6 +248,6 @@ def test_at_a_tiny_budget_other_scores_make_no_difference(monkeypatch: pytest.Mo
     for mechanism in ("sparse-vector",):
         quiet = [values_at(1e-4, sites, mechanism) for sites in (low, high)]
         # a scan moves if noise in the thousands decides by less than the 50 scores: 2 % of the runs or so
-        assert sum(a != b for a, b in zip(*quiet, strict=True)) <= 8
+        assert sum(a != b for a, b in zip(*quiet, strict=True)) <= 3
         loud = [values_at(5.0, sites, mechanism) for sites in (low, high)]
-        assert sum(a != b for a, b in zip(*loud, strict=True)) > 30
+        assert sum(a != b for a, b in zip(*loud, strict=True)) > 11

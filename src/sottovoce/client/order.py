@@ -5,12 +5,11 @@ cost as much as the data. Privacy does not rest on the order, only validity does
 the first third of a sorted file varies 15 % more than in a true shuffle; with eight the two cannot be told apart.
 """
 
-import os
-
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.core.kernels import njit, uint32, uint64
+from sottovoce.client import vectors
+from sottovoce.core.kernels import COMPILED, njit, uint32, uint64
 from sottovoce.core.random_source import RandomSource
 
 ROUNDS = 8
@@ -121,8 +120,8 @@ def _settle(n, where, outside, walked):  # type: ignore[no-untyped-def]
     return outside, walked[:m]
 
 
-if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":  # uncompiled, the wrap-around of the products is a warning
-    places, positions = np.errstate(over="ignore")(places), np.errstate(over="ignore")(positions)
+if not COMPILED:
+    places, positions = vectors.places, vectors.positions  # type: ignore[assignment]
 
 
 def place(position: int, n: int, bits: int, key: Key) -> int:

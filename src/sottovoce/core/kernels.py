@@ -23,20 +23,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sottovoce.core.calling import warn
+
 numba: Any
 try:
     numba = importlib.import_module("numba")
 except ImportError:  # a site that only answers does without the compiler
     numba = None
 
-__all__ = ["COMPILED", "digest_of", "folder_of", "njit", "sources_of", "uint32", "uint64"]
+__all__ = ["COMPILED", "digest_of", "folder_of", "njit", "say_slow", "sources_of", "uint32", "uint64"]
 
-COMPILED = numba is not None
+COMPILED = numba is not None and not numba.config.DISABLE_JIT
 if TYPE_CHECKING:  # to the type checker a kernel is what it has always been, whatever numba makes of it
     from numba import njit, uint32, uint64
 else:
-    uint32, uint64 = (numba.uint32, numba.uint64) if COMPILED else (np.uint32, np.uint64)
+    uint32, uint64 = (np.uint32, np.uint64) if numba is None else (numba.uint32, numba.uint64)
 
+LONG = 200_000  # records; a loop over them takes ten seconds when it is interpreted
 _KEPT = 6  # folders of a module: other versions and other installations, the latest used ones
 _OWN = ("sottovoce", "sottovoce_papers")
 _IMPORT = re.compile(rb"^(?:from|import)[ \t]+([\w.]+)(?:[ \t]+import[ \t]+(\([^)]*\)|[^\n]*))?", re.MULTILINE)
@@ -46,7 +49,7 @@ def compiled(**options: Any) -> Any:
     """Compile a function of a module, as numba's decorator of this name does, and keep it under its digest."""
 
     def compile_kernel(function: Callable[..., Any]) -> Any:
-        if not COMPILED:
+        if numba is None:
             return function
         rest = {name: value for name, value in options.items() if name != "cache"}
         folder = None if numba.config.DISABLE_JIT or not options.get("cache") else folder_of(function.__module__)
@@ -159,3 +162,9 @@ def _kept_in(folder: Path) -> Iterator[None]:
     finally:
         for name, value in before.items():
             setattr(numba.config, name, value)
+
+
+def say_slow(records: int) -> None:
+    """Warn before a long loop over records that is not compiled."""
+    if not COMPILED and records >= LONG:
+        warn("numba is not installed, so this takes about 25 times as long: install it with: pip install numba")

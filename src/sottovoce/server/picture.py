@@ -23,7 +23,7 @@ def check_path(path: str | os.PathLike[str], *, make_folder: bool = False) -> Pa
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
-        raise BadInput("a plot needs matplotlib: pip install 'sottovoce[plot]'") from None
+        raise BadInput("a plot needs matplotlib: install it with: pip install matplotlib") from None
     return target
 
 

@@ -285,14 +285,14 @@ def test_wrong_bounds_are_left_or_said_to_have_no_certificate(bounds: tuple[floa
     [("normal", 0.25, 0.25, 20_000), ("gumbel", 0.9, 0.5, 20_000), ("normal", 0.75, 0.9, 1_000)],
 )
 def test_intervals_cover(distribution: str, tau: float, rate: float, records: int) -> None:
-    # s / t0 = .057, .071 and .07; 150 replications against .93, certified ones included, false alarm 1e-6
+    # s / t0 = .057, .071 and .07; 100 replications against .93, certified ones included, false alarm 1e-6
     cell = StagedCell(distribution, homogeneous(population(distribution), 1), tau, (rate,), (records,))
     assert SCARCE < cell.support < PAIRS.at(tau).refuse
     source, covered, lengths = dice(11).generator(), 0, []
-    for _ in range(150):
+    for _ in range(100):
         left, _ = converse_fresh(cell, source)
         low, high = staged_solution(left).interval(0.95)
         covered += low <= cell.truth <= high
         lengths.append((high - low) / (2 * 1.96 * cell.oracle))
-    assert float(bdtr(covered, 150, 0.93)) > 1e-6
+    assert float(bdtr(covered, 100, 0.93)) > 1e-6
     assert 1.0 < float(np.median(lengths)) < 2.0

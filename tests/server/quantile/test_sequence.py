@@ -45,11 +45,11 @@ def flat(points: Floats) -> Floats:
 
 def test_both_ends_of_a_flat_stretch_are_covered_at_every_time() -> None:
     misses = [0, 0]
-    for seed in range(60):
+    for seed in range(40):
         rows = SequenceSolution(driven(study([3_000]), flat, seed)).trajectory(0.95)
         for place, value in enumerate((-5.0, 5.0)):
             misses[place] += any(not row.low < value <= row.high for row in rows)
-    assert max(misses) <= 10  # more in one of 5,000 such tests, were the probability .05
+    assert max(misses) <= 8  # more in one of 5,000 such tests, were the probability .05
 
 
 def test_the_interval_shrinks_as_fast_as_the_noise() -> None:

@@ -95,7 +95,7 @@ def _top(outcomes: Sequence[Outcome], run: Run, pictures: bool) -> str:
     if skipped:
         figures.append((f"{skipped:,}", "tables and figures skipped, for want of data"))
     sums = "".join(f"<li><b>{escape(count)}</b><span>{escape(what)}</span></li>" for count, what in figures)
-    without = "" if pictures else "<p>Pictures need matplotlib: pip install 'sottovoce[plot]'.</p>"
+    without = "" if pictures else "<p>Pictures need matplotlib: pip install matplotlib.</p>"
     spent = lasting(sum(run.seconds.values()))
     return (
         "<header><h1>The print and ours</h1>"

@@ -6,11 +6,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.exceptions import DataConversionWarning
-from sklearn.metrics import d2_pinball_score
-from sklearn.utils.validation import check_is_fitted
 
+from sottovoce.api.regression.scikit import REGRESSOR, DataConversionWarning, check_is_fitted, d2_pinball_score
 from sottovoce.api.regression.stream import Progress, begin, tied_responses, warnings_of
 from sottovoce.core.arrays import Floats
 from sottovoce.core.calling import public, say_before, warn
@@ -26,7 +23,7 @@ from sottovoce.server.regression.result import RegressionResult
 from sottovoce.server.regression.summary import sentence_of_missing
 
 
-class PrivateQuantileRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateQuantileRegressor(*REGRESSOR):  # type: ignore[misc]
     """Linear quantile regression under local differential privacy, each person answering once.
 
     Parameters

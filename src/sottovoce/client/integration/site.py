@@ -50,24 +50,15 @@ def ranks(n: int, tau: float, level: float) -> tuple[int, int]:
     >>> ranks(100, 0.5, 0.95), ranks(20, 0.9, 0.95)
     ((40, 61), (15, 21))
     """
-    from scipy.special import betainc
-
     share = (1 - level) / 2 * (1 + ROUNDING)
-    least, lower = 0, n
-    while least < lower:
-        middle = (least + lower + 1) // 2
-        if betainc(n - middle + 1, middle, 1 - tau) <= share:  # fewer than `middle` records at or below the quantile
-            least = middle
-        else:
-            lower = middle - 1
-    upper, most = 1, n + 1
-    while upper < most:
-        middle = (upper + most) // 2
-        if betainc(middle, n - middle + 1, tau) <= share:  # at least `middle` records below it
-            most = middle
-        else:
-            upper = middle + 1
-    return lower, upper
+    reach = 30 * math.sqrt(n * tau * (1 - tau)) + 400  # what lies beyond has a chance below exp(-400)
+    counts = np.arange(max(math.floor(n * tau - reach), 0), min(math.ceil(n * tau + reach), n) + 1)
+    rises = np.log((n - counts[:-1]) * tau / ((counts[:-1] + 1) * (1 - tau)))  # of the logarithm of a count's chance
+    heights = np.concatenate(([0.0], np.cumsum(rises)))
+    chances = np.exp(heights - heights.max())
+    chances /= chances.sum()
+    below, above = np.cumsum(chances), np.cumsum(chances[::-1])
+    return int(counts[0] + np.count_nonzero(below <= share)), int(counts[-1] + 1 - np.count_nonzero(above <= share))
 
 
 def rank_interval(records: Records, tau: float, level: float) -> tuple[float, float]:

@@ -15,9 +15,10 @@ the record speaks. So non-interference can be seen: at epsilon 0 the same dice g
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.client import vectors
 from sottovoce.client.order import Key, Places, places, positions
 from sottovoce.core.arrays import Floats, Ints, Words
-from sottovoce.core.kernels import njit, uint64
+from sottovoce.core.kernels import COMPILED, njit, uint64
 
 WORD = 2.0**-53
 
@@ -108,3 +109,7 @@ def count_ones(
             value += resolution * (float(words[2 * i + 1] >> uint64(11)) * WORD - 0.5)
         die = words[throws * i]
         ones[place] += ((value > points[place]) & (die >= lowest)) | (die > highest)
+
+
+if not COMPILED:
+    answer, pick, count_ones = vectors.answer, vectors.pick, vectors.count_ones  # type: ignore[assignment]

@@ -5,8 +5,8 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-import pyarrow as pa
 
+from sottovoce.client.reading.arrow import pa
 from sottovoce.client.reading.labels import arrow_labels, code_labels
 from sottovoce.client.reading.reader import is_missing
 from sottovoce.core.arrays import Floats, Ints

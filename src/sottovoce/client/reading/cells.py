@@ -27,6 +27,9 @@ _LONGEST = 80  # characters of a cell that are looked at
 _LOOKED_AT = 500_000  # cells
 
 
+MISSING = ["", "NA", "N/A", "#N/A", "NaN", "nan", "NaT", "null", "NULL", "None"]
+
+
 class CellKind(NamedTuple):
     """What a cell is, and what to do about it, in any column and in a text file; nothing where it can be read."""
 

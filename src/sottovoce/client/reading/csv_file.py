@@ -10,20 +10,19 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
-from sottovoce.client.reading.cells import pattern, separators, text_refused
+from sottovoce.client.reading.cells import MISSING, pattern, separators, text_refused
 from sottovoce.client.reading.dialect import Dialect, either, find_dialect, may_be_either
+from sottovoce.client.reading.light import CheckHeader, Wanted, ragged
 from sottovoce.client.reading.text_file import blocks, texts
 from sottovoce.core.checks import bad_row, sentence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import shown
-
-MISSING = ["", "NA", "N/A", "#N/A", "NaN", "nan", "NaT", "null", "NULL", "None"]
 
 # Types that blocks of one column may have together, and what they are read as.
 _TOGETHER = (
@@ -32,18 +31,6 @@ _TOGETHER = (
     (pa.time32("s"), pa.time64("ns")),
     (pa.timestamp("s", "UTC"), pa.timestamp("ns", "UTC")),
 )
-
-CheckHeader = Callable[[Sequence[str], bool], None]  # names of the columns, and whether they surely are names
-
-
-class Wanted(NamedTuple):
-    """The columns to read, those of them that hold numbers or times, and the rule that their values keep."""
-
-    columns: Sequence[str]
-    numeric: Sequence[str]
-    rule: str
-    delimiter: str | None = None
-    decimal: str | None = None
 
 
 def read_csv(path: Path, wanted: Wanted, place: Callable[[str], str], check_header: CheckHeader) -> Any:
@@ -110,10 +97,7 @@ def _unparsed(block: bytes, found: Dialect, name: str, rows: int) -> BadInput:
     try:
         for row in csv.reader(io.StringIO(block.decode(), newline=""), delimiter=found.delimiter):
             if row and len(row) != expected:
-                return BadInput(
-                    f"{name} has {len(row)} field{'' if len(row) == 1 else 's'} in row {rows + 1} after the header, "
-                    f"which has {expected}: give every row as many fields as the header"
-                )
+                return ragged(name, rows, expected, len(row))
             rows += bool(row)
     except csv.Error:
         pass

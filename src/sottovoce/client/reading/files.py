@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sottovoce.client.reading.arrow import need_arrow
 from sottovoce.client.reading.formats import Marks, read_table, stem, where
 from sottovoce.client.reading.frames import Roll, check_dice, group, pick_columns
 from sottovoce.client.reading.labels import (
@@ -70,6 +71,7 @@ def read_files(
     files = expand(paths)
     if site is None and person is None:
         return _one_file_a_site(files, value, missing, needs, marks)
+    need_arrow("a column of sites or persons")
     stems = check_names(stem(path) for path in files) if site is None else []
     parts: list[Checked] = []
     site_columns: list[Coded] = []

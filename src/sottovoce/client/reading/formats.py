@@ -7,16 +7,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
+from sottovoce.client.reading.arrow import need_arrow, pa
 from sottovoce.client.reading.column import RECORDS, Accepts
-from sottovoce.client.reading.csv_file import Wanted, read_csv
 from sottovoce.client.reading.dialect import check_decimal, check_delimiter, may_name
+from sottovoce.client.reading.light import Wanted, read_light
 from sottovoce.client.reading.text_file import check_regular
 from sottovoce.core.checks import close_names, sentence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import first_few, quoted, shown
 
+_BROKEN = () if pa is None else (pa.ArrowException,)
+_UNREAD = () if pa is None else (pa.ArrowNotImplementedError,)
 _KINDS = {
     ".parquet": "Parquet",
     ".pq": "Parquet",
@@ -58,6 +59,8 @@ def read_table(
 ) -> Any:
     """Read columns of a file into an Arrow table, or say in one sentence why that cannot be done.
 
+    Without pyarrow, a CSV file becomes a `LightTable`, and any other is refused.
+
     In a CSV file ``numeric`` columns, the first unless given, are read as numbers or times, the others as text.
     """
     kind, name = _KINDS[_ending(path)], shown(path, 200)
@@ -65,8 +68,15 @@ def read_table(
         check_regular(path)
         if kind == "CSV":
             wanted = Wanted(columns, columns[:1] if numeric is None else numeric, accepts.rule, *marks.checked())
-            table = read_csv(path, wanted, partial(where, path), partial(_check_header, name, columns))
+            how = (path, wanted, partial(where, path), partial(_check_header, name, columns))
+            if pa is None:
+                table: Any = read_light(*how)
+            else:
+                from sottovoce.client.reading.csv_file import read_csv
+
+                table = read_csv(*how)
         else:
+            need_arrow(f"reading {kind} files")
             table = (_read_parquet if kind == "Parquet" else _read_arrow)(path, columns)
             for column in table.columns:  # offsets, indices and text that lead nowhere
                 column.validate(full=not pa.types.is_date64(column.type))
@@ -78,11 +88,11 @@ def read_table(
         raise BadInput(f"{name} is not a gzip file, although its name says so: check how it was written") from None
     except MemoryError:
         raise BadInput(f"{name} does not fit into memory: give it in parts") from None
-    except pa.ArrowNotImplementedError:
+    except _UNREAD:
         raise BadInput(
             f"{name} has a column of a type that cannot be read: write numbers of 64 bits and text"
         ) from None
-    except (pa.ArrowException, OSError, EOFError, zlib.error, ValueError) as error:
+    except (*_BROKEN, OSError, EOFError, zlib.error, ValueError) as error:
         if isinstance(error, BadInput):
             raise
         raise BadInput(

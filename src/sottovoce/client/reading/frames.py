@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from narwhals.exceptions import NarwhalsError
 
+from sottovoce.client.reading.arrow import need_arrow
 from sottovoce.client.reading.formats import check_columns
 from sottovoce.client.reading.labels import Labels, arrow_labels, code_labels, code_persons, name_sites, number_persons
 from sottovoce.client.reading.reader import collected, not_computed
@@ -49,6 +50,7 @@ def read_frame(
     ('JFK', 'LGA')
     """
     check_missing(missing)
+    need_arrow("reading a data frame with a site column")
     if person is not None:
         check_dice(dice)
     columns = pick_columns(value, site, person)

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
+from sottovoce.client.reading.arrow import pa, pc
 from sottovoce.client.reading.reader import is_missing
 from sottovoce.client.reading.table import DROP, QUANTILE, Needs
 from sottovoce.core.arrays import Ints

@@ -13,7 +13,7 @@ from sottovoce.client.door import Door
 from sottovoce.client.quantile.site import Site
 from sottovoce.core.arrays import Bools, Floats, Ints, Words
 from sottovoce.core.errors import BadInput
-from sottovoce.core.kernels import njit, uint64
+from sottovoce.core.kernels import njit, say_slow, uint64
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.inference.self_normalised.memory import Memory, look
 from sottovoce.local import runner
@@ -101,6 +101,7 @@ def run(
     n, rounds = len(study.channels), len(study.elapsed)
     if [source.left for source in sources] != study.sizes.tolist():
         raise BadInput("the sites' records left are not the sizes of the study; plan the study on what is left.")
+    say_slow(int(study.sizes.sum()))
     coin = Coin(study) if coin is None else coin
     width = max(64, min(PIECE, AHEAD // n))
     values, faces = np.empty((n, width)), np.empty((n, width), dtype=np.uint8)

@@ -13,7 +13,7 @@ from sottovoce.client.order import Key, bits_for, order_key, places
 from sottovoce.client.regression.randomize_row import randomize_product, randomize_row, show
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Floats, Words
-from sottovoce.core.kernels import njit
+from sottovoce.core.kernels import njit, say_slow
 from sottovoce.core.random_source import RandomSource
 from sottovoce.local.regression.lent import Room, lent, make_room
 from sottovoce.protocol.regression.blocks import FORM, OPEN, Tables, tables_of
@@ -103,6 +103,7 @@ def walk(
     progress: Callable[[int], None] | None = None,
 ) -> None:
     """Hand out the rows piece by piece with ``throws`` words a person."""
+    say_slow(rows.size)
     order = shuffle if isinstance(shuffle, Order) else order_for(dice, shuffle)
     for start in range(order.start, rows.size, CHUNK):
         where = people(rows.size, order.key, start, min(CHUNK, rows.size - start))

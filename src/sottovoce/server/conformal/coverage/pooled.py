@@ -30,13 +30,13 @@ lower end and, for each cell, the success at its upper end.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, Infeasible
-from sottovoce.core.kernels import njit
+from sottovoce.core.kernels import COMPILED, njit
 from sottovoce.protocol.selection.geometric import Polya
 from sottovoce.server.conformal.coverage.pooled_distribution import PooledCount, binomial_reach, failures, noise_reach
 
@@ -258,11 +258,20 @@ def _slack(failure: Floats, levels: Floats, cells: int) -> float:
     return float(np.max(np.diff(levels)) + below + above)
 
 
-@njit(cache=True)
 def _envelope(slopes: Floats, offsets: Floats, levels: Floats) -> Floats:
     """Return at each level the highest of the lines of all levels up to it; the slopes do not fall."""
-    highest = np.empty_like(levels)
-    kept = np.empty(len(levels), dtype=np.int64)
+    highest, kept = np.empty(len(levels)), np.zeros(len(levels), dtype=np.int64)
+    if COMPILED:
+        _climb(slopes, offsets, levels, kept, highest)
+        return highest
+    lists = [array.tolist() for array in (slopes, offsets, levels, kept, highest)]  # quicker to interpret than arrays
+    _climb(*lists)
+    return np.array(lists[-1])
+
+
+@njit(cache=True)
+def _climb(slopes: Any, offsets: Any, levels: Any, kept: Any, highest: Any) -> None:
+    """Fill the highest line at each level, with room for the lines that are kept on the way."""
     first = last = 0  # the lines that are or may become the highest stand in kept[first:last]
     for i in range(len(levels)):
         # drop lines that the new one, the steepest so far, will always beat
@@ -291,4 +300,3 @@ def _envelope(slopes: Floats, offsets: Floats, levels: Floats) -> Floats:
                 break
             first += 1
         highest[i] = slopes[kept[first]] * levels[i] + offsets[kept[first]]
-    return highest

@@ -1,0 +1,132 @@
+"""CSV files without pyarrow: the same values and the same refusals, read by Python."""
+
+import csv
+import datetime as dt
+import io
+import re
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sottovoce.client.reading.cells import MISSING, pattern, separators, text_refused
+from sottovoce.client.reading.dialect import Dialect, either, find_dialect, may_be_either
+from sottovoce.client.reading.text_file import blocks, texts
+from sottovoce.core.errors import BadInput
+from sottovoce.core.shown import shown
+
+Cells = list[str | None]
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
+_WHOLE = re.compile(r"[+-]?\d+")
+_TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+
+
+class LightTable(NamedTuple):
+    """Columns of a file by name, as text, None where a value is missing; the first as what it holds."""
+
+    columns: dict[str, Any]
+    num_rows: int
+
+    def column(self, name: str) -> Any:
+        """Return a column."""
+        return self.columns[name]
+
+
+CheckHeader = Callable[[Sequence[str], bool], None]  # names of the columns, and whether they surely are names
+
+
+class Wanted(NamedTuple):
+    """The columns to read, those of them that hold numbers or times, and the rule that their values keep."""
+
+    columns: Sequence[str]
+    numeric: Sequence[str]
+    rule: str
+    delimiter: str | None = None
+    decimal: str | None = None
+
+
+def read_light(path: Path, wanted: Wanted, place: Callable[[str], str], check_header: CheckHeader) -> LightTable:
+    """Read columns of a CSV file, as `csv_file.read_csv` does with pyarrow; `place` names a column in a sentence."""
+    name, rows = shown(path, 200), 0
+    cells: dict[str, Cells] = {column: [] for column in wanted.columns}
+    with closing(texts(path)) as source:
+        first = next(source, "")
+        found = find_dialect(first, name, wanted.columns, wanted.numeric, wanted.delimiter, wanted.decimal)
+        check_header(found.header, found.proved)
+        at = {column: found.header.index(column) for column in wanted.columns}
+        try:
+            for block in blocks(path, first[found.start :], source):
+                for row in csv.reader(io.StringIO(block.decode(), newline=""), delimiter=found.delimiter):
+                    if not row and len(found.header) > 1:
+                        continue
+                    row = row or [""]
+                    if len(row) != len(found.header):
+                        raise ragged(name, rows, len(found.header), len(row))
+                    rows += 1
+                    for column, values in cells.items():
+                        values.append(None if row[at[column]] in MISSING else row[at[column]])
+        except csv.Error:
+            raise BadInput(f"{name} cannot be read as CSV: check its quotes and line ends") from None
+    read = {
+        column: _numbers(values, found, place(column), wanted.rule) if column in wanted.numeric else values
+        for column, values in cells.items()
+    }
+    return LightTable(read, rows)
+
+
+def ragged(name: str, rows: int, expected: int, actual: int) -> BadInput:
+    """Say which row has another number of fields than the header."""
+    return BadInput(
+        f"{name} has {actual} field{'' if actual == 1 else 's'} in row {rows + 1} after the header, "
+        f"which has {expected}: give every row as many fields as the header"
+    )
+
+
+def _numbers(cells: Cells, found: Dialect, place: str, rule: str) -> Any:
+    """Read cells as numbers, dates, moments or truth values, whatever parts their thousands and decimals."""
+    plain, parted = cells, re.compile(pattern(found.decimal))
+    present = [cell.strip() for cell in cells if cell is not None]
+    if present and all(map(parted.search, present)):
+        other = "," if found.decimal == "." else "."
+        if not found.certain and any(map(re.compile(may_be_either(other)).search, present)):
+            raise either(place, other)
+        plain = [None if cell is None else _plain(cell, found.decimal) for cell in cells]
+    values = parsed(plain, dates=True)
+    if values is None:
+        raise text_refused(cells, place, rule, decimal=found.decimal, first_row=0, in_file=True)
+    moments = [value for value in values if isinstance(value, dt.datetime)]
+    if moments and all(moment.tzinfo is None and not moment.microsecond for moment in moments):
+        return np.array(values, dtype="datetime64[s]")
+    return values
+
+
+def _plain(cell: str, decimal: str) -> str:
+    """Write a number as Python reads it."""
+    text = re.sub(separators(decimal), "", cell.strip())
+    for written, plain in (("−", "-"), ("+", ""), (decimal, ".")):
+        text = text.replace(written, plain)
+    return text
+
+
+def parsed(cells: Cells, dates: bool = False) -> list[Any] | None:
+    """Turn a column of text into whole numbers, numbers, truth values or, if wanted, dates; None: it is none of them.
+
+    >>> parsed(["3", None, " 4"]), parsed(["3", "4.5"]), parsed(["true", "False"]), parsed(["3", "four"])
+    ([3, None, 4], [3.0, 4.5], [True, False], None)
+    """
+    present = [cell.strip() for cell in cells if cell is not None]
+    readers: list[Callable[[str], Any]] = [dt.date.fromisoformat, dt.datetime.fromisoformat] if dates else []
+    if all(map(_WHOLE.fullmatch, present)):
+        readers = [int]
+    elif all(map(_NUMBER.fullmatch, present)):
+        readers = [float]
+    elif all(cell in _TRUTH for cell in present):
+        readers = [_TRUTH.__getitem__]
+    for read in readers:
+        try:
+            return [None if cell is None else read(cell.strip()) for cell in cells]
+        except ValueError:
+            continue
+    return None
