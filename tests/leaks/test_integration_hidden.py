@@ -154,7 +154,7 @@ def test_a_plan_holds_no_record_and_may_be_passed_on() -> None:
         {"sources": {"ours": OURS, "north": [SECRET]}, "epsilon": 1.0},
         {"sources": {"ours": OURS, "north": OURS}, "epsilon": 1.0},
         {"sources": {"ours": OURS, "north": np.full(900, SECRET)}, "epsilon": {"ours": 3.0, "north": math.inf}},
-        {"sources": {"ours": OURS, "north": column(3, 5)}, "epsilon": {"ours": 3.0, "north": math.inf}},
+        {"sources": {"ours": column(3, 5), "north": NORTH}, "epsilon": {"ours": math.inf, "north": 3.0}},
         {"method": "ivw", "chains": 99},
         {"bound": -1},
     ],
