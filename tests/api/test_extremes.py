@@ -38,6 +38,10 @@ def one(tau: Any = 0.5, epsilon: Any = 4.0, **given: Any) -> Any:
     return sv.federated_quantile(SITES, tau, epsilon, **given)
 
 
+def several(taus: Any, epsilon: Any, **given: Any) -> Any:
+    return sv.federated_quantiles(SITES, taus, epsilon, **given)
+
+
 REFUSED: dict[str, Callable[[], Any]] = {
     "resolution": lambda: one(resolution=1e-310),
     "huge resolution": lambda: one(resolution=1e308),
@@ -61,11 +65,11 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "kind": lambda: one(kind=np.array([])),
     "missing": lambda: one(missing=np.array([])),
     "shares": lambda: one(shares={"a": 5e-324, "b": 1.0}),
-    "levels": lambda: sv.federated_quantiles(SITES, np.array(0.5), 4.0),
-    "far levels": lambda: sv.federated_quantiles(SITES, [1e-310, 0.5], 4.0),
-    "many levels": lambda: sv.federated_quantiles(SITES, [i / 200 for i in range(1, 200)], 4.0),
-    "split": lambda: sv.federated_quantiles(SITES, [0.4, 0.6], 4.0, split=np.array(0.5)),
-    "method of levels": lambda: sv.federated_quantiles(SITES, [0.4, 0.6], 4.0, method=np.array([])),
+    "levels": lambda: several(np.array(0.5), 4.0),
+    "far levels": lambda: several([1e-310, 0.5], 4.0),
+    "many levels": lambda: several([i / 200 for i in range(1, 200)], 4.0),
+    "split": lambda: several([0.4, 0.6], 4.0, split=np.array(0.5)),
+    "method of levels": lambda: several([0.4, 0.6], 4.0, method=np.array([])),
     "difference": lambda: sv.quantile_difference(SITES, OTHERS, 5e-324, 4.0),
     "compare": lambda: sv.compare(1.0, None),  # type: ignore[arg-type]
     "summary": lambda: sv.SiteSummary(1.0, 0.1, n=10**20),

@@ -89,7 +89,7 @@ def answer_queries() -> None:
 
 def read_own_files() -> None:
     """Print what is read from files, or why they are refused."""
-    from sottovoce.client.reading.design_matrix import read_regression_file
+    from sottovoce.client.reading.regression_files import read_regression_files
     from sottovoce.client.reading.files import read_files
     from sottovoce.core.errors import BadInput
 

@@ -17,9 +17,10 @@ from sottovoce.protocol import randomised_response
 from sottovoce.protocol.channel import OUTCOMES, Channel
 from sottovoce.protocol.randomised_response import binary, with_flips
 from sottovoce.protocol.regression.box_channel import BoxChannel, box_channel
+from sottovoce.protocol.selection import geometric
 from sottovoce.protocol.selection.base import WeightedSelection
 from sottovoce.protocol.selection.exponential import exponential, paper
-from sottovoce.protocol.selection.geometric import WORD, NoisyCount, Polya, noisy_count, polya
+from sottovoce.protocol.selection.geometric import WORD, noisy_count, polya
 from sottovoce.protocol.selection.sparse_vector import SparseVector, sparse_vector
 
 BUDGETS = some.floats(-5.0, 1.38).map(lambda size: 10.0**size)  # up to 24, each part of it at least 1e-6
@@ -78,8 +79,6 @@ ENDS = np.array([[0.0], [1.0]])
         lambda budget: Channel("c", ENDS, ((3, 1), (1, 3)), ENDS, budget=budget),
         lambda budget: BoxChannel("b", 2, 0, 1, 1, OUTCOMES // 4, HALF, 0, budget=budget),
         lambda budget: SparseVector(20, 18, 5, WORD * 4 // 5, WORD * 5 // 12, budget=budget),
-        lambda budget: NoisyCount(WORD // 3, budget=budget),
-        lambda budget: Polya(int(WORD / 3**0.5), 4, budget=budget),
     ],
 )
 def test_whatever_costs_more_cannot_be_made(make: object) -> None:
@@ -87,6 +86,15 @@ def test_whatever_costs_more_cannot_be_made(make: object) -> None:
     make(1.1)  # log 3 is 1.0986
     with pytest.raises(BadInput, match=r"would cost 1\.09861\d+, more than its epsilon 1\.09; give a larger budget"):
         make(1.09)
+
+
+def test_noise_is_checked_as_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(geometric, "ROUND_CEILING", "ROUND_FLOOR")
+    monkeypatch.setattr(geometric, "exponential", lambda _: Fraction(3))
+    with pytest.raises(BadInput, match=r"^this shared noise would cost 1\.0000\d+, more than its epsilon 1\.0"):
+        polya(1.0, sites=4)
+    with pytest.raises(BadInput, match=r"^this noisy count would cost 1\.09\d+, more than its epsilon 1\.0"):
+        noisy_count(1.0)
 
 
 def test_one_bit_is_checked_as_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ process. Without numba a kernel is the Python function it was written as.
 
 import functools
 import hashlib
-import importlib
 import os
 import re
 import shutil
@@ -25,20 +24,20 @@ import numpy as np
 
 from sottovoce.core.calling import warn
 
-numba: Any
-try:
-    numba = importlib.import_module("numba")
-except ImportError:  # a site that only answers does without the compiler
-    numba = None
+if TYPE_CHECKING:  # to the type checker a kernel is what it has always been, whatever numba makes of it
+    from numba import njit, uint32, uint64
+
+    numba: Any = None
+else:
+    try:
+        import numba
+    except ImportError:  # a site that only answers does without the compiler
+        numba = None
+    uint32, uint64 = (np.uint32, np.uint64) if numba is None else (numba.uint32, numba.uint64)
 
 __all__ = ["COMPILED", "digest_of", "folder_of", "njit", "say_slow", "sources_of", "uint32", "uint64"]
 
 COMPILED = numba is not None and not numba.config.DISABLE_JIT
-if TYPE_CHECKING:  # to the type checker a kernel is what it has always been, whatever numba makes of it
-    from numba import njit, uint32, uint64
-else:
-    uint32, uint64 = (np.uint32, np.uint64) if numba is None else (numba.uint32, numba.uint64)
-
 LONG = 200_000  # records; a loop over them takes ten seconds when it is interpreted
 _KEPT = 6  # folders of a module: other versions and other installations, the latest used ones
 _OWN = ("sottovoce", "sottovoce_papers")

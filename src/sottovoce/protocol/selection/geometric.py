@@ -19,7 +19,7 @@ else: whoever also knows the shares of some sites, or a sum from which some are 
 
 import functools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 
@@ -82,18 +82,13 @@ def difference_cdf(distance: npt.ArrayLike, up: int, down: int) -> Floats:
 
 @dataclass(frozen=True)
 class NoisyCount:
-    """The distribution of the noise; ``numerator / 2^64`` is how much less likely each further step is.
-
-    ``budget`` is the epsilon it was asked for: an integer that would cost more is refused.
-    """
+    """The distribution of the noise; ``numerator / 2^64`` is how much less likely each further step is."""
 
     numerator: int
-    budget: float = field(default=math.inf, kw_only=True, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.numerator < WORD:
             raise ValueError("the numerator of geometric noise lies between 0 and 2^64")
-        check_within(self.ratio, self.budget, "this noisy count")
 
     @property
     def ratio(self) -> Fraction:
@@ -118,26 +113,21 @@ def noisy_count(epsilon: float) -> NoisyCount:
             f"epsilon {epsilon!r} makes no noisy count; give a finite budget of at least {SMALLEST:g} and at most "
             f"{LARGEST_COUNT:g}."
         )
-    return NoisyCount(math.ceil(WORD / exponential(epsilon)), budget=epsilon)
+    noise = NoisyCount(math.ceil(WORD / exponential(epsilon)))
+    check_within(noise.ratio, epsilon, "this noisy count")
+    return noise
 
 
 @dataclass(frozen=True)
 class Polya:
-    """The noise of one of ``sites`` sites, whose sum has ratio ``numerator / 2^64``; ``numerator`` zero is no noise.
-
-    ``budget`` is the epsilon it was asked for: an integer that would cost more is refused.
-    """
+    """The noise of one of ``sites`` sites, whose sum has ratio ``numerator / 2^64``; ``numerator`` zero is no noise."""
 
     numerator: int
     sites: int
-    budget: float = field(default=math.inf, kw_only=True, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 0 <= self.numerator < WORD:
             raise ValueError("the numerator of shared noise lies between 0 and 2^64")
-        check_within(
-            ratio(self.numerator, self.numerator) if self.numerator else None, self.budget, "this shared noise"
-        )
 
     @property
     def ratio(self) -> Fraction:
@@ -191,4 +181,6 @@ def polya(epsilon: float, sites: int) -> Polya:
     with localcontext() as context:
         context.prec = 80
         share = Decimal(WORD) * (-Decimal(epsilon) / 2).exp()
-        return Polya(int(share.to_integral_value(rounding=ROUND_CEILING)), sites, budget=epsilon)
+        noise = Polya(int(share.to_integral_value(rounding=ROUND_CEILING)), sites)
+    check_within(ratio(noise.numerator, noise.numerator), epsilon, "this shared noise")
+    return noise

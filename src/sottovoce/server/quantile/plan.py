@@ -201,8 +201,7 @@ def _shares(shares: Any, roster: Roster) -> tuple[Floats, str]:
     if not np.all((weights >= LEAST) & np.isfinite(weights)):
         worst = roster.names[int(np.argmin(np.where(np.isfinite(weights), weights, -np.inf)))]
         raise BadInput(
-            f"the share of site {worst!r} must be positive and finite, at least {LEAST:g}; "
-            "leave out what shall not count."
+            f"the share of site {worst!r} must be positive and finite, at least {LEAST:g}; leave others out."
         )
     if abs(float(weights.sum()) - 1) > 1e-9:
         raise BadInput(f"the shares sum to {float(weights.sum()):.12g}, not to 1; divide each by their sum.")
