@@ -4,6 +4,7 @@ import argparse
 import os
 
 from benchmarks import (
+    answered,
     answers,
     certified,
     certified_peers,
@@ -12,6 +13,7 @@ from benchmarks import (
     conformal_real,
     conformal_speed,
     conformal_spread,
+    hostile,
     integration,
     integration_table_b2,
     ordinary,
@@ -28,6 +30,8 @@ from benchmarks import (
 PARTS = (
     "speed",
     "scale",
+    "answered",
+    "hostile",
     "walks",
     "answers",
     "staged",
@@ -57,6 +61,10 @@ def main() -> None:
         speed.run()
     if "scale" in options.parts:
         scale.run()
+    if "answered" in options.parts:
+        answered.run()
+    if "hostile" in options.parts:
+        hostile.run()
     if "walks" in options.parts:
         walks.run(max(options.replications, 1000), options.jobs)
     if "answers" in options.parts:

@@ -7,14 +7,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from tests.fuzz.hostile import MARK, Case, cases, write_files
 
 SECONDS, MEGABYTES = 10.0, 1_000
 
 
-def run(case: Case, folder: Path) -> tuple[int, str, float, float]:
+def refused(case: Case, folder: Path) -> tuple[int, str, float, float]:
     """Return exit code, what was said, seconds and megabytes of one command."""
     out = folder / "said.txt"
     begun = time.perf_counter()
@@ -49,7 +47,7 @@ def faults(code: int, text: str, seconds: float, megabytes: float) -> list[str]:
     return found
 
 
-def main(count: int = 1_000, seed: int = 15) -> None:
+def run(count: int = 1_000, seed: int = 15) -> None:
     """Print what a thousand commands did wrong."""
     tally: Counter[str] = Counter()
     slowest = largest = 0.0
@@ -57,7 +55,7 @@ def main(count: int = 1_000, seed: int = 15) -> None:
         folder = Path(home)
         bad = write_files(folder)
         for case in cases(count, seed, bad):
-            code, text, seconds, megabytes = run(case, folder)
+            code, text, seconds, megabytes = refused(case, folder)
             slowest, largest = max(slowest, seconds), max(largest, megabytes)
             wrong = faults(code, text, seconds, megabytes)
             tally["good" if not wrong else "bad"] += 1
@@ -68,4 +66,4 @@ def main(count: int = 1_000, seed: int = 15) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    run(*map(int, sys.argv[1:]))

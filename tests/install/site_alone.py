@@ -89,8 +89,8 @@ def answer_queries() -> None:
 
 def read_own_files() -> None:
     """Print what is read from files, or why they are refused."""
-    from sottovoce.client.reading.regression_files import read_regression_files
     from sottovoce.client.reading.files import read_files
+    from sottovoce.client.reading.regression_files import read_regression_files
     from sottovoce.core.errors import BadInput
 
     for name, content in FILES.items():
@@ -104,7 +104,7 @@ def read_own_files() -> None:
         except BadInput as refusal:
             print(name, refusal)
         try:
-            found = read_regression_file(name, "wait", ["age"], bounds=(0, 10))
+            found = read_regression_files(name, "wait", ["age"], bounds=(0, 10)).found
             print(name, found.rows.features().tolist(), found.rows.response().tolist())
         except BadInput as refusal:
             print(name, refusal)
