@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "sottovoce"
 MOST_FILES = 270
-MOST_LINES = 38_000  # 33,000 before plans, reports and the memory of rows; docs/decisions/0047-smaller-by-files.md
-MOST_LOADED = 70  # modules of the package that a conformal threshold needs
+MOST_LINES = 39_500  # 33,000 before plans, reports and the memory of rows; docs/decisions/0047-smaller-by-files.md
+MOST_LOADED = 74  # modules of the package that a conformal threshold needs
 
 
 @pytest.fixture(scope="module")

@@ -67,7 +67,7 @@ def test_a_report_is_explained_with_its_threshold(files: Path, score_files: Path
     words = [*commands(files, score_files)["conformal"], "--explain", "--coverage"]
     assert CliRunner().invoke(app, words).stdout.count("Plan, nothing asked") == 2
     plan = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
-    assert [each["of"] for each in plan["report"]["expected"]] == ["east", "north", "south"]
+    assert [each["of"] for each in plan["coverage"]["expected"]] == ["east", "north", "south"]
 
 
 def test_a_plan_is_not_drawn(files: Path, score_files: Path, tmp_path: Path) -> None:

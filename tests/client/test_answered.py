@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sottovoce.client import answered
-from sottovoce.client.answered import Memory, shared_columns
+from sottovoce.client.answered import AnsweredRows, shared_columns
 from sottovoce.client.fingerprint import Column, mark, row_words, words_of
 from sottovoce.core.errors import BadInput
 from sottovoce.sim import dice
@@ -18,17 +18,17 @@ SCORES = G.integers(0, 11, 9_000).astype(float)
 COINS = G.integers(0, 2, 9_000).astype(float)
 
 
-def look(memory: Memory, *columns: Column) -> tuple[float, ...]:
+def look(memory: AnsweredRows, *columns: Column) -> tuple[float, ...]:
     return memory.look(columns, mark(columns))
 
 
-def book(memory: Memory, *columns: Column, epsilon: float = 1.0) -> tuple[float, ...]:
+def book(memory: AnsweredRows, *columns: Column, epsilon: float = 1.0) -> tuple[float, ...]:
     return memory.book(columns, mark(columns), [epsilon] * len(columns))
 
 
 @pytest.mark.parametrize("column", [SMOOTH, SCORES, COINS], ids=["smooth", "scores", "coins"])
 def test_the_same_column_adds_up_wherever_it_lies(column: np.ndarray) -> None:
-    memory = Memory()
+    memory = AnsweredRows()
     assert book(memory, column) == (1.0,)
     assert book(memory, column, epsilon=2.0) == (3.0,)
     assert look(memory, np.array(column.tolist())) == (3.0,)
@@ -36,13 +36,13 @@ def test_the_same_column_adds_up_wherever_it_lies(column: np.ndarray) -> None:
 
 @pytest.mark.parametrize("column", [SMOOTH, SCORES], ids=["smooth", "scores"])
 def test_another_order_is_the_same_column(column: np.ndarray) -> None:
-    memory = Memory()
+    memory = AnsweredRows()
     book(memory, column)
     assert look(memory, column[::-1].copy()) == look(memory, G.permutation(column)) == (1.0,)
 
 
 def test_a_part_of_a_column_and_a_column_around_it_are_found() -> None:
-    memory = Memory()
+    memory = AnsweredRows()
     book(memory, SMOOTH)
     assert look(memory, SMOOTH[4_000:4_400].copy()) == (1.0,)
     assert look(memory, np.concatenate([G.normal(size=5_000), SMOOTH])) == (1.0,)
@@ -50,7 +50,7 @@ def test_a_part_of_a_column_and_a_column_around_it_are_found() -> None:
 
 
 def test_folds_cost_the_dearest_row() -> None:
-    memory, folds = Memory(), np.arange(9_000) % 5
+    memory, folds = AnsweredRows(), np.arange(9_000) % 5
     for fold in range(5):
         total = book(memory, SMOOTH[folds != fold])
     assert total == (4.0,)  # rows of the first fold: four times; of the last: four in all too
@@ -59,7 +59,7 @@ def test_folds_cost_the_dearest_row() -> None:
 
 def test_a_large_study_is_found_by_a_part_of_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sottovoce.client.fingerprint.KEPT", 1 << 10)
-    memory, large = Memory(), G.normal(size=120_000)
+    memory, large = AnsweredRows(), G.normal(size=120_000)
     book(memory, large)
     assert len(memory.samples[0].digests) < 3_000
     assert look(memory, large[:60_000].copy()) == (1.0,)
@@ -82,7 +82,7 @@ def test_a_large_study_is_found_by_a_part_of_its_rows(monkeypatch: pytest.Monkey
 )
 def test_other_people_are_not_taken_for_the_same(fresh: object) -> None:
     # 60 groups a population; a false alarm in any of 9 x 59 looks would need a chance of 1e-9 a pair
-    memory, g = Memory(), dice(6).generator()
+    memory, g = AnsweredRows(), dice(6).generator()
     assert callable(fresh)
     for _ in range(60):
         column = fresh(g)
@@ -116,7 +116,7 @@ def test_two_sites_that_are_alike_are_not_the_same() -> None:
 
 
 def test_the_same_memory_needs_no_distinct_values() -> None:
-    memory, zeros = Memory(), np.zeros(500)
+    memory, zeros = AnsweredRows(), np.zeros(500)
     book(memory, zeros)
     assert look(memory, zeros) == (1.0,)
     assert look(memory, np.zeros(500)) == (0.0,)
@@ -125,7 +125,7 @@ def test_the_same_memory_needs_no_distinct_values() -> None:
 
 
 def test_memory_that_is_given_back_is_not_taken_for_what_lay_there() -> None:
-    memory = Memory()
+    memory = AnsweredRows()
     column = np.zeros(500)
     book(memory, column)
     address = column.__array_interface__["data"][0]
@@ -136,7 +136,7 @@ def test_memory_that_is_given_back_is_not_taken_for_what_lay_there() -> None:
 
 
 def test_the_limit_refuses_and_books_nothing() -> None:
-    memory = Memory(limit=2.5)
+    memory = AnsweredRows(limit=2.5)
     book(memory, SMOOTH, epsilon=2.0)
     with pytest.raises(BadInput, match=r"epsilon 3 in all, of which 2 is spent already, and the limit is 2\.5"):
         book(memory, SMOOTH)
@@ -146,7 +146,7 @@ def test_the_limit_refuses_and_books_nothing() -> None:
 
 
 def test_threads_cannot_pass_the_limit_together() -> None:
-    memory, refused = Memory(limit=3.0), []
+    memory, refused = AnsweredRows(limit=3.0), []
 
     def ask() -> None:
         try:
@@ -164,7 +164,7 @@ def test_threads_cannot_pass_the_limit_together() -> None:
 
 def test_many_studies_are_kept_in_bounded_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answered, "MOST", 1 << 12)
-    memory, g = Memory(), dice(9).generator()
+    memory, g = AnsweredRows(), dice(9).generator()
     first = g.normal(size=1_000)
     book(memory, first)
     for _ in range(60):
@@ -175,7 +175,7 @@ def test_many_studies_are_kept_in_bounded_room(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_no_value_is_kept() -> None:
-    memory, column = Memory(), np.arange(1.0, 3_001.0)
+    memory, column = AnsweredRows(), np.arange(1.0, 3_001.0)
     book(memory, column)
     kept = np.concatenate([memory.samples[0].digests, mark([column]).together, mark([column]).ordered])
     assert not np.isin(words_of(column), kept).any()

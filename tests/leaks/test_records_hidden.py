@@ -44,9 +44,9 @@ SHOWN = (
 pickled: Callable[[object], bytes] = importlib.import_module("pickle").dumps
 
 
-def column(n: int = 1000) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def column(n: int = 1000, seed: int = 1) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return normal records with secrets among them, far from any quantile that is asked."""
-    values = sv.sim.dice(1).generator().standard_normal(n)
+    values = sv.sim.dice(seed).generator().standard_normal(n)
     values[::100] = SECRET
     return values
 
@@ -55,19 +55,20 @@ def hidden(text: object) -> None:
     shown = str(text)
     # not inside another number: among thousands of digits any six will come up
     assert not [form for form in SHOWN if re.search(rf"(?<![\d.]){re.escape(form)}", shown)], shown[:2000]
-    assert not [value for value in COLUMN.tolist() if repr(value) in shown], shown[:2000]
+    assert not [value for value in [*COLUMN.tolist(), *OTHER.tolist()] if repr(value) in shown], shown[:2000]
 
 
 COLUMN = column()
+OTHER = column(seed=2)
 
 
 def table() -> SiteTable:
-    return read_sites({"north": COLUMN, "south": COLUMN[::2].copy()})
+    return read_sites({"north": COLUMN, "south": OTHER[::2].copy()})
 
 
 def result(method: str = "staged") -> QuantileResult:
     return sv.federated_quantile(
-        {"north": COLUMN, "south": COLUMN.copy()},
+        {"north": COLUMN, "south": OTHER},
         0.5,
         3.0,
         method=method,

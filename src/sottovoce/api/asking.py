@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from sottovoce.client.answered import MEMORY
-from sottovoce.client.fingerprint import Column, Marks, mark
+from sottovoce.client.fingerprint import Column, Fingerprints, mark
 from sottovoce.client.reading.table import SiteTable
 from sottovoce.core.calling import warn
 from sottovoce.core.checks import number
@@ -84,7 +84,7 @@ def spend(
 
 
 def spend_columns(
-    columns: Sequence[Column], marks: Marks, epsilons: Sequence[float], randomness: RandomSource | None
+    columns: Sequence[Column], marks: Fingerprints, epsilons: Sequence[float], randomness: RandomSource | None
 ) -> tuple[float, ...] | None:
     """Count a study of columns that is about to begin; None for a simulation."""
     if randomness is not None and type(randomness) is not SystemEntropy:

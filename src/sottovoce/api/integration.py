@@ -183,7 +183,7 @@ def _shared(one: str, two: str, target: str) -> BadInput:
 def integrated_quantile(
     target: Any,
     sources: Any,
-    tau: float,
+    tau: Any,
     epsilon: Any,
     *,
     method: str = "valid",

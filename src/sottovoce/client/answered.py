@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sottovoce.client.fingerprint import FEW, Column, Marks, same_column, too_many
+from sottovoce.client.fingerprint import FEW, Column, Fingerprints, same_column, too_many
 from sottovoce.core.arrays import Floats, Words
 from sottovoce.core.errors import BadInput
 
@@ -32,7 +32,7 @@ class Sample(NamedTuple):
 
 
 @dataclass
-class Memory:
+class AnsweredRows:
     """What this process has asked of which rows."""
 
     costs: list[float] = field(default_factory=list)  # epsilon of each column that has answered
@@ -45,7 +45,7 @@ class Memory:
     limit: float = math.inf
     lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def look(self, columns: Sequence[Column], marks: Marks) -> tuple[float, ...]:
+    def look(self, columns: Sequence[Column], marks: Fingerprints) -> tuple[float, ...]:
         """Return what the dearest row of each column has cost in this process so far."""
         with self.lock:
             if not self.costs:
@@ -54,7 +54,7 @@ class Memory:
             rows = self._rows(marks, known).tolist()
             return tuple(sum(self.costs[k] for k in owners) + more for owners, more in zip(known, rows, strict=True))
 
-    def book(self, columns: Sequence[Column], marks: Marks, epsilons: Sequence[float]) -> tuple[float, ...]:
+    def book(self, columns: Sequence[Column], marks: Fingerprints, epsilons: Sequence[float]) -> tuple[float, ...]:
         """Add the cost of a study that is about to ask; return what each column has cost with it, or refuse."""
         with self.lock:
             past, first = self.look(columns, marks), len(self.costs)
@@ -84,7 +84,11 @@ class Memory:
     def clear(self) -> None:
         """Forget everything, the limit too: for tests, since nothing that was said can be taken back."""
         with self.lock:
-            self.__dict__.update({name: value for name, value in vars(Memory()).items() if name != "lock"})
+            self.__dict__.update({name: value for name, value in vars(AnsweredRows()).items() if name != "lock"})
+
+    def __reduce__(self) -> tuple[type["AnsweredRows"], tuple[()]]:
+        """Copy nothing: digests are of this process, and stay in it."""
+        return AnsweredRows, ()
 
     def _settle(self, column: Column, owner: int) -> None:
         """Remember where a column lies, for as long as it does."""
@@ -94,7 +98,7 @@ class Memory:
         except TypeError:  # bytes of another library: found by content alone
             return
 
-    def _whole(self, column: Column, marks: Marks, at: int) -> set[int]:
+    def _whole(self, column: Column, marks: Fingerprints, at: int) -> set[int]:
         """Return the earlier columns that are this one: of equal content that is no chance, or in the same place."""
         alike = self.whole.get((int(marks.sizes[at]), int(marks.together[at])), [])
         if not alike or not len(column):
@@ -108,7 +112,7 @@ class Memory:
             return found | ordered
         return found
 
-    def _rows(self, marks: Marks, known: Sequence[set[int]]) -> Floats:
+    def _rows(self, marks: Fingerprints, known: Sequence[set[int]]) -> Floats:
         """Return what the dearest row of each column has cost beside the earlier columns that are the same."""
         cost = np.zeros(len(known))
         places, owners = self._matches(marks.sample)
@@ -163,7 +167,7 @@ class Memory:
         self.samples = [Sample(digests[order], owners[order])]
 
 
-MEMORY = Memory()
+MEMORY = AnsweredRows()
 
 
 def _address(column: Column) -> int:
@@ -171,7 +175,7 @@ def _address(column: Column) -> int:
     return int(column.__array_interface__["data"][0])
 
 
-def shared_columns(columns: Sequence[Column], marks: Marks) -> tuple[int, int] | None:
+def shared_columns(columns: Sequence[Column], marks: Fingerprints) -> tuple[int, int] | None:
     """Return two columns of one study that hold the same rows, the whole of them or more than by chance."""
     seen: dict[tuple[int, int], list[int]] = defaultdict(list)
     for at, key in enumerate(zip(marks.sizes.tolist(), marks.together.tolist(), strict=True)):

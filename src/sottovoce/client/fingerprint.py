@@ -23,6 +23,7 @@ KEPT = 1 << 13  # rows of a study that are kept at least, if it has so many
 PART = 64  # of larger studies every so many
 CHANCE = 1e-9  # of equal columns that hold different records
 CHANGES = 64  # of value along a column, from which on equal order is no chance
+DIGITS = 6  # of a value that many records may share
 FEW = 8  # rows of two columns that must be equal at least
 _CHUNK = 1 << 14
 _WEIGHTS = np.arange(_CHUNK, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
@@ -32,7 +33,7 @@ _KEYS: list[Words] = []
 Column = Floats | Words  # numbers, or words that stand for rows
 
 
-class Marks(NamedTuple):
+class Fingerprints(NamedTuple):
     """The fingerprints of the columns of one study, and a sample of its rows: mixed words, ascending, and whose."""
 
     sizes: npt.NDArray[np.int64]
@@ -59,7 +60,7 @@ def row_words(features: Floats, response: Floats) -> Words:
     return mixed
 
 
-def mark(columns: Sequence[Column]) -> Marks:
+def mark(columns: Sequence[Column]) -> Fingerprints:
     """Take the fingerprints of the columns of one study."""
     sizes = np.array([len(column) for column in columns], dtype=np.int64)
     total = int(sizes.sum())
@@ -69,8 +70,8 @@ def mark(columns: Sequence[Column]) -> Marks:
     kept: list[Words] = []
     owners: list[npt.NDArray[np.int64]] = []
     with np.errstate(over="ignore"):
-        for first, last in _batches(sizes):
-            words = columns[first] if last == first + 1 else np.concatenate([*map(words_of, columns[first:last])])
+        for first, last in _batches(columns, sizes):
+            words = columns[first] if last == first + 1 else np.concatenate(columns[first:last])
             starts = np.concatenate([[0], np.cumsum(sizes[first:last])])
             _take(words, starts, first, whole, order, limit, kept, owners)
     sample = np.concatenate([np.empty(0, np.uint64), *kept])
@@ -80,14 +81,14 @@ def mark(columns: Sequence[Column]) -> Marks:
     like = _repeated(sample, owner, len(columns))
     once = np.ones(len(sample), bool)
     once[1:] = (np.diff(sample) != 0) | (np.diff(owner) != 0)
-    return Marks(sizes, whole, order, sample[once], owner[once], part, like)
+    return Fingerprints(sizes, whole, order, sample[once], owner[once], part, like)
 
 
-def _batches(sizes: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+def _batches(columns: Sequence[Column], sizes: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
     """Join columns that are small, so that many of them cost no more than one."""
     found, first, rows = [], 0, 0
     for at, size in enumerate(sizes.tolist()):
-        if rows and rows + size > _CHUNK:
+        if at > first and (rows + size > _CHUNK or columns[at].dtype != columns[first].dtype):
             found.append((first, at))
             first, rows = at, 0
         rows += size
@@ -113,6 +114,7 @@ def _take(
         inside = mixed[: len(piece)]
         found = _mix(words_of(piece, inside.view(np.float64)), inside, room[: len(piece)])
         low = np.flatnonzero(found < limit)
+        low = low[_long(piece[low])]
         kept.append(found[low])
         if single:
             owners.append(np.full(len(low), first, np.int64))
@@ -126,6 +128,15 @@ def _take(
             used = np.flatnonzero(np.diff(starts))  # `reduceat` would take the next row for a column without rows
             whole[first + used] = np.add.reduceat(found, starts[used])
             order[first + used] = np.add.reduceat(found * weights, starts[used])
+
+
+def _long(values: Column) -> npt.NDArray[np.bool_]:
+    """Tell which values have more digits than people give to numbers by chance; words stand for whole rows."""
+    if values.dtype == np.uint64:
+        return np.ones(len(values), bool)
+    with np.errstate(all="ignore"):
+        step = 10.0 ** (DIGITS - 1 - np.floor(np.log10(np.abs(values))))
+        return ~(np.abs(np.rint(values * step) / step - values) <= 1e-13 * np.abs(values))
 
 
 def _mix(words: Words, out: Words, room: Words | None = None) -> Words:

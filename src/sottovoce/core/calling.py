@@ -8,7 +8,8 @@ nobody expected keeps its class and its places in the package, and loses its mes
 import functools
 import sys
 import warnings
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from numbers import Number
 from pathlib import Path
 from types import UnionType
 from typing import Any, ParamSpec, TypeVar, get_args
@@ -99,8 +100,8 @@ def without_data(text: str, given: Iterable[object]) -> str:
     'tau must ascend, not [0.9, 0.5]; sort them.'
     """
     for value in given:
-        held = getattr(value, "__dict__", {}) if type(value).__module__.startswith("sottovoce") else {}
-        for part in (value, *held.values()):
+        own = hasattr(value, "get_params")  # an estimator: its parameters stand for those of the call
+        for part in [each for name, each in vars(value).items() if name[-1:] != "_" != name[:1]] if own else [value]:
             if not _short(part):
                 text = _unquoted(text, part)
     return text
@@ -117,21 +118,31 @@ def _short(value: object) -> bool:
 def _unquoted(text: str, value: object) -> str:
     """Take what a sentence quotes of one collection out of it."""
     parts: list[object] = []
-    if isinstance(value, list | tuple | set | np.ndarray):
+    if isinstance(value, list | tuple | set) or (isinstance(value, np.ndarray) and value.ndim):
         parts = [list(value), *value]
     elif isinstance(value, Mapping):
         parts = [*value.values()]
     for part in (value, *parts):
-        written = repr(part)
-        if len(written) > _BRIEF and (written in text or escaped(written) in text):
-            kind = kind_of(part)
-            text = text.replace(written, kind).replace(escaped(written), kind)
+        for written in _forms(part):
+            if len(written) > _BRIEF and (written in text or escaped(written) in text):
+                kind = kind_of(part)
+                text = text.replace(written, kind).replace(escaped(written), kind)
     return text
+
+
+def _forms(part: Any) -> Iterator[str]:
+    """Yield how a sentence may have written a value."""
+    try:
+        yield repr(part)
+        if isinstance(part, Number):
+            yield repr(float(part))  # type: ignore[arg-type]
+    except Exception:  # of an object that is not whole, or no real number
+        return
 
 
 def _expected(error: Exception) -> bool:
     """Tell whether an error is the caller's own: of a function that the caller gave, or of scikit-learn's contract."""
-    if type(error).__name__ == "NotFittedError":
+    if "NotFitted" in type(error).__name__:
         return True
     trace, last = error.__traceback__, ""
     while trace is not None:

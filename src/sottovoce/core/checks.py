@@ -62,8 +62,10 @@ def number(value: Any, where: str) -> float:
     """Return a finite number or refuse."""
     if type(value) is float and value == value:
         return value
-    if isinstance(value, bool | str | bytes) or value is None or value is np.ma.masked:
+    if isinstance(value, bool | str) or value is None or value is np.ma.masked:
         raise BadInput(f"{where} must be a number, not {quoted(value)}; correct it.")
+    if isinstance(value, bytes | complex | np.complexfloating):
+        raise BadInput(f"{where} must be a number, not {type(value).__name__}; correct it.")
     try:
         result = float(value)
     except (TypeError, ValueError, OverflowError):

@@ -22,8 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sottovoce.core.calling import warn
-
 if TYPE_CHECKING:  # to the type checker a kernel is what it has always been, whatever numba makes of it
     from numba import njit, uint32, uint64
 
@@ -166,4 +164,6 @@ def _kept_in(folder: Path) -> Iterator[None]:
 def say_slow(records: int) -> None:
     """Warn before a long loop over records that is not compiled."""
     if not COMPILED and records >= LONG:
+        from sottovoce.core.calling import warn
+
         warn("numba is not installed, so this takes about 25 times as long: install it with: pip install numba")

@@ -1,6 +1,7 @@
 """Bad input: one clear sentence, a ValueError, and not a single die thrown."""
 
 import math
+from itertools import count
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,9 +26,13 @@ class NoDice:
         raise AssertionError("the dice were handed out")
 
 
+GROUPS = count()
+
+
 def people(n: int = 400) -> tuple[Any, Any]:
+    """Return other people at every call, with nearly the same numbers."""
     features = np.column_stack([np.linspace(0, 10, n), np.linspace(0, 10, n) ** 2 / 10])
-    return features, np.linspace(-5, 5, n) ** 3
+    return features, np.linspace(-5, 5, n) ** 3 + 1e-9 * next(GROUPS)
 
 
 def with_value(value: Any, column: int = 0) -> tuple[Any, Any]:

@@ -79,5 +79,5 @@ def test_a_folder_is_made_when_asked(tmp_path: Path) -> None:
 
 def test_without_matplotlib_the_sentence_says_how_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
-    with pytest.raises(sv.BadInput, match=r"pip install 'sottovoce\[plot\]'"):
+    with pytest.raises(sv.BadInput, match=r"pip install matplotlib"):
         check_path(tmp_path / "run.png")

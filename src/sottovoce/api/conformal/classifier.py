@@ -9,7 +9,6 @@ from sklearn.linear_model import LogisticRegression
 
 from sottovoce.api.conformal.estimator import ConformalEstimator, checked_predictions, chosen, refuse_other, where_of
 from sottovoce.core.arrays import Bools, Floats
-from sottovoce.core.calling import public
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.server.conformal.scores import (
@@ -117,18 +116,15 @@ class FederatedConformalClassifier(ClassifierMixin, ConformalEstimator):  # type
         self.prefit = prefit
         self.randomness = randomness
 
-    @public
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
         """Return the model's labels, (n,)."""
         (model,) = self._opened("predict")
         return np.asarray(model.predict(X))
 
-    @public
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return the model's probabilities, (n, classes)."""
         return self._probabilities(X, "predict_proba")
 
-    @public
     def predict_set(self, X: Any) -> Bools:  # noqa: N803
         """Tell for every row which of ``classes_`` are in its set, (n, classes)."""
         threshold = self._threshold("predict_set")

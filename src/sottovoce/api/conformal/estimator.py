@@ -8,7 +8,6 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -65,7 +64,6 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _ends(self) -> tuple[Any, Any]:
         """Return the smallest and the largest score, as public as the settings."""
 
-    @public
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:  # noqa: N803
         """Fit the model, forgetting any threshold before; a model that is ``prefit`` is taken as it is.
 
@@ -123,7 +121,7 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             **{name: getattr(self, name) for name in _PASSED},
         )
         numbers = {name: each for name, each in responses.items() if each.dtype == np.float64}
-        return replace(planned, counted=numbers) if len(numbers) == len(scores) else planned
+        return planned.counted_by(numbers) if len(numbers) == len(scores) else planned
 
     @public
     def score_sites(self, sites: Any, y: Any = None, *, site: Any = None) -> dict[str, Floats]:

@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression, QuantileRegressor
 from sottovoce.api.conformal.estimator import ConformalEstimator, checked_predictions, chosen, refuse_other, where_of
 from sottovoce.client.reading.matrix import open_response, read_response
 from sottovoce.core.arrays import Floats
-from sottovoce.core.calling import public, warn
+from sottovoce.core.calling import warn
 from sottovoce.core.checks import number
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
@@ -120,13 +120,11 @@ class FederatedConformalRegressor(RegressorMixin, ConformalEstimator):  # type: 
         self.prefit = prefit
         self.randomness = randomness
 
-    @public
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """Return the model's predictions, (n,); with "quantiles" the middle between low and high."""
         low, high = self._predicted(X, "predict")
         return low if high is low else middle(low, high)
 
-    @public
     def predict_interval(self, X: Any) -> Floats:  # noqa: N803
         """Return the interval of every row, (n, 2); with an infinite threshold it is the whole line.
 

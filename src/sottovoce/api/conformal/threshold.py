@@ -152,6 +152,10 @@ class PlannedThreshold:
     dice: RandomSource
     counted: Mapping[str, Floats] | None = field(default=None, repr=False)  # the records behind the scores
 
+    def counted_by(self, records: Mapping[str, Floats]) -> "PlannedThreshold":
+        """Count the round by the records behind the scores."""
+        return replace(self, counted=records)
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what is worth knowing before anything is sent; what the scores show is for their holder."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.api.asking import spend_columns
-from sottovoce.client.answered import Memory
+from sottovoce.client.answered import AnsweredRows
 from sottovoce.client.fingerprint import Column, mark, row_words
 from sottovoce.client.reading.design_matrix import ReadRows, read, read_features
 from sottovoce.client.record import look_tied
@@ -152,7 +152,7 @@ class RegressionStream:
     randomness: RandomSource | None
     clipped: int = 0
     broken: bool = False
-    answered: Memory = field(default_factory=Memory, repr=False)  # the rows of this stream
+    answered: AnsweredRows = field(default_factory=AnsweredRows, repr=False)  # the rows of this stream
     in_all: float | None = 0.0  # what the dearest of them has cost in this process; None: simulated
     result: RegressionResult = field(init=False)
 
@@ -179,7 +179,7 @@ class RegressionStream:
     def ask(self, found: ReadRows, progress: Progress | None, *, whole: bool) -> None:
         """Ask every row once; if the search for guesses is then not over, the ``whole`` data were lost."""
         self._check_whole()
-        self._spend(found.rows)
+        self._spend(found.rows, whole)
         self.broken = True  # until the answers are there: whoever is interrupted must not ask the same people again
         self.runs.ask(found.rows, progress)
         self.clipped += found.clipped
@@ -194,15 +194,19 @@ class RegressionStream:
                 parameter=("density", "size"),
             )
 
-    def _spend(self, rows: Rows) -> None:
-        """Count a batch that is about to answer, by whole rows and by responses; refuse rows of an earlier batch."""
+    def _spend(self, rows: Rows, fit: bool) -> None:
+        """Count rows that are about to answer, by whole rows and by responses; refuse those of an earlier batch.
+
+        A batch that follows a `fit` to the same rows is counted and warned of, as scikit-learn's own checks need it.
+        """
         bounds, budget = self.plan.bounds, self.plan.epsilon
         raw = rows.features() * bounds.half + bounds.centre
         whole: list[Column] = [row_words(raw, rows.response())]
         marks = mark(whole)
         if any(self.answered.look(whole, marks)):
             raise BadInput("some of these rows have answered in an earlier batch of this fit; give rows that have not.")
-        self.answered.book(whole, marks, [budget])
+        if not fit:
+            self.answered.book(whole, marks, [budget])
         if _standardised(raw):
             warn(STANDARDISED)
         columns = [*whole, rows.response()]

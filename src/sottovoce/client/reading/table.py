@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 
 from sottovoce.client.answered import shared_columns
-from sottovoce.client.fingerprint import Marks, mark
+from sottovoce.client.fingerprint import Fingerprints, mark
 from sottovoce.client.reading.column import RECORDS
 from sottovoce.client.reading.reader import open_column
 from sottovoce.client.record import Records
@@ -91,7 +91,7 @@ class SiteTable:
         return [records.values() for records in self.records]
 
     @cached_property
-    def marks(self) -> Marks:
+    def marks(self) -> Fingerprints:
         """Return the fingerprints of the records; two sites that hold the same ones are refused."""
         marks = mark(self.columns)
         if (shared := shared_columns(self.columns, marks)) is not None:

@@ -155,7 +155,9 @@ def setting(
     levels = (float(taus),) if isinstance(taus, float | int) else tuple(sorted(float(tau) for tau in taus))
     if not levels or not all(TAIL <= tau <= 1 - TAIL for tau in levels) or len(set(levels)) < len(levels):
         raise BadInput(f"quantile levels lie between 0 and 1, each once, not {taus!r}; give tau such as 0.5.")
-    if not 0 <= p <= MOST_SLOPES:
+    if p < 0:
+        raise BadInput(f"the number of slopes must be 0 or more, not {p}; correct it.")
+    if p > MOST_SLOPES:
         raise BadInput(
             f"a regression has at most {MOST_SLOPES} covariates, and {p:,} are given; leave out those that matter less."
         )
