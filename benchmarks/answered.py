@@ -8,7 +8,7 @@ from unittest import mock
 import numpy as np
 
 import sottovoce as sv
-from sottovoce.api import asking
+from sottovoce.client.answered import MEMORY
 from sottovoce.client.reading.table import SiteTable
 from sottovoce.sim import dice
 
@@ -29,7 +29,7 @@ def without(call: Any) -> Any:
         return tuple(epsilons)
 
     def bare() -> None:
-        with mock.patch.object(SiteTable, "marks", None), mock.patch.object(asking.MEMORY, "book", booked):
+        with mock.patch.object(SiteTable, "marks", None), mock.patch.object(MEMORY, "book", booked):
             call()
 
     return bare
@@ -49,7 +49,7 @@ def run() -> None:
             def call(columns: list[Any] = columns) -> None:
                 sv.federated_quantile(columns, 0.5, 2.0)
 
-            asking.MEMORY.clear()
+            MEMORY.clear()
             plain = seconds(without(call))
             ratios.append(seconds(call) / plain)
         print(

@@ -11,7 +11,7 @@ are in them.
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -71,7 +71,7 @@ def mark(columns: Sequence[Column]) -> Fingerprints:
     owners: list[npt.NDArray[np.int64]] = []
     with np.errstate(over="ignore"):
         for first, last in _batches(columns, sizes):
-            words = columns[first] if last == first + 1 else np.concatenate(columns[first:last])
+            words: Any = columns[first] if last == first + 1 else np.concatenate(columns[first:last])
             starts = np.concatenate([[0], np.cumsum(sizes[first:last])])
             _take(words, starts, first, whole, order, limit, kept, owners)
     sample = np.concatenate([np.empty(0, np.uint64), *kept])

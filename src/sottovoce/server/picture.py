@@ -27,6 +27,18 @@ def check_path(path: str | os.PathLike[str], *, make_folder: bool = False) -> Pa
     return target
 
 
+def _writable(target: Path) -> bool:
+    """Tell whether a file can be written, by opening it: rights alone do not tell, as in a folder without files."""
+    fresh = not target.exists()
+    try:
+        target.open("ab").close()
+    except OSError:
+        return False
+    if fresh:
+        target.unlink(missing_ok=True)
+    return True
+
+
 def check_target(path: Any, suffixes: tuple[str, ...], what: str, *, make_folder: bool = False) -> Path:
     """Refuse a path to which a file of some kind cannot be written."""
     if not isinstance(path, str | os.PathLike) or not str(path):
@@ -41,7 +53,7 @@ def check_target(path: Any, suffixes: tuple[str, ...], what: str, *, make_folder
     except OSError as error:
         raise BadInput(f"the folder {folder} cannot be made ({error.strerror}); give another path.") from None
     try:
-        there, able = folder.is_dir(), os.access(target if target.exists() else folder, os.W_OK) and not target.is_dir()
+        there, able = folder.is_dir(), not target.is_dir() and _writable(target)
     except (OSError, ValueError):  # a name that is too long, or none at all
         raise BadInput(f"the {what} cannot be written to this path; give another one.") from None
     if not there:

@@ -25,6 +25,7 @@ from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
 METHODS = ("valid", "conservative", "known-bound", *PAPER)
 TARGET = "target"
 SHOWN = 3  # warnings of sources that are written out
+MOST_CHAINS = 10_000  # of a site
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,8 @@ def check_settings(
         raise BadInput("variance, quantile and caution belong to the paper's methods; leave them out.", parameter=named)
     if not 0 <= margin < math.inf:
         raise BadInput(f"caution must be a number of errors, 0 or more, not {caution!r}; the paper's is 1.96.")
-    if isinstance(chains, bool) or not isinstance(chains, Integral) or chains < 2:
-        raise BadInput(f"chains must be a whole number of at least 2, not {chains!r}; the paper's is 10.")
+    if isinstance(chains, bool) or not isinstance(chains, Integral) or not 2 <= chains <= MOST_CHAINS:
+        raise BadInput(f"chains must be a whole number from 2 to {MOST_CHAINS:,}, not {chains!r}; the paper's is 10.")
     walk = ChainSettings(int(chains)) if walks else None
     level_asked = number(tau, "tau") if not isinstance(tau, Mapping) else math.nan
     return IntegrationSettings(method, asked, level_asked, None, variance, quantile, margin, walk)
