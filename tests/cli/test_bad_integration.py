@@ -80,7 +80,7 @@ BAD_OPTIONS = {
     ("--method", "conservative-paper", "--caution", "-1"): "caution must be a number of errors",
     ("--sites", "rows"): "sites 'rows' is unknown; choose one of 'staged', 'chains'",
     ("--sites", "chains"): "leave --sites out",
-    ("--method", "adaptive", "--chains", "1"): "chains must be a whole number of at least 2",
+    ("--method", "adaptive", "--chains", "1"): "chains must be a whole number from 2 to",
     ("--method", "adaptive", "--chains", "5000"): "the target 'north' has too few records: 5000 chains need",
     ("--bounds", "5"): "--bounds is '5'",
     ("--bounds", "5,1"): "low < high",

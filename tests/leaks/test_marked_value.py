@@ -137,9 +137,9 @@ def told(error: BaseException) -> Iterator[str]:
     seen: BaseException | None = error
     while seen is not None:
         yield f"{type(seen).__name__}: {seen} {getattr(seen, '__notes__', '')} {seen.args!r}"
-        for frame in traceback.TracebackException.from_exception(seen, capture_locals=True).stack:
-            if frame.filename.startswith(PACKAGE):
-                yield f"{frame.filename}:{frame.lineno} {frame.locals}"
+        for frame, line in traceback.walk_tb(seen.__traceback__):
+            if frame.f_code.co_filename.startswith(PACKAGE):
+                yield f"{frame.f_code.co_filename}:{line} {frame.f_locals!r}"
         seen = seen.__cause__ or seen.__context__
 
 

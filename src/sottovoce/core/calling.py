@@ -6,9 +6,11 @@ nobody expected keeps its class and its places in the package, and loses its mes
 """
 
 import functools
+import math
+import re
 import sys
 import warnings
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from numbers import Number
 from pathlib import Path
 from types import UnionType
@@ -22,7 +24,8 @@ from sottovoce.core.shown import escaped
 
 PACKAGE = str(Path(__file__).parents[1])
 _PLAIN = (str, int, float, bool, type(None), np.generic)  # what a sentence may quote
-_FEW, _BRIEF = 10, 4  # settings in a list; letters of a value that may stand in a sentence by chance
+_FEW = 10  # settings in a list
+_TOKENS = re.compile(r"'[^']{5,}'|\"[^\"]{5,}\"|-?\d[\d_.e+-]{4,}")  # what may be a value that a sentence quotes
 _SETTING = {str, int, float, bool, type(None)}
 Given = ParamSpec("Given")
 Returned = TypeVar("Returned")
@@ -72,7 +75,11 @@ def _check_settings(settings: Container[str], given: Iterable[tuple[str, object]
 def leaving(error: BaseException, given: Sequence[object] = ()) -> BaseException:
     """Return an error as it may leave the package, which was given some arguments."""
     if isinstance(error, BadInput):
-        error.args = (without_data(str(error), given),)
+        try:
+            text = without_data(str(error), given)
+        except Exception:  # of a collection that cannot be looked at
+            text = "a parameter is a collection where none can be used; check the call."
+        error.args = (text,)
     trace = error.__traceback__
     if isinstance(error, TypeError) and (trace is None or trace.tb_next is None or trace.tb_next.tb_next is None):
         return bare(error)  # of the call itself: a parameter too many or too few
@@ -115,29 +122,58 @@ def _short(value: object) -> bool:
     return held is not None and len(held) <= _FEW and all(isinstance(each, _PLAIN) for each in held)
 
 
-def _unquoted(text: str, value: object) -> str:
-    """Take what a sentence quotes of one collection out of it."""
-    parts: list[object] = []
-    if isinstance(value, list | tuple | set) or (isinstance(value, np.ndarray) and value.ndim):
-        parts = [list(value), *value]
-    elif isinstance(value, Mapping):
-        parts = [*value.values()]
-    for part in (value, *parts):
-        for written in _forms(part):
-            if len(written) > _BRIEF and (written in text or escaped(written) in text):
-                kind = kind_of(part)
-                text = text.replace(written, kind).replace(escaped(written), kind)
+def _unquoted(text: str, value: Any) -> str:
+    """Take what a sentence quotes of one collection out of it: the whole of it, and any value that is in it."""
+    if isinstance(value, np.ndarray) or not _nested(value):
+        text = _replaced(text, value)
+    if _nested(value) and getattr(value, "ndim", 1) > 0 and len(value):
+        first = next(iter(value.values() if isinstance(value, Mapping) else value))
+        if repr(first) in text:  # writing out a long column is costly: only where the sentence begins to
+            text = _replaced(_replaced(text, value), list(value))
+    for token in set(_TOKENS.findall(text)):
+        if _holds(value, token.strip("'\"")):
+            text = text.replace(token, "a value of it")
     return text
 
 
-def _forms(part: Any) -> Iterator[str]:
-    """Yield how a sentence may have written a value."""
+def _replaced(text: str, value: Any) -> str:
+    """Put the kind of a value in the place of the value."""
     try:
-        yield repr(part)
-        if isinstance(part, Number):
-            yield repr(float(part))  # type: ignore[arg-type]
-    except Exception:  # of an object that is not whole, or no real number
-        return
+        written = repr(value)
+    except Exception:  # of an object that is not whole
+        return text
+    return text.replace(written, kind_of(value)).replace(escaped(written), kind_of(value))
+
+
+def _holds(value: Any, token: str) -> bool:
+    """Tell whether a collection holds what is written as a token."""
+    if isinstance(value, Mapping):
+        return any(_holds(each, token) for each in value.values())
+    if isinstance(value, str | bytes):
+        return token in (value if isinstance(value, str) else value.decode(errors="replace"))
+    try:
+        number = float(token)
+    except ValueError:
+        number = math.nan
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
+        return bool((value == number).any())
+    listed = getattr(value, "tolist", getattr(value, "to_list", None))
+    rows = listed() if callable(listed) else value if isinstance(value, list | tuple | set) else ()
+    rows = rows if isinstance(rows, list | tuple | set) else [rows]
+    return any(_holds(each, token) if _nested(each) else str(each) == token or _same(each, number) for each in rows)
+
+
+def _same(value: Any, number: float) -> bool:
+    """Tell whether a value is a number, whatever its type."""
+    try:
+        return isinstance(value, Number) and float(value) == number  # type: ignore[arg-type]
+    except (TypeError, OverflowError):  # no real number, or too large for one
+        return False
+
+
+def _nested(value: object) -> bool:
+    """Tell whether a value has parts."""
+    return isinstance(value, list | tuple | set | np.ndarray | Mapping)
 
 
 def _expected(error: Exception) -> bool:

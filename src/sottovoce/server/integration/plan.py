@@ -76,7 +76,7 @@ def check_settings(
         raise BadInput("variance, quantile and caution belong to the paper's methods; leave them out.", parameter=named)
     if not 0 <= margin < math.inf:
         raise BadInput(f"caution must be a number of errors, 0 or more, not {caution!r}; the paper's is 1.96.")
-    if isinstance(chains, bool) or not isinstance(chains, Integral) or not 2 <= chains <= MOST_CHAINS:
+    if isinstance(chains, bool) or not isinstance(chains, Integral) or not 2 <= int(chains) <= MOST_CHAINS:
         raise BadInput(f"chains must be a whole number from 2 to {MOST_CHAINS:,}, not {chains!r}; the paper's is 10.")
     walk = ChainSettings(int(chains)) if walks else None
     level_asked = number(tau, "tau") if not isinstance(tau, Mapping) else math.nan
