@@ -21,6 +21,7 @@ from sottovoce.core.arrays import Floats, Words
 from sottovoce.core.errors import BadInput
 
 MOST = 1 << 22  # rows whose digests are kept, all studies together; beyond it, a smaller part of each
+_SETTLED = 1_000  # columns of a study whose places in memory are kept; those of more sites are known by content
 _RECENT = 16  # samples that are looked through one by one before they are sorted in among the others
 
 
@@ -50,7 +51,9 @@ class AnsweredRows:
         with self.lock:
             if not self.costs:
                 return (0.0,) * len(columns)
-            known = [self._whole(column, marks, at) for at, column in enumerate(columns)]
+            keys = zip(marks.sizes.tolist(), marks.together.tolist(), strict=True)
+            alike = [self.whole.get(key, ()) for key in keys]
+            known = [self._whole(columns[at], marks, at, each) if each else set() for at, each in enumerate(alike)]
             rows = self._rows(marks, known).tolist()
             return tuple(sum(self.costs[k] for k in owners) + more for owners, more in zip(known, rows, strict=True))
 
@@ -60,9 +63,10 @@ class AnsweredRows:
             past, first = self.look(columns, marks), len(self.costs)
             total = tuple(before + float(own) for before, own in zip(past, epsilons, strict=True))
             self._check(max(total, default=0.0), max(past, default=0.0))
-            for at, column in enumerate(columns):
-                key = int(marks.sizes[at]), int(marks.together[at])
-                self.whole[key].append((first + at, int(marks.ordered[at])))
+            keys = zip(marks.sizes.tolist(), marks.together.tolist(), marks.ordered.tolist(), strict=True)
+            for at, (size, together, ordered) in enumerate(keys):
+                self.whole[size, together].append((first + at, ordered))
+            for at, column in enumerate(columns if len(columns) <= _SETTLED else ()):
                 self._settle(column, first + at)
             self.costs += map(float, epsilons)
             self.parts += [marks.part] * len(columns)
@@ -98,10 +102,9 @@ class AnsweredRows:
         except TypeError:  # bytes of another library: found by content alone
             return
 
-    def _whole(self, column: Column, marks: Fingerprints, at: int) -> set[int]:
-        """Return the earlier columns that are this one: of equal content that is no chance, or in the same place."""
-        alike = self.whole.get((int(marks.sizes[at]), int(marks.together[at])), [])
-        if not alike or not len(column):
+    def _whole(self, column: Column, marks: Fingerprints, at: int, alike: Sequence[tuple[int, int]]) -> set[int]:
+        """Return those of equal columns that are this one: by content that is no chance, or in the same place."""
+        if not len(column):
             return set()
         here = {owner for home, owner in self.homes.get(_address(column), []) if home() is not None}
         found = {owner for owner, _ in alike if owner in here}
@@ -178,7 +181,8 @@ def _address(column: Column) -> int:
 def shared_columns(columns: Sequence[Column], marks: Fingerprints) -> tuple[int, int] | None:
     """Return two columns of one study that hold the same rows, the whole of them or more than by chance."""
     seen: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for at, key in enumerate(zip(marks.sizes.tolist(), marks.together.tolist(), strict=True)):
+    twice = len(np.unique(marks.together)) < len(columns)
+    for at, key in enumerate(zip(marks.sizes.tolist(), marks.together.tolist(), strict=True)) if twice else ():
         for other in seen[key] if key[0] > 1 else ():
             if same_column(columns[at], bool(marks.ordered[at] == marks.ordered[other])):
                 return other, at

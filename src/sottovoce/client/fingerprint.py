@@ -27,6 +27,7 @@ DIGITS = 6  # of a value that many records may share
 FEW = 8  # rows of two columns that must be equal at least
 _CHUNK = 1 << 14
 _WEIGHTS = np.arange(_CHUNK, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+_POWERS = 10.0 ** (DIGITS - 1 - np.floor((np.arange(-60, 61) - 1) * math.log10(2)))
 _KEYS: list[Words] = []
 
 
@@ -76,7 +77,7 @@ def mark(columns: Sequence[Column]) -> Fingerprints:
             _take(words, starts, first, whole, order, limit, kept, owners)
     sample = np.concatenate([np.empty(0, np.uint64), *kept])
     owner = np.concatenate([np.empty(0, np.int64), *owners])
-    ascending = np.argsort(sample) if len(columns) == 1 else np.lexsort((owner, sample))
+    ascending = np.argsort(sample, kind="stable")  # and by column, in the order they came
     sample, owner = sample[ascending], owner[ascending]
     like = _repeated(sample, owner, len(columns))
     once = np.ones(len(sample), bool)
@@ -114,7 +115,7 @@ def _take(
         inside = mixed[: len(piece)]
         found = _mix(words_of(piece, inside.view(np.float64)), inside, room[: len(piece)])
         low = np.flatnonzero(found < limit)
-        low = low[_long(piece[low])]
+        low = low[_long(piece[low])] if len(low) else low
         kept.append(found[low])
         if single:
             owners.append(np.full(len(low), first, np.int64))
@@ -135,7 +136,7 @@ def _long(values: Column) -> npt.NDArray[np.bool_]:
     if values.dtype == np.uint64:
         return np.ones(len(values), bool)
     with np.errstate(all="ignore"):
-        step = 10.0 ** (DIGITS - 1 - np.floor(np.log10(np.abs(values))))
+        step = _POWERS[np.clip(np.frexp(values)[1], -60, 60) + 60]  # 10 to the digits that are left, about
         return ~(np.abs(np.rint(values * step) / step - values) <= 1e-13 * np.abs(values))
 
 
