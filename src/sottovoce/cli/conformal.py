@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from sottovoce.cli import options
 from sottovoce.cli.command import Command, plain_errors
+from sottovoce.cli.limit import set_limit
 from sottovoce.cli.options import (
     BUDGET,
     Decimal,
@@ -157,7 +158,7 @@ def conformal(
         return
     second = planned.promised if fresh is None and coverage else None
     asked_again = [] if second is None else [plan_report(second, table, **judged).budgets]
-    options.set_limit(limit, [fact.epsilon for fact in planned.facts], *asked_again)
+    set_limit(limit, [fact.epsilon for fact in planned.facts], *asked_again)
     say_before(planned.warnings)
     found = run_threshold(planned)
     _show(found, table, fresh, judged if coverage else None, json, plot, report)

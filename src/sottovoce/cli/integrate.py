@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sottovoce.cli import options
+from sottovoce.cli.limit import set_limit
 from sottovoce.cli.options import (
     BUDGET,
     FILES,
@@ -146,7 +147,7 @@ def integrate(
     if explain:
         show_plan(planned.explain(), json, plot, report)
         return
-    options.set_limit(limit)
+    set_limit(limit)
     say_before(planned.warnings)
     with progress_bar(records, wanted=not no_progress) as progress:
         found = run_integrated(planned, progress)

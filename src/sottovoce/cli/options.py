@@ -55,22 +55,6 @@ Limit = Annotated[str | None, option("EPSILON", "Refuse what would cost a record
 NoProgress = Annotated[bool, flag("--no-progress", "Show no progress bar.")]
 
 
-def set_limit(text: str | None, *rounds: Iterable[float]) -> None:
-    """Set what a record may cost in all, and refuse rounds whose budgets would pass it together."""
-    if text is None:
-        return
-    most = number(text, "--limit", "give what a record may cost in all, such as 2")
-    from sottovoce.api.asking import limit
-
-    limit(epsilon=float(most if most is not None else 0))
-    together = sum(max(budgets) for budgets in rounds)
-    if len(rounds) > 1 and together > limit.now():
-        raise BadInput(
-            f"both rounds together would cost a record epsilon {together:.4g}, and --limit is {text}; ask for less, or "
-            "judge by fresh scores."
-        )
-
-
 def joined(texts: Sequence[str] | None, option: str) -> str | None:
     """Join the words of an option that takes a list, where it is given more than once.
 

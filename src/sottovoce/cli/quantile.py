@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 from sottovoce.cli import options
+from sottovoce.cli.limit import set_limit
 from sottovoce.cli.options import (
     Decimal,
     Delimiter,
@@ -114,7 +115,7 @@ def quantile(
     if explain:
         show_plan(planned.explain(), json, plot, report)
         return
-    options.set_limit(limit)
+    set_limit(limit)
     say_before(planned.warnings)
     with progress_bar(records, wanted=not no_progress) as progress:
         found: Any = run(planned, progress=progress)

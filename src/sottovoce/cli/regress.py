@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from sottovoce.cli import options
+from sottovoce.cli.limit import set_limit
 from sottovoce.cli.options import (
     Decimal,
     Delimiter,
@@ -90,7 +91,7 @@ def regress(
     if explain:
         show_plan(study.explain(), json, plot, report)
         return
-    options.set_limit(limit)
+    set_limit(limit)
     say_before(study.warnings)
     with progress_bar(study.people, wanted=not no_progress, who="people") as progress:
         found = study.run(progress)
