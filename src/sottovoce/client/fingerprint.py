@@ -137,7 +137,8 @@ def _long(values: Column) -> npt.NDArray[np.bool_]:
         return np.ones(len(values), bool)
     with np.errstate(all="ignore"):
         step = _POWERS[np.clip(np.frexp(values)[1], -60, 60) + 60]  # 10 to the digits that are left, about
-        return ~(np.abs(np.rint(values * step) / step - values) <= 1e-13 * np.abs(values))
+        short: npt.NDArray[np.bool_] = np.abs(np.rint(values * step) / step - values) <= 1e-13 * np.abs(values)
+    return ~short
 
 
 def _mix(words: Words, out: Words, room: Words | None = None) -> Words:
