@@ -16,7 +16,7 @@ from sottovoce.client.reading.table import SiteTable
 from sottovoce.core.calling import warn
 from sottovoce.core.checks import number
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import RandomSource, SystemEntropy
+from sottovoce.core.random_source import RandomSource, is_private
 from sottovoce.server.stored import InAll
 
 
@@ -87,14 +87,14 @@ def spend_columns(
     columns: Sequence[Column], marks: Fingerprints, epsilons: Sequence[float], randomness: RandomSource | None
 ) -> tuple[float, ...] | None:
     """Count a study of columns that is about to begin; None for a simulation."""
-    if randomness is not None and type(randomness) is not SystemEntropy:
+    if randomness is not None and not is_private(randomness):
         return None
-    total = MEMORY.book(columns, marks, epsilons)
+    total = MEMORY.with_study(columns, marks, epsilons)
     again = [(all_, own) for all_, own in zip(total, epsilons, strict=True) if all_ > own]
     if again and any(math.isfinite(own) for own in epsilons):
         worst = shown(max(all_ for all_, _ in again))
         warn(f"these records have answered before in this process: with this study they have cost {worst} in all")
-    return total
+    return MEMORY.book(columns, marks, epsilons)  # after the warning: where warnings are errors, nothing is counted
 
 
 def shown(epsilon: float) -> str:

@@ -57,12 +57,19 @@ class AnsweredRows:
             rows = self._rows(marks, known).tolist()
             return tuple(sum(self.costs[k] for k in owners) + more for owners, more in zip(known, rows, strict=True))
 
+    def with_study(
+        self, columns: Sequence[Column], marks: Fingerprints, epsilons: Sequence[float]
+    ) -> tuple[float, ...]:
+        """Return what each column would have cost with a study, or refuse what would pass the limit."""
+        past = self.look(columns, marks)
+        total = tuple(before + float(own) for before, own in zip(past, epsilons, strict=True))
+        self._check(max(total, default=0.0), max(past, default=0.0))
+        return total
+
     def book(self, columns: Sequence[Column], marks: Fingerprints, epsilons: Sequence[float]) -> tuple[float, ...]:
         """Add the cost of a study that is about to ask; return what each column has cost with it, or refuse."""
         with self.lock:
-            past, first = self.look(columns, marks), len(self.costs)
-            total = tuple(before + float(own) for before, own in zip(past, epsilons, strict=True))
-            self._check(max(total, default=0.0), max(past, default=0.0))
+            total, first = self.with_study(columns, marks, epsilons), len(self.costs)
             keys = zip(marks.sizes.tolist(), marks.together.tolist(), marks.ordered.tolist(), strict=True)
             for at, (size, together, ordered) in enumerate(keys):
                 self.whole[size, together].append((first + at, ordered))

@@ -57,7 +57,9 @@ in it
             _check_settings(settings, (*zip(names, args, strict=False), *kwargs.items()))
             return function(*args, **kwargs)
         except BaseException as error:
-            left = leaving(error, [*args, *kwargs.values()])
+            given = (*zip(names, args, strict=False), *kwargs.items())
+            left = leaving(error, [value for name, value in given if name != "site"])  # labels of sites are names
+            del given
         del args, kwargs
         raise left
 

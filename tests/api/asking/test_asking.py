@@ -198,3 +198,32 @@ def test_covariates_scaled_by_themselves_are_noticed() -> None:
     model = make_pipeline(StandardScaler(), sv.PrivateQuantileRegressor(0.5, 2.0, bounds=(-4, 4), **GUESSES))
     with pytest.warns(UserWarning, match="as if scaled by the data themselves"):
         model.fit(TRIPS, FARES)
+
+
+def test_what_is_refused_has_cost_nothing_and_forgets_nothing() -> None:
+    model = sv.PrivateQuantileRegressor(0.5, 2.0, **GUESSES)
+    with sv.limit(epsilon=1.0), pytest.raises(sv.BadInput, match="the limit is 1"):
+        model.partial_fit(TRIPS[:2_000], FARES[:2_000])
+    fitted = model.partial_fit(TRIPS[:2_000], FARES[:2_000]).coef_  # the refused batch has not answered
+    with sv.limit(epsilon=3.0), pytest.raises(sv.BadInput, match="the limit is 3"):
+        model.fit(TRIPS, FARES)
+    assert (model.coef_ == fitted).all()
+    assert model.n_reports_ == 2_000
+
+
+def test_a_warning_that_is_an_error_counts_nothing() -> None:
+    ASKED["quantile"](1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match=ANSWERED):
+            ASKED["quantile"](1.0)
+    with pytest.warns(UserWarning, match=ANSWERED):
+        assert ASKED["quantile"](1.0).epsilon_in_all == {"north": 2.0, "south": 2.0}
+
+
+def test_the_names_of_sites_are_told() -> None:
+    model = sv.FederatedConformalRegressor(LinearRegression()).fit(TRIPS[:900], FARES[:900])
+    labels = ["northern", "southern"] * 1_000
+    same = np.repeat(TRIPS[:1_000], 2, axis=0), np.repeat(G.normal(size=1_000), 2)
+    with pytest.raises(sv.BadInput, match="sites 'northern' and 'southern' share records"):
+        model.conformalize(*same, site=labels)

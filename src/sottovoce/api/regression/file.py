@@ -106,5 +106,6 @@ class FileStudy:
         """Ask every row once; ``progress`` is called with the number of people who have just answered."""
         check_callers(None, progress)
         stream = opened(self.plan, self.found, self.randomness)
+        stream.count(self.found.rows, fit=True)
         stream.ask(self.found, progress, whole=True)
         return stream.result

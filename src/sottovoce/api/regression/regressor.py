@@ -137,6 +137,7 @@ class PrivateQuantileRegressor(*REGRESSOR):  # type: ignore[misc]
         """Ask every row of X and y once, forgetting any fit before; all input is checked before anything is spent."""
         stream, rows = begin(self.get_params(deep=False), X, y, progress, _warn, whole=True)
         say_before(*warnings_of(stream.plan, rows))
+        stream.count(rows.rows, fit=True)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         self._stream = stream  # kept if the asking is interrupted, so that nobody is asked again unawares
@@ -153,10 +154,13 @@ class PrivateQuantileRegressor(*REGRESSOR):  # type: ignore[misc]
         """Ask the rows of a further batch; with ``shuffle=False`` batches give the numbers of one fit to all rows."""
         given = self.get_params(deep=False)
         if hasattr(self, "_stream"):
-            rows = self._stream.read(given, X, y, progress, _warn)
+            stream = self._stream
+            rows = stream.read(given, X, y, progress, _warn)
         else:
-            self._stream, rows = begin(given, X, y, progress, _warn, whole=False)
+            stream, rows = begin(given, X, y, progress, _warn, whole=False)
             say_before(*tied_responses(rows))
+        stream.count(rows.rows, fit=False)
+        self._stream = stream
         self._stream.ask(rows, progress, whole=False)
         return self._look()
 

@@ -177,9 +177,7 @@ class RegressionStream:
         return read(X, y, bounds, settings.clip, **known, collinear=False, warn=warn)
 
     def ask(self, found: ReadRows, progress: Progress | None, *, whole: bool) -> None:
-        """Ask every row once; if the search for guesses is then not over, the ``whole`` data were lost."""
-        self._check_whole()
-        self._spend(found.rows, whole)
+        """Ask every row once, after `count`; if the search for guesses did not end, the ``whole`` data were lost."""
         self.broken = True  # until the answers are there: whoever is interrupted must not ask the same people again
         self.runs.ask(found.rows, progress)
         self.clipped += found.clipped
@@ -194,24 +192,25 @@ class RegressionStream:
                 parameter=("density", "size"),
             )
 
-    def _spend(self, rows: Rows, fit: bool) -> None:
+    def count(self, rows: Rows, *, fit: bool) -> None:
         """Count rows that are about to answer, by whole rows and by responses; refuse those of an earlier batch.
 
         A batch that follows a `fit` to the same rows is counted and warned of, as scikit-learn's own checks need it.
         """
+        self._check_whole()
         bounds, budget = self.plan.bounds, self.plan.epsilon
         raw = rows.features() * bounds.half + bounds.centre
         whole: list[Column] = [row_words(raw, rows.response())]
         marks = mark(whole)
         if any(self.answered.look(whole, marks)):
             raise BadInput("some of these rows have answered in an earlier batch of this fit; give rows that have not.")
-        if not fit:
-            self.answered.book(whole, marks, [budget])
         if _standardised(raw):
             warn(STANDARDISED)
         columns = [*whole, rows.response()]
         total = spend_columns(columns, mark(columns), [budget] * 2, self.randomness)
         self.in_all = None if total is None or self.in_all is None else max(self.in_all, *total)
+        if not fit:
+            self.answered.book(whole, marks, [budget])
 
     def _check_whole(self) -> None:
         if self.broken:
