@@ -8,8 +8,10 @@ import pytest
 
 from sottovoce.client import answered
 from sottovoce.client.answered import AnsweredRows, shared_columns
-from sottovoce.client.fingerprint import Column, mark, row_words, words_of
+from sottovoce.client.digest_index import DigestIndex
+from sottovoce.client.fingerprint import Column, _digests, digests_of, mark, row_words, words_of
 from sottovoce.core.errors import BadInput
+from sottovoce.core.kernels import COMPILED
 from sottovoce.sim import dice
 
 G = dice(5).generator()
@@ -61,7 +63,7 @@ def test_a_large_study_is_found_by_a_part_of_its_rows(monkeypatch: pytest.Monkey
     monkeypatch.setattr("sottovoce.client.fingerprint.KEPT", 1 << 10)
     memory, large = AnsweredRows(), G.normal(size=120_000)
     book(memory, large)
-    assert len(memory.samples[0].digests) < 3_000
+    assert len(memory.rows) < 3_000
     assert look(memory, large[:60_000].copy()) == (1.0,)
     assert look(memory, G.normal(size=60_000)) == (0.0,)
 
@@ -169,15 +171,15 @@ def test_many_studies_are_kept_in_bounded_room(monkeypatch: pytest.MonkeyPatch) 
     book(memory, first)
     for _ in range(60):
         book(memory, g.normal(size=1_000))
-    assert sum(len(sample.digests) for sample in memory.samples) < (1 << 12) + 17_000
+    assert len(memory.rows) < (1 << 12) + 17_000
     assert look(memory, first) == (1.0,)
     assert look(memory, np.concatenate([first, g.normal(size=500)])) == (1.0,)
 
 
 def test_no_value_is_kept() -> None:
-    memory, column = AnsweredRows(), np.arange(1.0, 3_001.0)
+    memory, column = AnsweredRows(), np.sqrt(np.arange(1.0, 3_001.0))
     book(memory, column)
-    kept = np.concatenate([memory.samples[0].digests, mark([column]).together, mark([column]).ordered])
+    kept = np.concatenate([memory.rows.runs[0].digests, mark([column]).together, mark([column]).ordered])
     assert not np.isin(words_of(column), kept).any()
     assert not np.isin(np.arange(1, 3_001, dtype=np.uint64), kept).any()
 
@@ -192,3 +194,33 @@ def test_rows_are_told_apart_by_any_column_whatever_their_bounds() -> None:
     other[3, 1] += 1
     assert np.flatnonzero(row_words(other, response) != one).tolist() == [3]
     assert (row_words(features, response + 1) != one).all()
+
+
+@pytest.mark.skipif(not COMPILED, reason="there is one way without the compiler")
+def test_one_compiled_pass_gives_the_digests_of_the_passes_of_numpy() -> None:
+    draw = dice(61).generator()
+    piece = np.round(draw.normal(size=3_000), 2)
+    piece[::7] = -0.0
+    starts, limit = np.array([0, 0, 1_000, 1_001, 2_999, 3_000, 3_000]), np.uint64(1 << 62)
+    for found, expected in zip(_digests(piece, starts, limit), digests_of(piece, starts, limit), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert 0 < len(found) < len(piece)
+
+
+def test_an_index_finds_every_owner_of_a_digest_once_however_many_there_are() -> None:
+    draw = dice(62).generator()
+    index, owners = DigestIndex(), {}
+    for owner in range(40):
+        digests = np.sort(draw.integers(0, 3_000, int(draw.integers(1, 200)), dtype=np.uint64))
+        owners[owner] = set(digests.tolist())
+        index.add(digests, np.full(len(digests), owner))
+    sought = np.arange(0, 4_000, 3, dtype=np.uint64)
+    expected = {(at, owner) for at, one in enumerate(sought.tolist()) for owner in owners if one in owners[owner]}
+    places, found = index.find(sought)
+    pairs = list(zip(places.tolist(), found.tolist(), strict=True))
+    assert set(pairs) == expected
+    assert len(pairs) == len(expected)
+    assert len(index.runs) <= 12
+    limit = index.thin(100)
+    assert len(index) <= 100
+    assert set(index.find(sought)[0].tolist()) == {at for at, _ in expected if sought[at] < limit}

@@ -9,27 +9,18 @@ import math
 import threading
 import weakref
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sottovoce.client.digest_index import DigestIndex
 from sottovoce.client.fingerprint import FEW, Column, Fingerprints, same_column, too_many
-from sottovoce.core.arrays import Floats, Words
+from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput
 
 MOST = 1 << 22  # rows whose digests are kept, all studies together; beyond it, a smaller part of each
 _SETTLED = 1_000  # columns of a study whose places in memory are kept; those of more sites are known by content
-_RECENT = 16  # samples that are looked through one by one before they are sorted in among the others
-
-
-class Sample(NamedTuple):
-    """Digests of rows, ascending, and whose they are."""
-
-    digests: Words
-    owners: npt.NDArray[np.int64]
 
 
 @dataclass
@@ -40,22 +31,25 @@ class AnsweredRows:
     parts: list[float] = field(default_factory=list)  # which part of its rows is in a sample
     taken: list[int] = field(default_factory=list)  # how many rows of it are in a sample
     like: list[float] = field(default_factory=list)  # how often a row there has its like
-    whole: dict[tuple[int, int], list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+    sizes: list[int] = field(default_factory=list)
+    ordered: list[int] = field(default_factory=list)  # a digest of its rows in their order
+    whole: DigestIndex = field(default_factory=DigestIndex)  # of columns, by their rows in any order
+    rows: DigestIndex = field(default_factory=DigestIndex)  # of the rows in samples
     homes: dict[int, list[tuple[weakref.ref[object], int]]] = field(default_factory=lambda: defaultdict(list))
-    samples: list[Sample] = field(default_factory=list)
+    latest: tuple[Fingerprints, int, tuple[float, ...]] | None = None  # what was looked up last, and when
     limit: float = math.inf
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def look(self, columns: Sequence[Column], marks: Fingerprints) -> tuple[float, ...]:
         """Return what the dearest row of each column has cost in this process so far."""
         with self.lock:
-            if not self.costs:
-                return (0.0,) * len(columns)
-            keys = zip(marks.sizes.tolist(), marks.together.tolist(), strict=True)
-            alike = [self.whole.get(key, ()) for key in keys]
-            known = [self._whole(columns[at], marks, at, each) if each else set() for at, each in enumerate(alike)]
-            rows = self._rows(marks, known).tolist()
-            return tuple(sum(self.costs[k] for k in owners) + more for owners, more in zip(known, rows, strict=True))
+            if self.latest is None or self.latest[0] is not marks or self.latest[1] != len(self.costs):
+                known = self._known(columns, marks)
+                cost = self._rows(marks, known)
+                for at, owners in known.items():
+                    cost[at] += sum(self.costs[owner] for owner in owners)
+                self.latest = marks, len(self.costs), tuple(cost.tolist())
+            return self.latest[2]
 
     def with_study(
         self, columns: Sequence[Column], marks: Fingerprints, epsilons: Sequence[float]
@@ -70,16 +64,18 @@ class AnsweredRows:
         """Add the cost of a study that is about to ask; return what each column has cost with it, or refuse."""
         with self.lock:
             total, first = self.with_study(columns, marks, epsilons), len(self.costs)
-            keys = zip(marks.sizes.tolist(), marks.together.tolist(), marks.ordered.tolist(), strict=True)
-            for at, (size, together, ordered) in enumerate(keys):
-                self.whole[size, together].append((first + at, ordered))
             for at, column in enumerate(columns if len(columns) <= _SETTLED else ()):
                 self._settle(column, first + at)
+            ascending = np.argsort(marks.together, kind="stable")
+            self.whole.add(marks.together[ascending], first + ascending)
+            self.sizes += marks.sizes.tolist()
+            self.ordered += marks.ordered.tolist()
             self.costs += map(float, epsilons)
             self.parts += [marks.part] * len(columns)
             self.like += marks.like.tolist()
             self.taken += np.bincount(marks.owner, minlength=len(columns)).tolist()
-            self._keep(Sample(marks.sample, first + marks.owner))
+            self.rows.add(marks.sample, first + marks.owner)
+            self._thin()
         return total
 
     def _check(self, total: float, past: float) -> None:
@@ -109,72 +105,57 @@ class AnsweredRows:
         except TypeError:  # bytes of another library: found by content alone
             return
 
-    def _whole(self, column: Column, marks: Fingerprints, at: int, alike: Sequence[tuple[int, int]]) -> set[int]:
+    def _known(self, columns: Sequence[Column], marks: Fingerprints) -> dict[int, set[int]]:
+        """Return, by the place of a column, the earlier columns that are the same one."""
+        alike: dict[int, list[int]] = defaultdict(list)
+        for at, owner in zip(*(each.tolist() for each in self.whole.find(marks.together)), strict=True):
+            if self.sizes[owner] == marks.sizes[at]:
+                alike[at].append(owner)
+        return {at: self._whole(columns[at], marks, at, owners) for at, owners in alike.items()}
+
+    def _whole(self, column: Column, marks: Fingerprints, at: int, alike: Sequence[int]) -> set[int]:
         """Return those of equal columns that are this one: by content that is no chance, or in the same place."""
         if not len(column):
             return set()
         here = {owner for home, owner in self.homes.get(_address(column), []) if home() is not None}
-        found = {owner for owner, _ in alike if owner in here}
-        ordered = {owner for owner, order in alike if order == int(marks.ordered[at])}
+        found = {owner for owner in alike if owner in here}
+        ordered = {owner for owner in alike if self.ordered[owner] == int(marks.ordered[at])}
         if len(found) < len(alike) and same_column(column, ordered=False):
-            return {owner for owner, _ in alike}
+            return set(alike)
         if len(found | ordered) > len(found) and same_column(column, ordered=True):
             return found | ordered
         return found
 
-    def _rows(self, marks: Fingerprints, known: Sequence[set[int]]) -> Floats:
+    def _rows(self, marks: Fingerprints, known: Mapping[int, set[int]]) -> Floats:
         """Return what the dearest row of each column has cost beside the earlier columns that are the same."""
-        cost = np.zeros(len(known))
-        places, owners = self._matches(marks.sample)
+        cost = np.zeros(len(marks.sizes))
+        places, owners = self.rows.find(marks.sample)
         if len(places) < FEW:
             return cost
         pairs, at, counts = np.unique(
             marks.owner[places] * len(self.costs) + owners, return_inverse=True, return_counts=True
         )
-        mine = np.bincount(marks.owner, minlength=len(known))
+        mine = np.bincount(marks.owner, minlength=len(cost))
         again = np.zeros(len(counts), bool)
         for pair, (joined, count) in enumerate(zip(pairs.tolist(), counts.tolist(), strict=True)):
             column, owner = divmod(joined, len(self.costs))
             shared = min(marks.part, self.parts[owner])
             of = min(mine[column] * shared / marks.part, self.taken[owner] * shared / self.parts[owner])
-            again[pair] = owner not in known[column] and too_many(count, of, max(marks.like[column], self.like[owner]))
+            again[pair] = owner not in known.get(column, ()) and too_many(
+                count, of, max(marks.like[column], self.like[owner])
+            )
         counted = again[at]
         if counted.any():
             rows = np.bincount(places[counted], np.array(self.costs)[owners[counted]], minlength=len(marks.sample))
             np.maximum.at(cost, marks.owner, rows)
         return cost
 
-    def _matches(self, digests: Words) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return which digests are known, each beside an earlier column that has it; one pair a column."""
-        places, owners = [], []
-        for sample in self.samples:
-            first = np.searchsorted(sample.digests, digests, side="left")
-            known = np.flatnonzero(first < len(sample.digests))
-            known = known[sample.digests[first[known]] == digests[known]]
-            last = np.searchsorted(sample.digests, digests[known], side="right")
-            times = last - first[known]
-            at = np.arange(int(times.sum())) - np.repeat(np.cumsum(times) - times, times)
-            places.append(np.repeat(known, times))
-            owners.append(sample.owners[np.repeat(first[known], times) + at])
-        joined = np.concatenate([np.empty(0, np.int64), *places]) * len(self.costs)
-        once = np.unique(joined + np.concatenate([np.empty(0, np.int64), *owners]))
-        return once // len(self.costs), once % len(self.costs)
-
-    def _keep(self, sample: Sample) -> None:
-        """Keep a sample; many are sorted into one, and thinned when they become too large."""
-        self.samples.append(sample)
-        if len(self.samples) <= _RECENT:
-            return
-        digests = np.concatenate([each.digests for each in self.samples])
-        owners = np.concatenate([each.owners for each in self.samples])
-        if len(digests) > MOST:
-            limit = np.sort(digests)[MOST // 2]
-            digests, owners = digests[digests < limit], owners[digests < limit]
-            part = float(limit) / 2.0**64
-            self.taken = np.bincount(owners, minlength=len(self.costs)).tolist()
+    def _thin(self) -> None:
+        """Keep a smaller part of all rows when they become too many."""
+        if len(self.rows) > MOST:
+            part = float(self.rows.thin(MOST // 2)) / 2.0**64
+            self.taken = np.bincount(self.rows.runs[0].owners, minlength=len(self.costs)).tolist()
             self.parts = [min(each, part) for each in self.parts]
-        order = np.argsort(digests, kind="stable")
-        self.samples = [Sample(digests[order], owners[order])]
 
 
 MEMORY = AnsweredRows()

@@ -10,23 +10,26 @@ are in them.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from sottovoce.core.arrays import Floats, Words
+from sottovoce.core.kernels import COMPILED, njit, uint64
 from sottovoce.core.random_source import SystemEntropy
 
 KEPT = 1 << 13  # rows of a study that are kept at least, if it has so many
-PART = 64  # of larger studies every so many
+PART = 64  # of larger studies every so many, and no more than the most
+MOST_KEPT = 1 << 16
 CHANCE = 1e-9  # of equal columns that hold different records
 CHANGES = 64  # of value along a column, from which on equal order is no chance
 DIGITS = 6  # of a value that many records may share
 FEW = 8  # rows of two columns that must be equal at least
 _CHUNK = 1 << 14
 _WEIGHTS = np.arange(_CHUNK, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 _POWERS = 10.0 ** (DIGITS - 1 - np.floor((np.arange(-60, 61) - 1) * math.log10(2)))
 _KEYS: list[Words] = []
 
@@ -46,18 +49,16 @@ class Fingerprints(NamedTuple):
     like: Floats  # part of each column's sample that has its like there: the chance of a match with any other
 
 
-def words_of(column: Column, out: Floats | None = None) -> Words:
+def words_of(column: Column) -> Words:
     """Return the words of numbers, or words as they are; both zeros are one."""
-    if column.dtype == np.uint64:
-        return column.view(np.uint64)
-    return np.add(column, 0.0, out=out).view(np.uint64)
+    return column.view(np.uint64) if column.dtype == np.uint64 else np.add(column, 0.0).view(np.uint64)
 
 
 def row_words(features: Floats, response: Floats) -> Words:
     """Return one word a row for many columns."""
     mixed = words_of(np.ascontiguousarray(response))
     for column in np.ascontiguousarray(features.T, dtype=np.float32).astype(np.float64):
-        mixed = _mix(mixed, np.empty_like(mixed)) ^ words_of(column)
+        mixed = _mix(mixed) ^ words_of(column)
     return mixed
 
 
@@ -65,24 +66,41 @@ def mark(columns: Sequence[Column]) -> Fingerprints:
     """Take the fingerprints of the columns of one study."""
     sizes = np.array([len(column) for column in columns], dtype=np.int64)
     total = int(sizes.sum())
-    part = min(1.0, max(KEPT, total // PART) / max(total, 1))
+    part = min(1.0, min(max(KEPT, total // PART), MOST_KEPT) / max(total, 1))
     limit = np.uint64(min(int(part * 2.0**64), 2**64 - 1))
     whole, order = np.zeros(len(columns), np.uint64), np.zeros(len(columns), np.uint64)
-    kept: list[Words] = []
-    owners: list[npt.NDArray[np.int64]] = []
+    kept: list[_Kept] = []
     with np.errstate(over="ignore"):
         for first, last in _batches(columns, sizes):
             words: Any = columns[first] if last == first + 1 else np.concatenate(columns[first:last])
             starts = np.concatenate([[0], np.cumsum(sizes[first:last])])
-            _take(words, starts, first, whole, order, limit, kept, owners)
-    sample = np.concatenate([np.empty(0, np.uint64), *kept])
-    owner = np.concatenate([np.empty(0, np.int64), *owners])
+            kept += _take(words, starts, first, whole, order, limit)
+    sample, owner = _long_ones(kept)
     ascending = np.argsort(sample, kind="stable")  # and by column, in the order they came
     sample, owner = sample[ascending], owner[ascending]
     like = _repeated(sample, owner, len(columns))
     once = np.ones(len(sample), bool)
     once[1:] = (np.diff(sample) != 0) | (np.diff(owner) != 0)
     return Fingerprints(sizes, whole, order, sample[once], owner[once], part, like)
+
+
+class _Kept(NamedTuple):
+    """Mixed words below the limit, whose they are, and what they stand for."""
+
+    words: Words
+    owners: npt.NDArray[np.int64]
+    values: Column
+
+
+def _long_ones(kept: Sequence[_Kept]) -> tuple[Words, npt.NDArray[np.int64]]:
+    """Return the words of those values that no two people have by chance, and whose they are."""
+    if not kept:
+        return np.empty(0, np.uint64), np.empty(0, np.int64)
+    words, owners = np.concatenate([each.words for each in kept]), np.concatenate([each.owners for each in kept])
+    kinds = {each.values.dtype for each in kept}
+    together = [np.concatenate([each.values for each in kept])] if len(kinds) == 1 else [each.values for each in kept]
+    long = np.concatenate([_long(values) for values in together])
+    return words[long], owners[long]
 
 
 def _batches(columns: Sequence[Column], sizes: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
@@ -103,32 +121,79 @@ def _take(
     whole: Words,
     order: Words,
     limit: np.uint64,
-    kept: list[Words],
-    owners: list[npt.NDArray[np.int64]],
-) -> None:
-    """Add the digests of one batch: of several small columns, or of one column piece by piece."""
+) -> Iterator[_Kept]:
+    """Add the digests of one batch: of several small columns, or of one column piece by piece; yield its sample."""
     single = len(starts) == 2
-    mixed = np.empty(min(len(words), _CHUNK if single else len(words)), np.uint64)
-    room = np.empty_like(mixed)
-    for at in range(0, len(words), len(mixed)) if len(words) else ():
-        piece = words[at : at + len(mixed)]
-        inside = mixed[: len(piece)]
-        found = _mix(words_of(piece, inside.view(np.float64)), inside, room[: len(piece)])
-        low = np.flatnonzero(found < limit)
-        low = low[_long(piece[low])] if len(low) else low
-        kept.append(found[low])
+    length = min(len(words), _CHUNK) if single else len(words)
+    for at in range(0, len(words), length) if length else ():
+        piece = words[at : at + length]
+        within = np.array([0, len(piece)]) if single else starts
+        sums, ordered, low, found = (_digests if COMPILED else digests_of)(piece, within, limit)
+        owners = first + (np.searchsorted(starts, low, side="right") - 1 if not single else np.zeros_like(low))
+        yield _Kept(found, owners, piece[low])
         if single:
-            owners.append(np.full(len(low), first, np.int64))
-            whole[first] += np.add.reduce(found)
-            order[first] = order[first] * _key()[2] + np.dot(found, _WEIGHTS[: len(piece)])
+            whole[first] += sums[0]
+            order[first] = order[first] * _key()[2] + ordered[0]
         else:
-            owners.append(first + np.searchsorted(starts, low, side="right") - 1)
-            places = np.arange(len(piece), dtype=np.uint64)
-            places -= np.repeat(starts[:-1], np.diff(starts)).astype(np.uint64)
-            weights = places * np.uint64(2) + np.uint64(1)
-            used = np.flatnonzero(np.diff(starts))  # `reduceat` would take the next row for a column without rows
-            whole[first + used] = np.add.reduceat(found, starts[used])
-            order[first + used] = np.add.reduceat(found * weights, starts[used])
+            whole[first : first + len(sums)] = sums
+            order[first : first + len(sums)] = ordered
+
+
+_Digests = tuple[Words, Words, npt.NDArray[np.int64], Words]
+
+
+def digests_of(piece: Column, starts: npt.NDArray[np.int64], limit: np.uint64) -> _Digests:
+    """Return the sum of mixed words of each column, the weighted sum, and which words are below the limit."""
+    found = _mix(words_of(piece))
+    low = np.flatnonzero(found < limit)
+    sums, ordered = np.zeros((2, len(starts) - 1), np.uint64)
+    places = np.arange(len(piece)) - np.repeat(starts[:-1], np.diff(starts))
+    used = np.flatnonzero(np.diff(starts))  # `reduceat` would take the next row for a column without rows
+    sums[used] = np.add.reduceat(found, starts[used])
+    ordered[used] = np.add.reduceat(found * _WEIGHTS[places], starts[used])
+    return sums, ordered, low, found[low]
+
+
+def _digests(piece: Column, starts: npt.NDArray[np.int64], limit: np.uint64) -> _Digests:
+    """Return what `digests_of` does, in one pass."""
+    one, two, _ = _key()
+    sums, ordered = np.empty((2, len(starts) - 1), np.uint64)
+    low, found = np.empty(len(piece), np.int64), np.empty(len(piece), np.uint64)
+    count = _pass(np.ascontiguousarray(piece).view(np.uint64), starts, one, two, limit, sums, ordered, low, found)
+    return sums, ordered, low[:count], found[:count]
+
+
+@njit(cache=True, nogil=True)
+def _pass(
+    words: Words,
+    starts: npt.NDArray[np.int64],
+    one: np.uint64,
+    two: np.uint64,
+    limit: np.uint64,
+    sums: Words,
+    ordered: Words,
+    low: npt.NDArray[np.int64],
+    found: Words,
+) -> int:
+    """Mix and add up the words of each column; fill in those below the limit, and return how many they are."""
+    count = 0
+    for column in range(len(starts) - 1):
+        total, weighted, weight = uint64(0), uint64(0), uint64(1)
+        for at in range(starts[column], starts[column + 1]):
+            word = words[at]
+            if word == uint64(1 << 63):  # both zeros are one
+                word = uint64(0)
+            word = (word ^ one) * uint64(_ODD)
+            word = (word ^ (word >> uint64(32))) * two
+            word ^= word >> uint64(29)
+            total += word
+            weighted += word * weight
+            weight += uint64(2)
+            if word < limit:
+                low[count], found[count] = at, word
+                count += 1
+        sums[column], ordered[column] = total, weighted
+    return count
 
 
 def _long(values: Column) -> npt.NDArray[np.bool_]:
@@ -141,16 +206,13 @@ def _long(values: Column) -> npt.NDArray[np.bool_]:
     return ~short
 
 
-def _mix(words: Words, out: Words, room: Words | None = None) -> Words:
+def _mix(words: Words) -> Words:
     """Mix words with the key of this process, one to one."""
     one, two, _ = _key()
-    room = np.empty_like(out) if room is None else room
-    np.bitwise_xor(words, one, out=out)
-    for odd, turn in ((np.uint64(0x9E3779B97F4A7C15), np.uint64(32)), (two, np.uint64(29))):
-        np.multiply(out, odd, out=out)
-        np.right_shift(out, turn, out=room)
-        np.bitwise_xor(out, room, out=out)
-    return out
+    mixed: Words = np.bitwise_xor(words, one) * _ODD
+    mixed = (mixed ^ (mixed >> np.uint64(32))) * two
+    mixed ^= mixed >> np.uint64(29)
+    return mixed
 
 
 def _key() -> Words:
