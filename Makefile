@@ -27,8 +27,8 @@ test: $(VENV)/.test ## the tests, without the slow statistical ones, on all core
 	@start=$$(date +%s); $(BIN)/python -m pytest -n $(WORKERS); status=$$?; took=$$(($$(date +%s) - start)); \
 		echo "make test took $$((took / 60)) min $$((took % 60)) s with $(WORKERS) workers"; exit $$status
 
-test-lowest: $(LOWEST)/.installed ## the tests of commands and reading, with the lowest versions stated
-	@start=$$(date +%s); $(LOWEST)/bin/python -m pytest -n $(WORKERS) tests/cli tests/install tests/client/reading; \
+test-lowest: $(LOWEST)/.installed ## the tests of commands, the public API and reading, with the lowest versions stated
+	@start=$$(date +%s); $(LOWEST)/bin/python -m pytest -n $(WORKERS) tests/cli tests/install tests/client tests/api; \
 		status=$$?; echo "make test-lowest took $$(($$(date +%s) - start)) s"; exit $$status
 
 test-install: $(BIN)/python ## build wheels and sdists, install each into an environment of its own, and use it
@@ -63,7 +63,7 @@ $(BIN)/python $(LOWEST)/bin/python:
 $(LOWEST)/.installed: pyproject.toml scripts/floors.py | $(LOWEST)/bin/python
 	@echo "Installing the lowest versions stated (once)"
 	@$(LOWEST)/bin/python scripts/floors.py > $(LOWEST)/floors.txt
-	@$(LOWEST)/bin/python $(PIP) -c $(LOWEST)/floors.txt -e '.[demo,fast,learn,pandas,polars]' pytest pytest-xdist hypothesis
+	@$(LOWEST)/bin/python $(PIP) -c $(LOWEST)/floors.txt -e '.[demo,fast,learn,pandas,polars]' -e ./papers pytest pytest-xdist hypothesis
 	@touch $@
 
 # One stamp an extra, made again when what is to be installed changes.

@@ -31,7 +31,7 @@ _CHUNK = 1 << 14
 _WEIGHTS = np.arange(_CHUNK, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _POWERS = 10.0 ** (DIGITS - 1 - np.floor((np.arange(-60, 61) - 1) * math.log10(2)))
-_KEYS: list[Words] = []
+_KEY: Words = SystemEntropy().words(3) | np.uint64(1)  # of this process: never stored or sent
 
 
 Column = Floats | Words  # numbers, or words that stand for rows
@@ -133,7 +133,7 @@ def _take(
         yield _Kept(found, owners, piece[low])
         if single:
             whole[first] += sums[0]
-            order[first] = order[first] * _key()[2] + ordered[0]
+            order[first] = order[first] * _KEY[2] + ordered[0]
         else:
             whole[first : first + len(sums)] = sums
             order[first : first + len(sums)] = ordered
@@ -156,7 +156,7 @@ def digests_of(piece: Column, starts: npt.NDArray[np.int64], limit: np.uint64) -
 
 def _digests(piece: Column, starts: npt.NDArray[np.int64], limit: np.uint64) -> _Digests:
     """Return what `digests_of` does, in one pass."""
-    one, two, _ = _key()
+    one, two, _ = _KEY
     sums, ordered = np.empty((2, len(starts) - 1), np.uint64)
     low, found = np.empty(len(piece), np.int64), np.empty(len(piece), np.uint64)
     count = _pass(np.ascontiguousarray(piece).view(np.uint64), starts, one, two, limit, sums, ordered, low, found)
@@ -208,18 +208,11 @@ def _long(values: Column) -> npt.NDArray[np.bool_]:
 
 def _mix(words: Words) -> Words:
     """Mix words with the key of this process, one to one."""
-    one, two, _ = _key()
+    one, two, _ = _KEY
     mixed: Words = np.bitwise_xor(words, one) * _ODD
     mixed = (mixed ^ (mixed >> np.uint64(32))) * two
     mixed ^= mixed >> np.uint64(29)
     return mixed
-
-
-def _key() -> Words:
-    """Return the key of this process: drawn at first use, never stored or sent."""
-    if not _KEYS:
-        _KEYS.append(SystemEntropy().words(3) | np.uint64(1))
-    return _KEYS[0]
 
 
 def chance_of(column: Column) -> float:

@@ -81,7 +81,19 @@ def _from_series(series: "nw.Series[Any]", where: str, accepts: Accepts) -> Colu
         arrow = series.to_arrow()
     except (TypeError, ValueError, NotImplementedError):  # Arrow's errors among them; their texts show values
         return from_objects(series.to_list(), where, accepts)
-    return _from_arrow(arrow, where, accepts)
+    return _from_arrow(_in_order(arrow) if dtype == nw.Enum else arrow, where, accepts)
+
+
+def _in_order(column: Any) -> Any:
+    """Say of the categories of a polars Enum that they are in order: not every version of polars tells Arrow so."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type) or column.type.ordered:
+        return column
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    ordered = pa.dictionary(column.type.index_type, column.type.value_type, ordered=True)
+    made = [pa.DictionaryArray.from_arrays(each.indices, each.dictionary, ordered=True) for each in chunks]
+    return pa.chunked_array(made, type=ordered)
 
 
 def _from_arrow(column: Any, where: str, accepts: Accepts) -> Column:
