@@ -6,6 +6,9 @@ LOWEST := .venv-lowest
 WORKERS ?= $(shell nproc 2>/dev/null || echo auto)
 PIP := -m pip install -qq --disable-pip-version-check
 
+# Modules are compiled once, and not again in each of the hundreds of processes that the tests start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-lowest test-install lint types bench house clean
 

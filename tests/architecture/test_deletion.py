@@ -39,7 +39,8 @@ def python(package: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-W", "error", *arguments],
         cwd=package.parent,
         # a fresh copy has no compiled kernels; interpreting them takes a second, compiling them ten
-        env={**os.environ, "PYTHONPATH": str(package.parent), "NUMBA_DISABLE_JIT": "1"},
+        env={**os.environ, "PYTHONPATH": str(package.parent)}
+        | ({} if package == SOURCE else {"NUMBA_DISABLE_JIT": "1"}),
         capture_output=True,
         text=True,
         check=False,

@@ -1,5 +1,6 @@
 """The wealth of classes: exact over all adaptive plans of a few reports, at every time; tests and intervals agree."""
 
+import functools
 import math
 from itertools import pairwise, product
 
@@ -23,6 +24,7 @@ from sottovoce.sim.randomness import dice
 REPORTS = 4
 
 
+@functools.cache
 def chances(count: int, success: float) -> list[float]:
     return [float(binom.pmf(below, count, success)) for below in range(count + 1)]
 

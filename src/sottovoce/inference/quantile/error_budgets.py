@@ -62,21 +62,39 @@ def binomial_below(k: Floats, n: int, p: float) -> Floats:
 
 def critical_count(level: Floats, n: int, p: float) -> Floats:
     """Return the largest ``k`` whose binomial probability of at most ``k`` does not exceed a level; -1 if none."""
+    return _critical(level, n, p)[0]
+
+
+def _critical(level: Floats, n: int, p: float) -> tuple[Floats, Floats, Floats]:
+    """Return the critical count of each level, and the probabilities of at most so many, and of at most one more."""
     spread = math.sqrt(n * p * (1 - p))
     z = ndtri(np.clip(level, LEAST, 1 - 1e-15))
-    k = np.clip(np.floor(n * p + spread * z + (1 - 2 * p) * (z * z - 1) / 6 - 0.5), -1, n)
-    step = 1.0
-    low, high = k.copy(), k.copy()  # gallop outwards from the normal guess, then bisect: exact whatever the guess was
-    while np.any(wrong := (low >= 0) & (binomial_below(low, n, p) > level)):
-        low, step = np.where(wrong, np.maximum(low - step, -1), low), 2 * step
-    step = 1.0
-    while np.any(wrong := (high < n) & (binomial_below(high, n, p) <= level)):
-        high, step = np.where(wrong, np.minimum(high + step, n), high), 2 * step
-    while np.any(high - low > 1):
-        middle = np.floor((low + high) / 2)
-        fits = binomial_below(middle, n, p) <= level
-        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-    return np.where((high == n) & (level >= 1), n, low)
+    low = np.clip(np.floor(n * p + spread * z + (1 - 2 * p) * (z * z - 1) / 6 - 0.5), -1, n)
+    under = binomial_below(low, n, p)
+    high, over = np.where(under > level, low, low + 1), under.copy()
+    # gallop outwards from the normal guess, where it is wrong, then bisect: exact whatever the guess was
+    step, open_ = 1.0, np.flatnonzero(under > level)
+    while len(open_):
+        low[open_] = np.maximum(low[open_] - step, -1)
+        under[open_] = binomial_below(low[open_], n, p)
+        wrong = under[open_] > level[open_]
+        high[open_[wrong]], over[open_[wrong]] = low[open_[wrong]], under[open_[wrong]]
+        step, open_ = 2 * step, open_[wrong]
+    step, open_ = 1.0, np.flatnonzero(high > low)
+    open_ = open_[over[open_] <= level[open_]]
+    while len(open_):
+        over[open_] = binomial_below(high[open_], n, p)
+        open_ = open_[(over[open_] <= level[open_]) & (high[open_] < n)]
+        low[open_], under[open_] = high[open_], over[open_]
+        high[open_], step = np.minimum(high[open_] + step, n), 2 * step
+    while len(open_ := np.flatnonzero(high - low > 1)):
+        middle = np.floor((low[open_] + high[open_]) / 2)
+        chance = binomial_below(middle, n, p)
+        fits = chance <= level[open_]
+        low[open_[fits]], under[open_[fits]] = middle[fits], chance[fits]
+        high[open_[~fits]], over[open_[~fits]] = middle[~fits], chance[~fits]
+    sure = level >= 1
+    return np.where(sure, n, low), np.where(sure, 1.0, under), np.where(sure, 1.0, over)
 
 
 def moved(budgets: Floats, count: int, successes: int, horizon: int, p: float) -> Floats:
@@ -86,8 +104,7 @@ def moved(budgets: Floats, count: int, successes: int, horizon: int, p: float) -
     if count == 0 or not np.any(live):
         return result
     levels, where = np.unique(budgets[live], return_inverse=True)
-    k = critical_count(levels, horizon, p)
-    under, over = binomial_below(k, horizon, p), binomial_below(k + 1, horizon, p)
+    k, under, over = _critical(levels, horizon, p)
     part = np.clip((levels - under) / np.maximum(over - under, LEAST), 0.0, 1.0)
     left = horizon - count
     new = (1 - part) * binomial_below(k - successes, left, p) + part * binomial_below(k + 1 - successes, left, p)

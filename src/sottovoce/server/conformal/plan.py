@@ -4,6 +4,7 @@ The quantile of quantiles of Humbert, Le Bars, Bellet and Arlot, One-Shot Federa
 https://doi.org/10.48550/arXiv.2302.06322), for sites of any sizes and budgets.
 """
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -161,11 +162,19 @@ def plan(sites: Sequence[SiteFacts], settings: ConformalSettings, cells: int) ->
         return ConformalPlan(tuple(sites), settings, cells, _paper(facts, number, settings, cells))
     if settings.mechanism is None and settings.conditional and settings.rule == "paper" and len(facts) > 1:
         raise BadInput("the paper's theorem 3.3 is for sites of one size, and these differ; choose rule 'closest'.")
-    kinds = tuple(_kind(fact, settings, cells) for fact in facts)
-    found = choose(kinds, number, aim_of(settings), settings.statistics)
+    kinds, found = _chosen(tuple(facts), number, settings, cells)
     if found is None or _useless(kinds, number, found, settings):
         raise Infeasible(_too_few(sites, settings, cells))
     return ConformalPlan(tuple(sites), settings, cells, found)
+
+
+@functools.lru_cache(maxsize=32)
+def _chosen(
+    facts: tuple[SiteFacts, ...], number: tuple[int, ...], settings: ConformalSettings, cells: int
+) -> tuple[tuple[Kind, ...], Choice | None]:
+    """Return the kinds of sites and the best choice for them; the same question is thought about once."""
+    kinds = tuple(_kind(fact, settings, cells) for fact in facts)
+    return kinds, choose(kinds, number, aim_of(settings), settings.statistics)
 
 
 def _useless(kinds: Sequence[Kind], number: Sequence[int], choice: Choice, settings: ConformalSettings) -> bool:

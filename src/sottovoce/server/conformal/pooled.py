@@ -5,6 +5,7 @@ cell above that edge is the answer, and the lowest cell if none does. A cell sta
 none.
 """
 
+import functools
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -129,6 +130,12 @@ class PooledThreshold(Threshold):
 
 def plan_pooled(facts: Sequence[SiteFacts], settings: ConformalSettings, bins: int) -> PooledChoice:
     """Decide what to count, and where the counts are large enough, from public numbers alone."""
+    return _chosen(tuple(facts), settings, bins)
+
+
+@functools.lru_cache(maxsize=32)
+def _chosen(facts: tuple[SiteFacts, ...], settings: ConformalSettings, bins: int) -> PooledChoice:
+    """Decide the same question once."""
     guarantee: Guarantee = "training-conditional" if settings.conditional else "marginal"
     sizes, epsilons = [fact.size for fact in facts], [fact.epsilon for fact in facts]
     if settings.mechanism == "local":
