@@ -15,6 +15,7 @@ from sottovoce.client.conformal.draw import cell_counts, geometric
 from sottovoce.client.conformal.site import LIMITS, OneMessageSite, check_words
 from sottovoce.client.door import SiteLimits
 from sottovoce.client.ledger import Storage
+from sottovoce.client.order import Key
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Ints
@@ -32,10 +33,18 @@ Vector = npt.NDArray[np.uint32]
 
 
 def questioned_site(
-    scores: Records, budget: float, dice: RandomSource | None = None, *, limits: SiteLimits = LIMITS
+    scores: Records,
+    budget: float,
+    dice: RandomSource | None = None,
+    *,
+    storage: Storage | None = None,
+    key: Key | None = None,
+    limits: SiteLimits = LIMITS,
 ) -> Site:
     """Return a site each of whose records answers one question through its own budget: mechanism "local"."""
-    return Site(scores, Study(0.5, budget), dice, limits=limits)  # nothing here depends on tau
+    return Site(
+        scores, Study(0.5, budget), dice, storage=storage, key=key, limits=limits
+    )  # nothing here depends on tau
 
 
 def agreed_sites(card: Card, name: str, most: int = MOST_SITES) -> int:
