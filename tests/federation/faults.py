@@ -1,7 +1,7 @@
 """A coordinator and two sites as processes of their own, any of which can be killed at a point of a round.
 
-The processes are forked, so that nothing is imported again. A point is a function that is wrapped: at its call of that round, before or after it, the process kills itself with
-signal 9. Whoever was killed is started again, without the point.
+The processes are forked, so that nothing is imported again. A point is a function that is wrapped: at its call of that
+round, before or after it, the process kills itself with signal 9. Whoever was killed is started again, without it.
 """
 
 import os
