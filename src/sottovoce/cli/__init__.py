@@ -14,6 +14,7 @@ from sottovoce.cli.command import Command, Commands, no_traceback
 from sottovoce.cli.conformal import SeveralTests, conformal
 from sottovoce.cli.demo import demo
 from sottovoce.cli.integrate import integrate
+from sottovoce.cli.ledger import ledger
 from sottovoce.cli.quantile import quantile
 from sottovoce.cli.regress import regress
 
@@ -31,6 +32,7 @@ app.command(cls=Command)(integrate)
 app.command(cls=Command)(regress)
 app.command(cls=SeveralTests)(conformal)
 app.command(cls=Command)(demo)
+app.add_typer(ledger)
 if find_spec("sottovoce_papers") is not None:  # asking for entry points would take a quarter of --help
     app.command(cls=Command)(import_module("sottovoce_papers.command").reproduce)
 
