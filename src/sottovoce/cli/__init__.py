@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from sottovoce import __version__
+from sottovoce.cli.certificates import certificates
 from sottovoce.cli.command import Command, Commands, no_traceback
 from sottovoce.cli.conformal import SeveralTests, conformal
 from sottovoce.cli.demo import demo
@@ -17,6 +18,8 @@ from sottovoce.cli.integrate import integrate
 from sottovoce.cli.ledger import ledger
 from sottovoce.cli.quantile import quantile
 from sottovoce.cli.regress import regress
+from sottovoce.cli.serve import serve
+from sottovoce.cli.site import site
 
 app = typer.Typer(
     name="sottovoce",
@@ -31,6 +34,9 @@ app.command(cls=Command)(quantile)
 app.command(cls=Command)(integrate)
 app.command(cls=Command)(regress)
 app.command(cls=SeveralTests)(conformal)
+app.command(cls=Command)(serve)
+app.command(cls=Command)(site)
+app.command(cls=Command)(certificates)
 app.command(cls=Command)(demo)
 app.add_typer(ledger)
 if find_spec("sottovoce_papers") is not None:  # asking for entry points would take a quarter of --help

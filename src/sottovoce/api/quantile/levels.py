@@ -1,35 +1,20 @@
 """Several levels at once from one report a person: a public split of the records, joint coverage, no crossing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sottovoce.api.asking import spend
-from sottovoce.api.quantile.planning import (
-    METHODS,
-    Prepared,
-    Progress,
-    coin_of,
-    prepare,
-    remember,
-    run_sites,
-)
+from sottovoce.api.quantile.planning import Prepared, Progress, coin_of, look_at, remember, run_sites
+from sottovoce.client.reading.table import SiteTable, read_sites
 from sottovoce.core.calling import public, say_before
-from sottovoce.core.checks import check_callers, confidence, is_one_of, unknown
+from sottovoce.core.checks import check_callers
 from sottovoce.core.random_source import RandomSource
 from sottovoce.server.explanation import Explanation
+from sottovoce.server.quantile import levels_plan as server_plan
 from sottovoce.server.quantile.expected import ROUNDS, expected_width, explain_quantile
-from sottovoce.server.quantile.feasibility import CERTIFIED
-from sottovoce.server.quantile.left_out import without
-from sottovoce.server.quantile.levels import (
-    QuantilesResult,
-    StagedQuantiles,
-    check_levels,
-    check_sizes,
-    fewest_records,
-    split_of,
-)
-from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
+from sottovoce.server.quantile.levels import QuantilesResult, StagedQuantiles
+from sottovoce.server.quantile.levels_plan import LevelsPlan
 
 
 @public
@@ -96,88 +81,47 @@ def federated_quantiles(
 class PlannedLevels:
     """A study of several levels whose whole input is checked, and of which nothing is spent yet."""
 
-    whole: Prepared
-    plans: list[QuantilePlan]
-    parts: list[float]
-    level: float
-    certified: bool
+    plan: LevelsPlan
+    table: SiteTable = field(repr=False)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what is worth knowing before any record answers."""
-        return tuple(dict.fromkeys([*self.whole.plan.hints, *(text for plan in self.plans for text in plan.warnings)]))
+        return self.plan.warnings
 
     def explain(self, seeded: bool = False) -> Explanation:
         """Return what would be asked, what is protected, and how wide the intervals will be; nobody is asked."""
-        method, each = "certified" if self.certified else "staged", 1 - (1 - self.level) / len(self.plans)
+        plans, level = self.plan.plans, self.plan.level
+        method, each = "certified" if self.plan.certified else "staged", 1 - (1 - level) / len(plans)
         widths = [
             expected_width(plan, method, each, part, of=f"{plan.tau:g}")
-            for plan, part in zip(self.plans, self.parts, strict=True)
+            for plan, part in zip(plans, self.plan.parts, strict=True)
         ]
-        taus = ", ".join(f"{plan.tau:g}" for plan in self.plans)
-        what = f"the {taus} quantiles of the {self.plans[0].roster.unit.plural}, each record for one of them"
+        taus = ", ".join(f"{plan.tau:g}" for plan in plans)
+        what = f"the {taus} quantiles of the {plans[0].roster.unit.plural}, each record for one of them"
         found = explain_quantile(
-            self.plans[0],
+            plans[0],
             method,
-            self.level,
+            level,
             widths,
             rounds=ROUNDS[method],
             what=what,
-            warnings=list(dict.fromkeys(text for plan in self.plans for text in plan.warnings)),
+            warnings=list(dict.fromkeys(text for plan in plans for text in plan.warnings)),
             seeded=seeded,
         )
-        values = {**found.values, "tau": [plan.tau for plan in self.plans], "split": list(self.parts)}
+        values = {**found.values, "tau": [plan.tau for plan in plans], "split": list(self.plan.parts)}
         return replace(found, values=values)
 
 
 def plan_levels(
-    sites: Any,
-    taus: Sequence[float],
-    epsilon: Any,
-    *,
-    level: float = 0.95,
-    method: str = "staged",
-    split: Sequence[float] | None = None,
-    missing: str = "refuse",
-    **known: Any,
+    sites: Any, taus: Sequence[float], epsilon: Any, *, missing: str = "refuse", **known: Any
 ) -> PlannedLevels:
     """Check all input of `federated_quantiles` without asking any record."""
-    levels = check_levels(taus)
-    confidence(level)
-    if not is_one_of(method, METHODS[:2]):
-        raise unknown("for several levels method", method, METHODS[:2])
-    each = 1 - (1 - level) / len(levels)
-    public = {**known, "limits": CERTIFIED, "confidence": each, "certified": method == "certified"}
-    whole = prepare(sites, 0.5, epsilon, missing=missing, **public)
-    gone = whole.plan.left_out
-    while True:
-        parts = split_of(split, levels, whole.plan.crowd)
-        own = {**public, "shares": _own_shares(whole.plan), "fewest": fewest_records(parts)}
-        budgets, roster = dict(zip(whole.plan.names, whole.plan.budgets, strict=True)), whole.table.roster
-        plans = [
-            plan_quantile(roster, tau, budgets, thinned=part, **own) for tau, part in zip(levels, parts, strict=True)
-        ]
-        small = {name for plan in plans for name in plan.left_out}
-        if not small:
-            break
-        left = [name for name in whole.plan.names if name not in small]
-        again = {**public, "shares": _own_shares(whole.plan, left)}
-        gone += tuple(name for name in whole.plan.names if name in small)
-        whole = prepare(whole.table.only(left), 0.5, {name: budgets[name] for name in left}, **again)
-    check_sizes(whole.plan, parts)
-    said = (without(gone, len(whole.plan.names)),) if gone else ()
-    plans = [replace(plan, hints=whole.plan.hints, left_out=gone) for plan in plans]
-    plans[0] = replace(plans[0], warnings=(*said, *plans[0].warnings))
-    return PlannedLevels(whole, plans, parts, level, method == "certified" or whole.plan.kind == "amounts")
-
-
-def _own_shares(plan: QuantilePlan, names: Sequence[str] | None = None) -> Any:
-    """Return the shares of a plan, or of some of its sites, as they can be given again."""
-    if plan.shares_name != "custom":
-        return plan.shares_name
-    found = dict(zip(plan.names, plan.crowd.shares.tolist(), strict=True))
-    kept = {name: found[name] for name in (plan.names if names is None else names)}
-    return {name: share / sum(kept.values()) for name, share in kept.items()}
+    table = sites if isinstance(sites, SiteTable) else read_sites(sites, missing=missing)
+    plan = server_plan.plan_levels(table.roster, taus, epsilon, **known)
+    if len(plan.whole.names) < len(table.names):
+        table = table.only(plan.whole.names)
+    return PlannedLevels(plan.with_hints(look_at(plan.whole, table, known.get("method") == "certified")), table)
 
 
 def run_levels(
@@ -185,9 +129,9 @@ def run_levels(
 ) -> QuantilesResult:
     """Run a planned study of several levels: from here on records answer."""
     check_callers(randomness, progress)
-    whole = study.whole
-    in_all = spend(whole.table, whole.plan.budgets, randomness)
-    talk = StagedQuantiles(study.plans, study.parts, study.level, coin_of(whole.plan, randomness), study.certified)
-    found, private = run_sites(whole, talk, "levels", randomness, progress)
-    results = tuple(remember(replace(result, private=private, in_all=in_all), whole.table) for result in found.results)
+    plan, table = study.plan, study.table
+    in_all = spend(table, plan.whole.budgets, randomness)
+    talk = StagedQuantiles(plan.plans, plan.parts, plan.level, coin_of(plan.whole, randomness), plan.certified)
+    found, private = run_sites(Prepared(plan.whole, table), talk, "levels", randomness, progress)
+    results = tuple(remember(replace(result, private=private, in_all=in_all), table) for result in found.results)
     return replace(found, results=results, in_all=in_all)

@@ -44,12 +44,15 @@ def prepare(sites: Any, tau: Any, epsilon: Any, *, missing: str = "refuse", **pu
     plan = plan_quantile(table.roster, tau, epsilon, **public)
     if plan.left_out:
         table = table.only(plan.names)
-    table.marks  # noqa: B018 - two sites with the same records are refused here, before anything is asked
+    return Prepared(replace(plan, hints=look_at(plan, table, bool(public.get("certified")))), table)
+
+
+def look_at(plan: QuantilePlan, table: SiteTable, certified: bool) -> tuple[str, ...]:
+    """Return what only records show, as hints to whoever holds them; refuse two sites that hold the same ones."""
+    table.marks  # noqa: B018 - they are refused here, before anything is asked
     largest = sorted(table.records, key=attrgetter("size"), reverse=True)[:LOOKED_AT]
-    exposed = plan.resolution == 0 and plan.kind is None and not public.get("certified")  # such intervals mind no ties
-    if exposed and any(map(look_rounded, largest)):
-        plan = replace(plan, hints=(TIED,))
-    return Prepared(plan, table)
+    exposed = plan.resolution == 0 and plan.kind is None and not certified  # certified intervals mind no ties
+    return (TIED,) if exposed and any(map(look_rounded, largest)) else ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,46 @@
+"""`sottovoce site`: stay beside the records of one site, and answer what its policy allows."""
+
+from typing import Annotated, Any
+
+from sottovoce.cli.options import Files, flag, option
+from sottovoce.cli.output import say
+from sottovoce.cli.serve import Certificates, Insecure, Quiet
+
+
+def site(
+    files: Files,
+    policy: Annotated[str, option("POLICY", "What this site is ready to do: a TOML file.")],
+    coordinator: Annotated[str, option("URL", "Where the coordinator is: https://HOST:PORT.")],
+    ledger: Annotated[
+        str | None, option("LEDGER", "File of what was spent and said; POLICY.ledger by default.")
+    ] = None,
+    certificates: Certificates = None,
+    insecure: Insecure = False,
+    once: Annotated[bool, flag("--once", "End when a study is over, instead of waiting for the next.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Answer a coordinator for the records of one site, each record once, within the site's own policy.
+
+    The program connects outward only. Records never leave it; what leaves is kept in the ledger first, and a question
+    that is asked again gets the same bytes.
+    """
+    from sottovoce.federation.serving import stay
+
+    stay(
+        policy,
+        files,
+        coordinator=coordinator,
+        ledger=ledger,
+        certificates=certificates,
+        insecure=insecure,
+        once=once,
+        watch=None if quiet else seen,
+        heard=None if quiet else say,
+    )
+
+
+def seen(event: Any) -> None:
+    """Say a line about what a site was ordered and how it went."""
+    study = f" of study {event.study}" if event.study else ""
+    round = f", round {event.round}" if event.round else ""
+    say(f"{event.order}{study}{round}: {event.outcome}")

@@ -1,0 +1,155 @@
+"""The resident site: every order that arrives, over whatever carrier, is answered here or refused here.
+
+It holds the records, the random source and the ledger, and it alone decides what is said. Nothing leaves before the
+ledger has kept it. The same order gets the same reply, after a restart too: studies are reopened from the ledger.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from sottovoce.client.door import Door
+from sottovoce.client.order import ROUNDS, order_key
+from sottovoce.client.record import Records
+from sottovoce.client.site_ledger import SiteLedger, StudyLedger
+from sottovoce.core.errors import BadInput
+from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private
+from sottovoce.federation import words
+from sottovoce.federation.site.opening import Answers, Part, part_of
+from sottovoce.federation.site.policy import SitePolicy
+from sottovoce.protocol import card as cards
+from sottovoce.protocol.card import Card, identity
+
+LOG = logging.getLogger("sottovoce.site")
+NONE = bytes(16)  # stands for the study where an order names none
+
+
+class Holding(NamedTuple):
+    """What a site holds: its records, their digest, who they are of if that is known, and what the column is called."""
+
+    records: Records
+    rows: bytes
+    people: Sequence[bytes] | None = None
+    column: str = ""
+
+    def __repr__(self) -> str:
+        return f"Holding({self.records!r})"
+
+
+class Seen(NamedTuple):
+    """What an operator may see of an order: what it was, of which study and round, and how it went."""
+
+    order: str
+    study: str
+    round: int
+    outcome: str
+
+
+@dataclass
+class Resident:
+    """A site that stays: ``handle`` takes an order and returns a reply, both bytes."""
+
+    policy: SitePolicy
+    holding: Holding = field(repr=False)
+    ledger: SiteLedger = field(repr=False)
+    dice: RandomSource = field(default_factory=SystemEntropy, repr=False)
+    watch: Callable[[Seen], None] | None = field(default=None, repr=False)
+    doors: dict[bytes, Door] = field(default_factory=dict, repr=False)
+    lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+
+    def handle(self, data: bytes) -> bytes:
+        """Answer an order, or refuse it with one sentence; an order that fails has cost nothing."""
+        study, round, kind = NONE, 0, "unknown"
+        with self.lock:
+            try:
+                order = words.order_of(data)
+                study, kind = getattr(order, "study", NONE), type(order).__name__.lower()
+                study = study if isinstance(study, bytes) else NONE
+                reply, round = self._answer(order)
+                outcome = "done"
+            except BadInput as error:
+                reply, outcome = words.Refused(study, words.sentence(str(error))), f"refused: {error}"
+            except Exception as error:
+                LOG.error("%s of study %s failed: %s", kind, study.hex()[:8], type(error).__name__)
+                reply = words.Refused(study, "the site could not answer; its operator can see that it failed.")
+                outcome = f"failed: {type(error).__name__}"
+        if self.watch is not None:
+            self.watch(Seen(kind, study.hex()[:8] if study != NONE else "", round, outcome))
+        return words.encode(reply)
+
+    def _answer(self, order: words.Order) -> tuple[words.Reply, int]:
+        """Do what an order says; return the reply, and the round it was about."""
+        if isinstance(order, words.Who):
+            return self._hello(), 0
+        if isinstance(order, words.Open):
+            return self._open(order.card), 0
+        if isinstance(order, words.Ask):
+            envelope = self._door(order.study).answer(order.envelope)
+            last = self.ledger.study(order.study).last()
+            told = words.Told(order.study, envelope, self.ledger.counter, self.ledger.head)
+            return told, 0 if last is None else last.key
+        with suppress(BadInput):  # a study that this site was left out of
+            self.ledger.close(order.study)
+        self.doors.pop(order.study, None)
+        return words.Bye(order.study, self.ledger.counter, self.ledger.head), 0
+
+    def _hello(self) -> words.Hello:
+        held = self.holding
+        return words.Hello(
+            self.policy.name,
+            held.records.size,
+            held.records.unit,
+            self.ledger.counter,
+            self.ledger.head,
+            held.column,
+            held.people is not None,
+            not is_private(self.dice),
+        )
+
+    def _open(self, data: bytes) -> words.Opened:
+        """Take part in a study: check its card, reserve what it costs, and open the door."""
+        card = cards.from_bytes(data)
+        part, study, held = self._part(card), identity(card), self.holding
+        storage = self.ledger.enrol(
+            study,
+            data,
+            part.epsilon,
+            source=self.policy.source,
+            size=held.records.size,
+            rows=held.rows,
+            people=held.people,
+            cap_record=self.policy.total,
+            cap_source=self.policy.total,
+            draw_key=lambda: order_key(self.dice) if part.ordered else np.zeros(ROUNDS, np.uint32),
+        )
+        self._stand(study, part, storage)
+        last = storage.last()
+        return words.Opened(study, 0 if last is None else last.key, self.ledger.counter, self.ledger.head)
+
+    def _part(self, card: Card) -> Part:
+        """Hold a card against policy and records."""
+        part, held = part_of(card, self.policy), self.holding.records
+        if part.size != held.size:
+            raise BadInput("the study card gives this site another number of records than it holds; plan it anew.")
+        unit = card.terms.get("unit", "number")
+        if unit != held.unit.kind:
+            raise BadInput(f"the study is about another unit than the {held.unit.plural} of this site; correct it.")
+        return part
+
+    def _stand(self, study: bytes, part: Part, storage: StudyLedger) -> Door:
+        """Open the door of a study."""
+        site = part.opened(self.holding.records, Answers(self.dice, storage.key, storage))
+        self.doors[study] = Door(site, study, self.policy.limits)
+        return self.doors[study]
+
+    def _door(self, study: bytes) -> Door:
+        """Return the door of a study; after a restart it is opened again, as the ledger knows it."""
+        if study in self.doors:
+            return self.doors[study]
+        self._open(self.ledger.study(study).card)
+        return self.doors[study]
