@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.client.ledgers import STUDY, asked, door, enrol, opened
 
-from sottovoce.client.ledger_file import HeadFile, LedgerHead, read_head
+from sottovoce.client.ledger_file import HeadFile, LedgerHead, open_for_writing, read_head
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.site_ledger import SiteLedger
 from sottovoce.core.errors import BadInput
@@ -49,7 +49,7 @@ def after_the_draw(ledger: SiteLedger, die: Killer) -> None:
         yield from drawn(*args)
         die()
 
-    Site._pieces = drawing  # type: ignore[method-assign]
+    Site._pieces = drawing  # type: ignore[method-assign, assignment]
 
 
 def beside(after: bool) -> Callable[[SiteLedger, Killer], None]:
@@ -61,7 +61,7 @@ def beside(after: bool) -> Callable[[SiteLedger, Killer], None]:
                 write(file, head, lasting=lasting)
             die()
 
-        HeadFile.write = writing  # type: ignore[method-assign]
+        HeadFile.write = writing  # type: ignore[method-assign, assignment]
 
     return set_up
 
@@ -168,16 +168,13 @@ def test_killed_while_enrolling(tmp_path: Path, set_up: Callable[[SiteLedger, Ki
 
 @pytest.mark.parametrize("statement", ["BEGIN", "INSERT INTO meta", "COMMIT", "SELECT counter"])
 def test_killed_while_a_ledger_is_made(tmp_path: Path, statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sottovoce.client import ledger_book
-
-    make = ledger_book.open_for_writing
 
     def work(die: Killer) -> None:
         def opening(path: Path) -> Any:
-            file, head, new = make(path)
+            file, head, new = open_for_writing(path)
             return Watched(file, statement, False, die), head, new
 
-        monkeypatch.setattr(ledger_book, "open_for_writing", opening)
+        monkeypatch.setattr("sottovoce.client.ledger_book.open_for_writing", opening)
         opened(tmp_path)
         die()
 

@@ -12,7 +12,7 @@ from sottovoce.core.shown import shown
 
 ledger = typer.Typer(
     name="ledger",
-    help="Look at the durable ledger of a site, whether the site is running or not; nothing is changed.",
+    help="Look at the durable ledger of a site, running or not; nothing is changed.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -22,7 +22,10 @@ _STUDIES = "{:<24} {:<12} {:>8} {:>24} {:>7} {:<8} {}"
 
 @ledger.command(cls=Command)
 def show(path: Ledger, json: Json = False) -> None:
-    """Show studies, what sources and ids have cost in all, and heads; never an id, a record, a question or a reply."""
+    """Show studies, costs over all of them, and heads.
+
+    An id, a record, a question or a reply is never shown.
+    """
     from sottovoce.api.ledger import show as table_of
 
     found = table_of(path)
@@ -34,7 +37,10 @@ def show(path: Ledger, json: Json = False) -> None:
 
 @ledger.command(cls=Command)
 def verify(path: Ledger) -> None:
-    """Compute all chains and sums again; ends with 0 if the ledger is whole, and with 2 and what is wrong if not."""
+    """Compute all chains and sums again.
+
+    Ends with 0 if the ledger is whole, and with 2 and one sentence on what is wrong, and where, if it is not.
+    """
     from sottovoce.api.ledger import verify as wrong_with
 
     wrong = wrong_with(path)
@@ -51,7 +57,10 @@ def export(
         str | None, typer.Argument(metavar="FILE", help="A new file; without it, lines are printed.")
     ] = None,
 ) -> None:
-    """Write studies and chain as JSON lines, with digests instead of questions and replies, for an auditor."""
+    """Write studies and chain as JSON lines, for an auditor.
+
+    Digests stand for questions and replies: the chain can be computed again without them.
+    """
     from sottovoce.api.ledger import export as exported
     from sottovoce.api.ledger import write_export
 
