@@ -62,8 +62,9 @@ def drop(found: mmap.mmap, start: int = 0, length: int | None = None) -> None:
         found.madvise(mmap.MADV_DONTNEED, start, len(found) - start if length is None else length)
 
 
-def blocks(values: Floats, rows: int = ROWS) -> Iterator[Floats]:
+def blocks(values: Floats, rows: int = 0) -> Iterator[Floats]:
     """Give a column block by block, letting go of each."""
+    rows = rows or ROWS
     for start in range(0, len(values), rows):
         block = values[start : start + rows]
         yield block
@@ -75,7 +76,9 @@ def fetch(values: Floats, places: Words) -> Floats:
     root = _root(values)
     held, fetched = _map_of(root), np.empty(len(places))
     turns = np.uint64(len(places).bit_length())  # packed below the places: numbers are sorted faster than their order
-    packed = np.sort((places << turns) | np.arange(len(places), dtype=np.uint64))
+    packed = places << turns
+    packed |= np.arange(len(places), dtype=np.uint64)
+    packed.sort()
     if held is not None and held.descriptor is not None and len(places) * SPARSE < len(values):
         offsets = ((packed >> turns) * np.uint64(8) + np.uint64(_address(values) - _address(root))).tolist()
         data = b"".join([os.pread(held.descriptor, 8, offset) for offset in offsets])

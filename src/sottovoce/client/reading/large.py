@@ -68,7 +68,7 @@ def open_large(
 
 
 def remove_spools(folder: str | os.PathLike[str]) -> int:
-    """Remove every spool of a folder, be it whole or not; return how many. Sites that are open keep theirs till then."""
+    """Remove every spool of a folder, be it whole or not; return how many. Sites that are open keep theirs."""
     found = [each for each in Path(folder).expanduser().iterdir() if each.suffix in (_ENDING, ".part")]
     for each in found:
         each.unlink(missing_ok=True)
@@ -112,10 +112,10 @@ def _joined(unit: Unit, other: Unit, place: str) -> Unit:
 def _with_folders(paths: Sequence[str | os.PathLike[str]]) -> Iterable[str | os.PathLike[str]]:
     """Put the files of records in a folder, and in those below it, in its place; leave whatever begins with . or _."""
     for given in paths:
-        if not isinstance(given, str | os.PathLike) or not os.path.isdir(os.path.expanduser(given)):
+        top = _folder(given)
+        if top is None:
             yield given
             continue
-        top = Path(given).expanduser()
         found = [each for each in sorted(top.rglob("*")) if each.is_file() and is_known(each)]
         shown_ones = [each for each in found if not any(p[0] in "._" for p in each.relative_to(top).parts)]
         if not shown_ones:
@@ -123,10 +123,19 @@ def _with_folders(paths: Sequence[str | os.PathLike[str]]) -> Iterable[str | os.
         yield from shown_ones
 
 
+def _folder(given: object) -> Path | None:
+    """Return the folder that is given, if it is one; whatever else it is, others will say."""
+    try:
+        found = Path(given).expanduser() if isinstance(given, str | os.PathLike) else None
+        return found if found is not None and found.is_dir() else None
+    except (OSError, RuntimeError, ValueError):
+        return None
+
+
 def _label(paths: Sequence[str | os.PathLike[str]], value: str, missing: str, marks: Marks) -> str:
     """Name what was asked for: the same sources, column and way to read them have one spool at a time."""
     return _digest(
-        [*(os.path.abspath(os.path.expanduser(each)) for each in paths), "\0", value, missing, *map(str, marks)]
+        [*(str(Path(each).expanduser().absolute()) for each in paths), "\0", value, missing, *map(str, marks)]
     )
 
 

@@ -44,13 +44,13 @@ class SpoolEnd(NamedTuple):
 class SpooledRecords(Records):
     """Records that lie in a spool, with the digest that was taken when they were written."""
 
-    __slots__ = ("digest",)
+    __slots__ = ("_digest",)
 
-    digest: bytes
+    _digest: bytes
 
     def __init__(self, values: Floats, unit: Unit, digest: bytes) -> None:
         super().__init__(values, unit)
-        object.__setattr__(self, "digest", digest)
+        object.__setattr__(self, "_digest", digest)
 
 
 def rows_digest(records: Records, key: bytes = b"") -> bytes:
@@ -66,7 +66,7 @@ def rows_digest(records: Records, key: bytes = b"") -> bytes:
     (16, False)
     """
     if isinstance(records, SpooledRecords):
-        inner = records.digest
+        inner = records._digest
     else:
         hashed = hashlib.sha256()
         for block in blocks(records.values()):
@@ -148,7 +148,7 @@ def new_spool(path: Path) -> Iterator[NewSpool]:
                 os.ftruncate(descriptor, 0)
                 os.fchmod(descriptor, 0o600)
                 yield NewSpool(descriptor, folder)
-                os.rename(part, path)
+                part.rename(path)
                 _sync(folder)
             except BaseException:
                 with suppress(FileNotFoundError):
@@ -168,7 +168,7 @@ def _lock(descriptor: int, part: Path) -> None:
     """Refuse to write what another process is writing; a lock ends with its process, whatever becomes of it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        same = os.path.samestat(os.fstat(descriptor), os.stat(part))  # or it has been given its name meanwhile
+        same = os.path.samestat(os.fstat(descriptor), part.stat())  # or it has been given its name meanwhile
     except (BlockingIOError, FileNotFoundError):
         same = False
     if not same:

@@ -73,8 +73,8 @@ def _arrow(path: Path, column: str, _: Marks) -> Iterator[Any]:
         check_size(path, rows := rows + batch.num_rows, [column])
         if batch.num_rows > _MOST_PACKED and pa.total_allocated_bytes() - before > batch.num_rows:
             raise BadInput(
-                f"{shown(path, 200)} has a packed batch of {batch.num_rows:,} rows, which do not fit into memory: write "
-                f"it in batches of at most {_MOST_PACKED:,} rows, or unpacked"
+                f"{shown(path, 200)} has a packed batch of {batch.num_rows:,} rows, unpacked together: write it in "
+                f"batches of at most {_MOST_PACKED:,} rows, or unpacked"
             )
         values = batch.column(column)
         for start in range(0, len(values), mapped.ROWS):
