@@ -68,8 +68,13 @@ def test_the_random_order_gives_the_same_bits(
 
 @pytest.mark.parametrize("resolution", [0.0, 0.25])
 def test_a_scan_gives_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resolution: float) -> None:
-    scanned, plain = [], Site._scan
-    monkeypatch.setattr(Site, "_scan", lambda site, query, first: scanned.append(query) or plain(site, query, first))
+    scanned, plain = list[Query](), Site._scan
+
+    def noted(site: Site, query: Query, first: int) -> Any:
+        scanned.append(query)
+        return plain(site, query, first)
+
+    monkeypatch.setattr(Site, "_scan", noted)
     for name, value in (("LARGE", 100), ("PART", 0.01), ("MAPPED_PART", 0.01)):
         monkeypatch.setattr(module, name, value)
     assert replies(spooled(tmp_path), resolution) == replies(Records(FLOATS), resolution)
@@ -88,7 +93,8 @@ def test_many_records_of_a_file_are_scanned_at_any_number_of_points(
     assert not scans(records, ROWS)
     monkeypatch.setattr(module, "LARGE", 100)
     assert [scans(records, asked) for asked in (625, 626)] == [False, True]
-    assert scans(records, 626, points=100) and not scans(Records(FLOATS), ROWS, points=100)
+    assert scans(records, 626, points=100)
+    assert not scans(Records(FLOATS), ROWS, points=100)
     assert not scans(records, ROWS, periods=(1.0, 0.0))
     monkeypatch.setattr(ahead, "BATCH", 50)
     assert [scans(records, asked) for asked in (200, 201)] == [False, True]

@@ -1,4 +1,4 @@
-"""A column larger than memory is read in blocks, checked as any other, and kept in a spool that is whole or not used."""
+"""A column larger than memory is read in blocks, checked as any other, and kept in a spool, whole or not at all."""
 
 import datetime as dt
 import errno
@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -85,7 +85,8 @@ def opened(path: Any, folder: Path, **how: Any) -> Reading:
 def same(found: Reading, path: Path, missing: str = "refuse") -> bool:
     table = read_files(path, value="delay", missing=missing)
     one, other = found.records, table.records[0]
-    assert mapped.is_mapped(one.values()) and not mapped.is_mapped(other.values())
+    assert mapped.is_mapped(one.values())
+    assert not mapped.is_mapped(other.values())
     assert (one.unit, found.dropped) == (other.unit, table.dropped[table.names[0]])
     return one.values().tobytes() == other.values().tobytes()
 
@@ -178,10 +179,11 @@ def test_files_of_a_folder_or_wildcard_stand_below_each_other(tmp_path: Path) ->
     whole = np.concatenate([FLOATS[:2_000], np.arange(3_003.0)])
     for paths in (data, str(data), parts, iter(parts), [data / "nor*.parquet", data / "year=2014"]):
         found = opened(paths, tmp_path).records
-        assert np.array_equal(found.values(), whole) and found.unit.resolution == ""
+        assert np.array_equal(found.values(), whole)
+        assert found.unit.resolution == ""
     with pytest.raises(BadInput, match="is named twice"):
         opened([data, parts[0]], tmp_path)
-    with pytest.raises(BadInput, match="holds numbers and file .* holds dates"):
+    with pytest.raises(BadInput, match=r"holds numbers and file .* holds dates"):
         opened([parts[0], write(tmp_path, COLUMNS["dates"], name="days")], tmp_path)
     (tmp_path / "none").mkdir()
     with pytest.raises(BadInput, match="is a folder without files of records"):
@@ -195,7 +197,8 @@ def test_parts_of_one_file_are_of_one_kind(tmp_path: Path) -> None:
         opened(path, tmp_path)
     path.write_text("delay\n" + "NA\n" * 4_000 + "3\n" * 5_000 + "2.5\n")
     found = opened(path, tmp_path, missing="drop")
-    assert same(found, path, "drop") and found.dropped == 4_000
+    assert same(found, path, "drop")
+    assert found.dropped == 4_000
     schema = pa.schema([("delay", COLUMNS["ordered"].type)])
     with pa.ipc.new_stream(tmp_path / "levels.ipc", schema) as writer:
         for names in (["low", "high"], ["high", "low"]):
@@ -213,13 +216,15 @@ def test_a_spool_is_used_again_until_a_source_changes(tmp_path: Path, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(large, "column_blocks", None)
         again = opened(path, tmp_path, progress=seen.append)
-    assert again.records.values().tobytes() == first.records.values().tobytes() and len(seen) == 7
+    assert again.records.values().tobytes() == first.records.values().tobytes()
+    assert len(seen) == 7
     write(tmp_path, FLOATS[::-1].copy())
     os.utime(path, ns=(1, 1))
     assert np.array_equal(opened(path, tmp_path).records.values(), FLOATS[::-1])
     assert np.array_equal(first.records.values(), FLOATS)  # a site that is open keeps what it was opened over
     assert len(list((tmp_path / "spools").iterdir())) == 2
-    assert remove_spools(tmp_path / "spools") == 2 and list((tmp_path / "spools").iterdir()) == []
+    assert remove_spools(tmp_path / "spools") == 2
+    assert list((tmp_path / "spools").iterdir()) == []
     assert np.array_equal(other.values(), np.arange(float(ROWS)))
 
 
@@ -231,12 +236,15 @@ def test_a_spool_that_is_not_whole_or_not_ours_alone_is_made_anew(tmp_path: Path
     assert (kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     for broken in (b"", whole[:-1], whole[:-8], whole[8:], whole[: 8 * ROWS], whole + b"\0", whole[:-16] + bytes(16)):
         kept.write_bytes(broken)
-        assert same(opened(path, tmp_path), path) and kept.read_bytes() == whole
+        assert same(opened(path, tmp_path), path)
+        assert kept.read_bytes() == whole
     kept.chmod(0o644)
-    assert same(opened(path, tmp_path), path) and kept.stat().st_mode & 0o777 == 0o600
+    assert same(opened(path, tmp_path), path)
+    assert kept.stat().st_mode & 0o777 == 0o600
     kept.unlink()
     kept.with_suffix(".part").write_bytes(whole[:9_000])  # of a process that was stopped
-    assert same(opened(path, tmp_path), path) and list(kept.parent.iterdir()) == [kept]
+    assert same(opened(path, tmp_path), path)
+    assert list(kept.parent.iterdir()) == [kept]
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,7 +257,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path, monkeypa
         return written[-1]
 
     with monkeypatch.context() as patch:
-        patch.setattr(spool.os, "write", full)
+        patch.setattr(os, "write", full)
         with pytest.raises(BadInput, match="spools has no room for the records of the site, 8 bytes each: free some"):
             opened(path, tmp_path)
     assert list((tmp_path / "spools").iterdir()) == []
@@ -275,14 +283,13 @@ def test_a_source_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> No
 def test_two_processes_do_not_write_one_spool(tmp_path: Path) -> None:
     path = write(tmp_path, FLOATS)
 
-    def meanwhile(rows: int) -> NoReturn | None:
+    def meanwhile(rows: int) -> None:
         (part,) = (tmp_path / "spools").glob("*.part")
         with part.open("rb") as other, pytest.raises(BlockingIOError):
             fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if rows == ROWS:
             with pytest.raises(BadInput, match="another process is preparing the same records"):
                 opened(path, tmp_path)
-        return None
 
     assert same(opened(path, tmp_path, progress=meanwhile), path)
 
@@ -290,6 +297,7 @@ def test_two_processes_do_not_write_one_spool(tmp_path: Path) -> None:
 def test_the_digest_of_rows_is_that_of_the_records_in_memory(tmp_path: Path) -> None:
     spooled = opened(write(tmp_path, FLOATS), tmp_path).records
     known = rows_digest(Records(FLOATS.copy()))
-    assert rows_digest(spooled) == known and len(known) == 16
+    assert rows_digest(spooled) == known
+    assert len(known) == 16
     assert len({known, rows_digest(Records(FLOATS[::-1].copy())), rows_digest(spooled, b"key")}) == 3
     assert rows_digest(spooled, b"key") == rows_digest(Records(FLOATS.copy()), b"key")
