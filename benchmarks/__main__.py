@@ -16,6 +16,7 @@ from benchmarks import (
     hostile,
     integration,
     integration_table_b2,
+    large_site,
     ordinary,
     regression_default,
     regression_errors,
@@ -30,6 +31,7 @@ from benchmarks import (
 PARTS = (
     "speed",
     "scale",
+    "large-site",
     "answered",
     "hostile",
     "walks",
@@ -61,6 +63,8 @@ def main() -> None:
         speed.run()
     if "scale" in options.parts:
         scale.run()
+    if "large-site" in options.parts:
+        large_site.run()
     if "answered" in options.parts:
         answered.run()
     if "hostile" in options.parts:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.client.mapped import evenly, let_go
 from sottovoce.core.arrays import Floats, Words
 from sottovoce.core.kernels import COMPILED, njit, uint64
 from sottovoce.core.random_source import SystemEntropy
@@ -137,6 +138,7 @@ def _take(
         else:
             whole[first : first + len(sums)] = sums
             order[first : first + len(sums)] = ordered
+        let_go(piece)
 
 
 _Digests = tuple[Words, Words, npt.NDArray[np.int64], Words]
@@ -218,7 +220,7 @@ def _mix(words: Words) -> Words:
 def chance_of(column: Column) -> float:
     """Return a bound on how likely another column of like values has the very same ones, in any order."""
     for rows in (_CHUNK >> 4, _CHUNK << 2):  # the fewer rows are counted, the larger the bound
-        counts = np.sort(np.unique(column[:: max(1, len(column) // rows)], return_counts=True)[1])[:-1]
+        counts = np.sort(np.unique(evenly(column, rows), return_counts=True)[1])[:-1]
         chance = math.exp(-0.5 * float(np.log(4 * math.pi * counts).sum())) if len(counts) else 1.0
         if chance <= CHANCE:
             break
@@ -227,7 +229,12 @@ def chance_of(column: Column) -> float:
 
 def changes(column: Column) -> int:
     """Count how often the value changes along a column."""
-    return int(np.count_nonzero(column[1:] != column[:-1]))
+    found = 0
+    for at in range(0, len(column) - 1, _CHUNK):
+        piece = column[at : at + _CHUNK + 1]
+        found += int(np.count_nonzero(piece[1:] != piece[:-1]))
+        let_go(piece)
+    return found
 
 
 def same_column(column: Column, ordered: bool) -> bool:

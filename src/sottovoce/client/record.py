@@ -6,6 +6,7 @@ from typing import Any, NoReturn, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.client.mapped import evenly
 from sottovoce.core.arrays import Floats
 from sottovoce.core.unit import NUMBER, Unit
 
@@ -80,7 +81,7 @@ class Records:
 
 def look_tied(values: Floats) -> bool:
     """Tell whether many values, evenly picked, are equal to others: a hint to their holder alone."""
-    picked = values[:: max(1, len(values) // SAMPLE)][:SAMPLE]
+    picked = evenly(values, SAMPLE)[:SAMPLE]
     return len(picked) >= 100 and len(np.unique(picked)) < 0.9 * len(picked)
 
 

@@ -40,9 +40,24 @@ def answer(
     where: Words,
 ) -> float:
     """Fill ``letters`` with the next records' reports; return where the point ended (`client.quantile.encode`)."""
-    here = where[: len(letters)]
-    places(len(values), bits, key, start, here)
-    dithered, heard, forced = _thrown(values[here], words, flips, resolution)
+    places(len(values), bits, key, start, where[: len(letters)])
+    return speak(values, where, words, flips, resolution, point, period, step, moves, letters)
+
+
+def speak(
+    values: Floats,
+    where: Words,
+    words: Words,
+    flips: int,
+    resolution: float,
+    point: float,
+    period: float,
+    step: float,
+    moves: Floats,
+    letters: npt.NDArray[np.uint8],
+) -> float:
+    """Fill ``letters`` with the reports of the records at some places (`client.quantile.encode`)."""
+    dithered, heard, forced = _thrown(values[where[: len(letters)]], words, flips, resolution)
     if step == 0:
         letters[:] = (_scores(dithered, point, period) & heard) | forced
         return point

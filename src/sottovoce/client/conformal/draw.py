@@ -4,6 +4,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from sottovoce.client.mapped import blocks
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.random_source import RandomSource
@@ -21,10 +22,10 @@ def select(scores: Records, edges: Floats, mechanism: SparseVector | WeightedSel
 
 def cell_counts(scores: Records, edges: Floats) -> Ints:
     """Count the scores in each cell: up to the first edge, above each edge up to the next, above the last edge."""
-    values, counts = scores.values(), np.zeros(len(edges) + 1, dtype=np.int64)
-    for start in range(0, len(values), PIECE):
+    counts = np.zeros(len(edges) + 1, dtype=np.int64)
+    for piece in blocks(scores.values(), PIECE):
         # a score on an edge belongs to the cell below it: as many edges as are smaller
-        place = np.searchsorted(edges, values[start : start + PIECE], side="left")
+        place = np.searchsorted(edges, piece, side="left")
         counts += np.bincount(place, minlength=len(counts))
     return counts
 

@@ -14,6 +14,8 @@ import numpy.typing as npt
 from sottovoce.client.conformal.draw import geometric, select
 from sottovoce.client.door import SiteLimits
 from sottovoce.client.ledger import Ledger, MemoryStorage, Storage
+from sottovoce.client.mapped import blocks
+from sottovoce.client.order_statistics import order_statistics
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
@@ -180,11 +182,11 @@ def check_words(numerator: int, draws: int) -> None:
 
 def order_values(scores: Records, orders: Sequence[int]) -> tuple[float, ...]:
     """Return the scores of the asked ranks, infinite where a rank is beyond the number of scores."""
-    held = sorted({order - 1 for order in orders if order <= scores.size})
-    if held and held[0] < 0:
-        raise ValueError(f"ranks begin at 1, not at {held[0] + 1}")
-    parted = np.partition(scores.values(), held) if held else scores.values()
-    return tuple(float(parted[order - 1]) if order <= scores.size else math.inf for order in orders)
+    held = [order for order in orders if order <= scores.size]
+    if held and min(held) < 1:
+        raise ValueError(f"ranks begin at 1, not at {min(held)}")
+    found = order_statistics(scores.values(), held)
+    return tuple(found.get(order, math.inf) for order in orders)
 
 
 class CoverageSite(OneMessageSite):
@@ -227,7 +229,7 @@ class CoverageSite(OneMessageSite):
 
 def count_covered(scores: Records, threshold: float) -> int:
     """Count the scores at or below a threshold."""
-    return int(np.count_nonzero(scores.values() <= threshold))
+    return sum(int(np.count_nonzero(block <= threshold)) for block in blocks(scores.values()))
 
 
 def noisy_covered(scores: Records, threshold: float, noise: NoisyCount, dice: RandomSource) -> int:

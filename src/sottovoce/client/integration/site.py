@@ -24,6 +24,8 @@ import numpy as np
 
 from sottovoce.client.door import SiteLimits
 from sottovoce.client.ledger import Ledger, Storage
+from sottovoce.client.mapped import blocks, is_mapped
+from sottovoce.client.order_statistics import count_equal, order_statistics
 from sottovoce.client.quantile.encode import WORD
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats
@@ -87,15 +89,13 @@ def summarise(records: Records, tau: float, level: float) -> tuple[RankSummary, 
     inner = ranks(n, tau, LEVEL)
     outer = inner if level == LEVEL else ranks(n, tau, level)
     middle = max(math.ceil(n * tau * (1 - ROUNDING)), 1)
-    values = np.partition(records.values(), sorted({rank - 1 for rank in (*inner, middle, *outer) if 1 <= rank <= n}))
-    (lower, upper), estimate, df = inner, float(values[middle - 1]), (inner[1] - inner[0]) / 2
-    ends = (
-        float(values[outer[0] - 1]) if outer[0] >= 1 else -math.inf,
-        float(values[outer[1] - 1]) if outer[1] <= n else math.inf,
-    )
+    values = records.values()
+    found = order_statistics(values, [rank for rank in (*inner, middle, *outer) if 1 <= rank <= n])
+    (lower, upper), estimate, df = inner, found[middle], (inner[1] - inner[0]) / 2
+    ends = found.get(outer[0], -math.inf), found.get(outer[1], math.inf)
     if lower < 1 or upper > n:
         return RankSummary(estimate, math.inf, df), ends
-    low, high = float(values[lower - 1]), float(values[upper - 1])
+    low, high = found[lower], found[upper]
     left, right = _half_a_cell(values, low, -1), _half_a_cell(values, high, 1)
     below, above = estimate - low + left, high - estimate + right
     # each half is a sum of about df spacings: its relative standard error is 1 / sqrt(df)
@@ -112,6 +112,8 @@ def dithered(records: Records, resolution: float, dice: RandomSource) -> Records
     """
     if resolution == 0:
         return records
+    if is_mapped(records.values()):
+        raise BadInput("a site larger than memory cannot spread its records over a step; open it without a resolution.")
     values = records.values().copy()
     for start in range(0, len(values), PIECE):
         piece = values[start : start + PIECE]
@@ -125,15 +127,18 @@ def shared(records: Records, ends: tuple[float, float]) -> bool:
     >>> shared(Records(np.array([1.0, 2.0, 2.0])), (1.0, 2.0)), shared(Records(np.array([1.0, 2.0])), (1.0, 2.0))
     (True, False)
     """
-    return any(np.count_nonzero(records.values() == end) > 1 for end in ends)
+    return any(count_equal(records.values(), end) > 1 for end in ends)
 
 
 def _half_a_cell(values: Floats, end: float, side: int) -> float:
     """Return half the way from a shared value to the next one outwards, or inwards where none is; else 0."""
-    if np.count_nonzero(values == end) == 1:
+    if count_equal(values, end) == 1:
         return 0.0
-    smaller = end - float(np.max(values, where=values < end, initial=-math.inf))
-    larger = float(np.min(values, where=values > end, initial=math.inf)) - end
+    below, above = -math.inf, math.inf
+    for block in blocks(values):
+        below = float(np.max(block, where=block < end, initial=below))
+        above = float(np.min(block, where=block > end, initial=above))
+    smaller, larger = end - below, above - end
     outward, inward = (smaller, larger) if side < 0 else (larger, smaller)
     gap = outward if outward < math.inf else inward
     return gap / 2 if gap < math.inf else 0.0

@@ -37,6 +37,39 @@ def score(value: float, point: float, period: float) -> bool:
 
 
 @njit(cache=True, nogil=True)
+def speak(
+    values: npt.NDArray[np.float64],
+    where: Places,
+    words: Words,
+    flips: int,
+    resolution: float,
+    point: float,
+    period: float,
+    step: float,
+    moves: npt.NDArray[np.float64],
+    letters: npt.NDArray[np.uint8],
+) -> float:
+    """Fill ``letters`` with the reports of the records at some places, in turn; return where the point ended."""
+    # a word without its two low bits is a throw of the die of 2^62 faces; the complement counts its faces from above
+    lowest = uint64(flips) << uint64(2)
+    highest = ~lowest
+    if resolution == 0 and step == 0 and period == 0:
+        for i in range(len(letters)):
+            letters[i] = ((values[where[i]] > point) & (words[i] >= lowest)) | (words[i] > highest)
+        return point
+    throws = 2 if resolution > 0 else 1
+    for i in range(len(letters)):
+        value = values[where[i]]
+        if throws == 2:
+            value += resolution * (float(words[2 * i + 1] >> uint64(11)) * WORD - 0.5)
+        die = words[throws * i]
+        letter = (score(value, point, period) & (die >= lowest)) | (die > highest)
+        letters[i] = letter
+        point += step * float(moves[1 if letter else 0])
+    return point
+
+
+@njit(cache=True, nogil=True)
 def answer(
     values: npt.NDArray[np.float64],
     bits: int,
@@ -57,23 +90,7 @@ def answer(
     A point with a ``period`` does not move. ``where`` is room to work in, one place a letter.
     """
     places(len(values), bits, key, start, where[: len(letters)])
-    # a word without its two low bits is a throw of the die of 2^62 faces; the complement counts its faces from above
-    lowest = uint64(flips) << uint64(2)
-    highest = ~lowest
-    if resolution == 0 and step == 0 and period == 0:
-        for i in range(len(letters)):
-            letters[i] = ((values[where[i]] > point) & (words[i] >= lowest)) | (words[i] > highest)
-        return point
-    throws = 2 if resolution > 0 else 1
-    for i in range(len(letters)):
-        value = values[where[i]]
-        if throws == 2:
-            value += resolution * (float(words[2 * i + 1] >> uint64(11)) * WORD - 0.5)
-        die = words[throws * i]
-        letter = (score(value, point, period) & (die >= lowest)) | (die > highest)
-        letters[i] = letter
-        point += step * float(moves[1 if letter else 0])
-    return point
+    return speak(values, where, words, flips, resolution, point, period, step, moves, letters)
 
 
 @njit(cache=True, nogil=True)
@@ -112,4 +129,5 @@ def count_ones(
 
 
 if not COMPILED:
-    answer, pick, count_ones = vectors.answer, vectors.pick, vectors.count_ones  # type: ignore[assignment]
+    answer, speak = vectors.answer, vectors.speak  # type: ignore[assignment]
+    pick, count_ones = vectors.pick, vectors.count_ones  # type: ignore[assignment]

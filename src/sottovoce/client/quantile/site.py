@@ -12,8 +12,10 @@ import numpy.typing as npt
 
 from sottovoce.client.door import SiteLimits
 from sottovoce.client.ledger import Ledger, Storage
+from sottovoce.client.mapped import ROWS, is_mapped, let_go
 from sottovoce.client.order import Key, bits_for, order_key
-from sottovoce.client.quantile.encode import answer, count_ones, pick
+from sottovoce.client.quantile import ahead
+from sottovoce.client.quantile.encode import answer, count_ones, pick, speak
 from sottovoce.client.record import Records, look_tied
 from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import BadInput
@@ -25,7 +27,9 @@ from sottovoce.protocol.randomised_response import binary, flips_of
 from sottovoce.protocol.walk import moves
 
 CHUNK = 1 << 13  # the dice, places and letters of a piece stay in the processor's cache
+_IN_TURN = np.arange(CHUNK, dtype=np.uint64)
 LARGE, PART, FEW = 1 << 20, 0.4, 64  # a site beyond the cache; from which part of it, at how few points, it is scanned
+MAPPED_PART, PASSES = 0.125, 4  # a mapped one: from which part of it, or how many passes through the file
 
 
 class Rest(NamedTuple):
@@ -133,13 +137,7 @@ class Site:
         self._check(query)
 
         def draw(first: int) -> Tally:
-            if (
-                self.size > LARGE
-                and sum(query.counts) > PART * self.size
-                and len(query.points) <= FEW
-                and not query.step
-                and not any(query.periods)
-            ):
+            if self._scans(query):
                 return Tally(query.round, tuple(self._scan(query, first).tolist()))
             ones = [0] * len(query.points)
             for place, piece in self._pieces(query, first):
@@ -158,32 +156,32 @@ class Site:
 
     def _pieces(self, query: Query, position: int) -> Iterator[tuple[int, npt.NDArray[np.uint8]]]:
         """Yield the letters of a query's records piece by piece, with the index of their point."""
-        flips = self._flips
-        throws = 2 if self._study.resolution > 0 else 1
+        values, resolution = self._records.values(), self._study.resolution
+        last = position + sum(query.counts)
+        fetched = ahead.Ahead(values, self._bits, self._key, last) if is_mapped(values) else None
+        throws = 2 if resolution > 0 else 1
         periods = query.periods or (0.0,) * len(query.points)
         for place, (start, count, period) in enumerate(zip(query.points, query.counts, periods, strict=True)):
             point, done = start, 0
             while done < count:
                 piece = self._letters[: min(count - done, len(self._letters))]
                 words = self._dice.words(throws * len(piece))
-                point = answer(
-                    self._records.values(),
-                    self._bits,
-                    self._key,
-                    position,
-                    words,
-                    flips,
-                    self._study.resolution,
-                    point,
-                    period,
-                    query.step,
-                    self._moves,
-                    piece,
-                    self._where,
-                )
+                how = (words, self._flips, resolution, point, period, query.step, self._moves, piece)
+                if fetched is None:
+                    point = answer(values, self._bits, self._key, position, *how, self._where)
+                else:
+                    point = speak(fetched.take(position, len(piece)), _IN_TURN, *how)
                 position += len(piece)
                 done += len(piece)
                 yield place, piece
+
+    def _scans(self, query: Query) -> bool:
+        """Tell whether a query is answered in the order of memory: it takes many records of a large site."""
+        if self.size <= LARGE or query.step or any(query.periods):
+            return False
+        if is_mapped(self._records.values()):  # rather one pass through the file, at any number of points
+            return sum(query.counts) > min(MAPPED_PART * self.size, PASSES * ahead.BATCH)
+        return sum(query.counts) > PART * self.size and len(query.points) <= FEW
 
     def _scan(self, query: Query, first: int) -> Ints:
         """Return the sums of a frozen query's letters, taken in the order of memory: dear only where it takes few."""
@@ -196,6 +194,8 @@ class Site:
             taken = pick(values, self._bits, self._key, start, first, int(ends[-1]), where, picked, at)
             words = self._dice.words(throws * taken)
             count_ones(picked, at, words, self._flips, self._study.resolution, points, ends, ones)
+            if (start + CHUNK) % ROWS == 0:
+                let_go(values[start + CHUNK - ROWS : start + CHUNK])
         return ones
 
     def _check(self, query: Query) -> None:

@@ -6,7 +6,7 @@ running when a refusal ends the process.
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -35,8 +35,16 @@ _TOGETHER = (
 
 def read_csv(path: Path, wanted: Wanted, place: Callable[[str], str], check_header: CheckHeader) -> Any:
     """Read columns of a CSV file into an Arrow table; `place` names a column in a sentence."""
+    found = list(csv_blocks(path, wanted, place, check_header))
+    return pa.table({name: _joined([block[name] for block in found]) for name in wanted.columns} if found else {})
+
+
+def csv_blocks(
+    path: Path, wanted: Wanted, place: Callable[[str], str], check_header: CheckHeader
+) -> Iterator[dict[str, Any]]:
+    """Give columns of a CSV file block by block; blocks of one column differ in type no more than `_TOGETHER` says."""
     name = shown(path, 200)
-    parts: dict[str, list[Any]] = {column: [] for column in wanted.columns}
+    seen: dict[str, set[Any]] = {column: set() for column in wanted.columns}
     with closing(texts(path)) as source:
         first = next(source, "")
         found = find_dialect(first, name, wanted.columns, wanted.numeric, wanted.delimiter, wanted.decimal)
@@ -46,16 +54,19 @@ def read_csv(path: Path, wanted: Wanted, place: Callable[[str], str], check_head
             if len(found.header) > 1 and not block.strip(b"\r\n"):
                 continue
             table = _parsed(block, found, wanted, name, rows)
+            parts = {}
             for column in wanted.columns:
                 values = table.column(column)
                 if column in wanted.numeric:
                     values = _narrow(_numbers(values, found, place(column), wanted.rule, rows))
-                    _refuse_change(parts[column], values, place(column), rows)
+                    seen[column].add(values.type)
+                    _refuse_change(seen[column], place(column), rows)
                 else:
                     values = values.dictionary_encode()
-                parts[column].append(values)
+                parts[column] = values
             rows += table.num_rows
-    return pa.table({column: _joined(values) for column, values in parts.items()}) if rows else pa.table({})
+            if table.num_rows:
+                yield parts
 
 
 def _parsed(block: bytes, found: Dialect, wanted: Wanted, name: str, rows: int) -> Any:
@@ -139,7 +150,7 @@ def _narrow(column: Any) -> Any:
     return column if kind is None else column.cast(kind)
 
 
-def _common(kinds: Sequence[Any]) -> Any:
+def _common(kinds: Iterable[Any]) -> Any:
     """Find the type that blocks of these types are read as; None where they cannot be one column."""
     present = {kind for kind in kinds if not pa.types.is_null(kind)}
     if len(present) < 2:
@@ -148,9 +159,9 @@ def _common(kinds: Sequence[Any]) -> Any:
     return family[max(map(family.index, present))] if family else None
 
 
-def _refuse_change(before: Sequence[Any], values: Any, place: str, rows: int) -> None:
+def _refuse_change(kinds: Iterable[Any], place: str, rows: int) -> None:
     """Refuse a block of another kind of values than those before it."""
-    if _common([*(part.type for part in before), values.type]) is None:
+    if _common(kinds) is None:
         raise sentence(place, f"holds another kind of value after row {rows:,} than before it: give all rows one kind")
 
 

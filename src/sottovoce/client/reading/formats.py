@@ -2,7 +2,8 @@
 
 import gzip
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,12 +64,10 @@ def read_table(
 
     In a CSV file ``numeric`` columns, the first unless given, are read as numbers or times, the others as text.
     """
-    kind, name = _KINDS[_ending(path)], shown(path, 200)
-    try:
-        check_regular(path)
+    kind, name = kind_of_file(path), shown(path, 200)
+    with told(path):
         if kind == "CSV":
-            wanted = Wanted(columns, columns[:1] if numeric is None else numeric, accepts.rule, *marks.checked())
-            how = (path, wanted, partial(where, path), partial(_check_header, name, columns))
+            how = csv_reading(path, columns, columns[:1] if numeric is None else numeric, accepts, marks)
             if pa is None:
                 table: Any = read_light(*how)
             else:
@@ -78,8 +77,26 @@ def read_table(
         else:
             need_arrow(f"reading {kind} files")
             table = (_read_parquet if kind == "Parquet" else _read_arrow)(path, columns)
-            for column in table.columns:  # offsets, indices and text that lead nowhere
-                column.validate(full=not pa.types.is_date64(column.type))
+            for column in table.columns:
+                check_whole(column)
+    if not table.num_rows:
+        raise no_rows(name)
+    return table
+
+
+def csv_reading(path: Path, columns: Sequence[str], numeric: Sequence[str], accepts: Accepts, marks: Marks) -> Any:
+    """Return what a reader of CSV files is to be told."""
+    wanted = Wanted(columns, numeric, accepts.rule, *marks.checked())
+    return path, wanted, partial(where, path), partial(_check_header, shown(path, 200), columns)
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """Turn whatever goes wrong while a file is read into one sentence; refuse what is no file of records at once."""
+    name, kind = shown(path, 200), kind_of_file(path)
+    try:
+        check_regular(path)
+        yield
     except FileNotFoundError:
         raise BadInput(f"there is no file {name}: check its name") from None
     except PermissionError:
@@ -98,9 +115,26 @@ def read_table(
         raise BadInput(
             f"{name} is not a whole {kind} file, although its name says so: check how it was written"
         ) from None
-    if not table.num_rows:
-        raise BadInput(f"{name} has a header but no rows: give a file with records")
-    return table
+
+
+def check_whole(column: Any) -> None:
+    """Refuse offsets, indices and text of an Arrow column that lead nowhere."""
+    column.validate(full=not pa.types.is_date64(column.type))
+
+
+def no_rows(name: str) -> BadInput:
+    """Refuse a file without rows."""
+    return BadInput(f"{name} has a header but no rows: give a file with records")
+
+
+def kind_of_file(path: Path) -> str:
+    """Tell the format of a file by its name: "Parquet", "Arrow" or "CSV"."""
+    return _KINDS[_ending(path)]
+
+
+def is_known(path: Path) -> bool:
+    """Tell whether a file's name ends as files of records do."""
+    return any(path.name.lower().endswith(ending) for ending in _KINDS)
 
 
 def stem(path: Path) -> str:
@@ -150,7 +184,7 @@ def _ending(path: Path) -> str:
     raise BadInput(f"{shown(path, 200)} has an ending that is not known: give a file that ends in {', '.join(_KINDS)}")
 
 
-def _check_size(path: Path, rows: int, columns: Sequence[str]) -> None:
+def check_size(path: Path, rows: int, columns: Sequence[str]) -> None:
     """Refuse a file that holds far more rows than its size makes likely."""
     if 8 * rows * len(columns) > max(AMPLE, MOST_RATIO * path.stat().st_size):
         raise BadInput(
@@ -165,7 +199,7 @@ def _read_parquet(path: Path, columns: Sequence[str]) -> Any:
 
     with pq.ParquetFile(str(path)) as file:
         check_columns(shown(path, 200), columns, file.schema_arrow.names)
-        _check_size(path, file.metadata.num_rows, columns)
+        check_size(path, file.metadata.num_rows, columns)
         return file.read(columns=list(columns))
 
 
@@ -186,5 +220,5 @@ def _read_arrow(path: Path, columns: Sequence[str]) -> Any:
         batches, rows = [], 0
         for batch in map(reader.get_batch, range(reader.num_record_batches)) if whole else reader:
             batches.append(batch)
-            _check_size(path, rows := rows + batch.num_rows, columns)
+            check_size(path, rows := rows + batch.num_rows, columns)
         return pa.Table.from_batches(batches, reader.schema).select(list(columns))

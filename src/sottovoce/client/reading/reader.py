@@ -24,8 +24,8 @@ _LONG = 2.0**53
 _NONE = ("NoneType", "NAType", "NaTType")
 
 
-def open_column(column: Any, where: str, accepts: Accepts = NUMBERS) -> Column:
-    """Find the reader for a column.
+def open_column(column: Any, where: str, accepts: Accepts = NUMBERS, *, first: int = 0) -> Column:
+    """Find the reader for a column; of a block of Arrow, ``first`` is the number of its first row in a refusal.
 
     It is one-dimensional: numpy (masked too), a list, Arrow, pandas or polars. A contiguous column of float64 with
     nothing missing is not copied; NaN stands where a value is missing.
@@ -42,7 +42,7 @@ neither a string nor a date but a number, so code it as numbers first
             return from_objects(column.tolist(), where, accepts)
         return from_numpy(column, where, accepts)
     if type(column).__module__.partition(".")[0] == "pyarrow":
-        return _from_arrow(column, where, accepts)
+        return _from_arrow(column, where, accepts, first)
     series = nw.from_native(column, allow_series=True, pass_through=True)
     if isinstance(series, nw.DataFrame | nw.LazyFrame):
         raise sentence(where, "is a data frame: give one of its columns")
@@ -96,7 +96,7 @@ def _in_order(column: Any) -> Any:
     return pa.chunked_array(made, type=ordered)
 
 
-def _from_arrow(column: Any, where: str, accepts: Accepts) -> Column:
+def _from_arrow(column: Any, where: str, accepts: Accepts, first: int = 0) -> Column:
     """Read a pyarrow Array or ChunkedArray; Arrow's own errors, which may show values, become a sentence."""
     import pyarrow as pa
 
@@ -110,7 +110,7 @@ def _from_arrow(column: Any, where: str, accepts: Accepts) -> Column:
         return sentence(where, f"holds values of type {of} that cannot be read as numbers: convert them first")
 
     try:
-        opened = _from_chunks(column, where, accepts)
+        opened = _from_chunks(column, where, accepts, first)
     except pa.ArrowException:
         raise refused() from None
 
@@ -123,7 +123,7 @@ def _from_arrow(column: Any, where: str, accepts: Accepts) -> Column:
     return replace(opened, read=read)
 
 
-def _from_chunks(column: Any, where: str, accepts: Accepts) -> Column:
+def _from_chunks(column: Any, where: str, accepts: Accepts, first: int) -> Column:
     """Read Arrow numbers, decimals, dates, times, durations, categories, truth values."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -151,8 +151,8 @@ def _from_chunks(column: Any, where: str, accepts: Accepts) -> Column:
     if unit is None and _arrow_kind(of) == "text":
         raise accepts.text_refusal((each.as_py() for each in column), where)
     if unit is None:
-        first = next((row for row in range(len(column)) if column[row].is_valid), 0)
-        raise accepts.refusal(where, first, _arrow_kind(of))
+        row = first + next((row for row in range(len(column)) if column[row].is_valid), 0)
+        raise accepts.refusal(where, row, _arrow_kind(of))
     if types.is_date(of):
         try:
             column = column.cast(pa.date32())
@@ -173,7 +173,7 @@ def _from_chunks(column: Any, where: str, accepts: Accepts) -> Column:
         gone = piece.is_null().to_numpy(zero_copy_only=False) if piece.null_count else None
         whole_numbers = piece if number else piece.cast(bits)
         counts = (whole_numbers if gone is None else whole_numbers.fill_null(0)).to_numpy(zero_copy_only=False)
-        floats = exact_floats(counts, where, start) if number else unit.to_float(counts.astype(np.int64))
+        floats = exact_floats(counts, where, first + start) if number else unit.to_float(counts.astype(np.int64))
         if gone is not None:
             floats[gone] = np.nan
         return floats

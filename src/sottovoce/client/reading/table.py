@@ -11,6 +11,7 @@ import numpy as np
 
 from sottovoce.client.answered import shared_columns
 from sottovoce.client.fingerprint import Fingerprints, mark
+from sottovoce.client.mapped import blocks
 from sottovoce.client.reading.column import RECORDS
 from sottovoce.client.reading.reader import open_column
 from sottovoce.client.record import Records
@@ -206,12 +207,7 @@ def _named(sites: Any) -> Iterable[tuple[object, Any]]:
 def _all_equal(records: Sequence[Records]) -> bool:
     """Tell whether every record has the value of the first, looking no further than needed."""
     first = records[0].values()[0]
-    chunk = 1 << 16
-    return not any(
-        np.any(record.values()[start : start + chunk] != first)
-        for record in records
-        for start in range(0, record.size, chunk)
-    )
+    return not any(np.any(block != first) for record in records for block in blocks(record.values(), _CHUNK))
 
 
 class Reading(NamedTuple):
@@ -266,13 +262,13 @@ def check_column(column: Any, *, where: str, missing: str) -> Checked:
     floats = np.empty(source.size) if source.whole is None else source.whole
     count = 0
     for start, chunk in source.chunks(_CHUNK):
-        count += _count_missing(chunk, where, start, missing)
+        count += count_missing(chunk, where, start, missing)
         if source.whole is None:
             floats[start : start + chunk.size] = chunk
     return Checked(floats, source.unit, count, source.whole is None)
 
 
-def _count_missing(chunk: Floats, where: str, start: int, missing: str) -> int:
+def count_missing(chunk: Floats, where: str, start: int, missing: str) -> int:
     """Count the missing values of a chunk; refuse what may not stay."""
     if np.isfinite(chunk).all():
         return 0
