@@ -22,7 +22,7 @@ from sottovoce.server.load import from_dict
 from sottovoce.server.method import Method, opened, restore
 
 SIZES = (600, 1_000, 800)
-EDGES = tuple(0.25 + 0.25 * cell for cell in range(16))
+EDGES = tuple(0.5 + 0.5 * cell for cell in range(8))
 MECHANISMS = (None, "sparse-vector", "exponential", "local", "aggregate")
 TRUTH = math.log(10.0)  # the 0.9 quantile of the exponential scores
 Log = list[bytes]

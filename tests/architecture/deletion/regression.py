@@ -17,7 +17,7 @@ from sottovoce.server.regression.method import RegressionMethod
 from sottovoce.server.regression.plan import RegressionPlan
 from sottovoce.server.regression.settings import DEFAULTS, read_settings
 
-PEOPLE = 1600
+PEOPLE = 800
 ASKED: dict[str, dict[str, Any]] = {
     "dithered": {"epsilon": 8.0},  # with a pilot
     "levels": {"epsilon": 4.0, "tau": [0.25, 0.75], "channel": "cq:2,1", "density": 0.4, "size": 1.0},

@@ -139,7 +139,9 @@ class Persons:
     def _throw(self, count: int) -> Words:
         """Throw the dice of some people: one word for the rounding of each slope, and the die last."""
         throws = 1 + max(self._channel.widest, 1)
-        return self._dice.words(count * throws).reshape(count, throws)
+        words = self._dice.words(count * throws).reshape(count, throws)
+        words.setflags(write=False)  # whoever threw the dice: the loop is compiled for such words alone
+        return words
 
     def _where(self, first: int, count: int) -> Words:
         """Return which rows some people are."""

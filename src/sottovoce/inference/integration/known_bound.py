@@ -278,7 +278,8 @@ def folded_value(bias: ArrayLike, level: float) -> Floats:
     # With no bias it is the first, with a large one the second; both are too short, the sum with the first too long.
     low, high = np.maximum(two, size + one), size + two
     value = low
-    for _ in range(60):
+    state = before = low, high, value
+    for turn in range(60):
         tails = ndtr(size - value) + ndtr(-size - value) - (1 - level)
         low, high = np.where(tails > 0, value, low), np.where(tails > 0, high, value)
         slope = (np.exp(-((value - size) ** 2) / 2) + np.exp(-((value + size) ** 2) / 2)) / np.sqrt(2 * np.pi)
@@ -289,6 +290,8 @@ def folded_value(bias: ArrayLike, level: float) -> Floats:
         # Newton's next step would be the square of this one.
         done = bool((inside & (np.abs(step - value) <= 1e-9)).all())
         value = step
-        if done:
+        before, state, earlier = state, (low, high, value), before
+        # Without a bias Newton leaves the ends by a rounding error, for ever: what was so two turns ago comes again.
+        if done or (turn % 2 and all(map(np.array_equal, state, earlier))):
             break
     return np.asarray(value)

@@ -110,7 +110,7 @@ def run(
     state = init(study if start is None else replace(study, start=start))
     for stop in looks:
         while state.round < stop:
-            block = np.ascontiguousarray(study.elapsed[state.round : min(state.round + BLOCK, stop)])
+            block = study.elapsed[state.round : min(state.round + BLOCK, stop)].copy()
             masks = coin.masks(len(block))
             walker = Walker(study, state)
             while not walker.advance(block, masks, values, faces, used, have):

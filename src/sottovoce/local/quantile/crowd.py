@@ -66,7 +66,7 @@ class SiteCrowd:
         self._spent = np.zeros(len(records), dtype=np.int64)
         self._last: tuple[AskedRound, ToldRound] | None = None
         self._turns = Turns()
-        keys = self._words(np.full(len(records), ROUNDS // 2)).view(np.uint32).reshape(-1, ROUNDS)
+        keys = self._words(np.full(len(records), ROUNDS // 2)).view(np.uint32).reshape(-1, ROUNDS).copy()
         sizes, kind = np.unique(self._sizes, return_inverse=True)
         bits = np.array(list(map(bits_for, sizes.tolist())))[kind]
         self._values = np.concatenate([holder.values() for holder in records])
@@ -155,15 +155,22 @@ class SiteCrowd:
             own = slice(start, stop)
             words = self._words(throws * records[own], start)
             lowest = self._lowest[own]
-            tally(self._values, first[own], points, periods, counts[own], words, lowest, resolution, ones[own])
+            # rows side by side whatever their order before: the loop is compiled for one order alone
+            asked_here = np.ascontiguousarray(counts[own])
+            ones_here = np.zeros(asked_here.shape, dtype=np.int64)
+            tally(self._values, first[own], points, periods, asked_here, words, lowest, resolution, ones_here)
+            ones[own] = ones_here
         return ones
 
     def _words(self, numbers: Ints, first: int = 0) -> Words:
         """Return the next words of some sites' dice, one site after the other; all at once where they share them."""
         if len(self._dice) == 1:
-            return self._dice[0].words(int(numbers.sum()))
-        drawn = [own.words(n) for own, n in zip(self._dice[first:], numbers.tolist(), strict=False) if n]
-        return np.concatenate(drawn) if drawn else np.empty(0, dtype=np.uint64)
+            together = self._dice[0].words(int(numbers.sum())).view()
+        else:
+            drawn = [own.words(n) for own, n in zip(self._dice[first:], numbers.tolist(), strict=False) if n]
+            together = np.concatenate(drawn) if drawn else np.empty(0, dtype=np.uint64)
+        together.setflags(write=False)  # whoever threw the dice: the loops are compiled for such words alone
+        return together
 
 
 @njit(cache=True, nogil=True)

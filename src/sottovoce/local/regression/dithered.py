@@ -107,7 +107,9 @@ def walk(
     order = shuffle if isinstance(shuffle, Order) else order_for(dice, shuffle)
     for start in range(order.start, rows.size, CHUNK):
         where = people(rows.size, order.key, start, min(CHUNK, rows.size - start))
-        piece(rows, where, dice.words(len(where) * throws).reshape(len(where), throws))
+        words = dice.words(len(where) * throws).reshape(len(where), throws)
+        words.setflags(write=False)  # whoever threw the dice: the loop is compiled for such words alone
+        piece(rows, where, words)
         if progress is not None:
             progress(len(where))
 

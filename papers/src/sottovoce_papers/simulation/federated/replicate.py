@@ -127,7 +127,7 @@ def letters_of(scene: Scene, how: Plan, rates: Floats, moves: Floats) -> Letters
     chances = np.array(
         [rate * (1 - np.asarray(distribution.cdf(grid))) + (1 - rate) / 2 for distribution, rate in distributions]
     )
-    data = np.empty((0, 0)) if how.data is None else how.data
+    data = np.empty((0, 0)) if how.data is None else np.ascontiguousarray(how.data)
     return Letters(chances, LOW, (GRID - 1) / (HIGH - LOW), scene.locations[:, None], data, rates, moves)
 
 

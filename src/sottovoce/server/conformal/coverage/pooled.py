@@ -203,7 +203,7 @@ def _curves(count: PooledCount, thresholds: tuple[int, ...], levels: Floats) -> 
     number = min(MOST_NODES, NODES + math.ceil(CLOSE * (levels[-1] - levels[0]) / narrow))
     nodes = np.linspace(levels[0], levels[-1], number)
     between = make_interp_spline(nodes, failures(count, thresholds, 1 - nodes), k=SMOOTH, axis=1)(levels)
-    return np.maximum.accumulate(np.clip(between, 0.0, 1.0), axis=1)
+    return np.maximum.accumulate(np.clip(np.ascontiguousarray(between), 0.0, 1.0), axis=1)
 
 
 def _window(count: PooledCount, thresholds: tuple[int, ...]) -> tuple[float, float]:
