@@ -47,6 +47,17 @@ def ask(path: str | Path, order: bytes) -> bytes:
     return reply
 
 
+def answer_on(path: str | Path, site: Handling, stop: threading.Event, *, once: bool = False) -> None:
+    """Answer orders on a socket until told to stop or, with ``once``, until a study is over."""
+
+    def done(order: bytes) -> None:
+        with contextlib.suppress(BadInput):
+            if once and isinstance(words.order_of(order), words.Over):
+                stop.set()
+
+    SocketDoor(path, site, done).serve(stop)
+
+
 class SocketDoor:
     """Answers orders on a Unix socket until stopped; connections are answered side by side."""
 
