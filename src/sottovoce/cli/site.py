@@ -10,7 +10,10 @@ from sottovoce.cli.serve import Certificates, Insecure, Quiet
 def site(
     files: Files,
     policy: Annotated[str, option("POLICY", "What this site is ready to do: a TOML file.")],
-    coordinator: Annotated[str, option("URL", "Where the coordinator is: https://HOST:PORT.")],
+    coordinator: Annotated[str | None, option("URL", "Where the coordinator is: https://HOST:PORT.")] = None,
+    socket: Annotated[
+        str | None, option("PATH", "Answer on this Unix socket instead, to a Flower node of the same machine and user.")
+    ] = None,
     ledger: Annotated[
         str | None, option("LEDGER", "File of what was spent and said; POLICY.ledger by default.")
     ] = None,
@@ -21,7 +24,7 @@ def site(
 ) -> None:
     """Answer a coordinator for the records of one site, each record once, within the site's own policy.
 
-    The program connects outward only. Records never leave it; what leaves is kept in the ledger first, and a question
+    The program connects outward only, or listens on a Unix socket of its owner's. Records never leave it; what leaves is kept in the ledger first, and a question
     that is asked again gets the same bytes.
     """
     from sottovoce.federation.serving import stay
@@ -30,6 +33,7 @@ def site(
         policy,
         files,
         coordinator=coordinator,
+        socket=socket,
         ledger=ledger,
         certificates=certificates,
         insecure=insecure,

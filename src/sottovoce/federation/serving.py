@@ -51,7 +51,8 @@ def stay(
     policy: str | Path,
     data: list[str],
     *,
-    coordinator: str,
+    coordinator: str | None = None,
+    socket: str | Path | None = None,
     ledger: str | Path | None = None,
     certificates: str | Path | None = None,
     insecure: bool = False,
@@ -60,27 +61,46 @@ def stay(
     heard: Callable[[str], None] | None = None,
     stop: threading.Event | None = None,
 ) -> None:
-    """Answer a coordinator for the records of some files, until stopped or, with ``once``, until a study is over."""
-    need("httpx")
+    """Answer for the records of some files, to a coordinator or on a socket; with ``once``, until a study is over."""
+    if (coordinator is None) == (socket is None):
+        raise BadInput("give --coordinator URL or, for a Flower node on this machine, --socket PATH; one of them.")
+    if socket is not None and (certificates is not None or insecure):
+        raise BadInput("--socket stays on this machine, and Flower brings its own TLS; leave out what is for HTTPS.")
     from sottovoce.client.site_ledger import SiteLedger
     from sottovoce.federation.site.holding import read_holding
     from sottovoce.federation.site.policy import read_policy
-    from sottovoce.federation.site.poll import Line, connect, poll
     from sottovoce.federation.site.resident import Resident
+    from sottovoce.federation.site.socket import answer_on
 
     rules = read_policy(policy)
-    _check_secure(certificates, insecure)
-    files = _files(certificates)
-    line = Line(coordinator, rules.name, *(() if files is None else files))
-    client = connect(line)
+    ended = threading.Event() if stop is None else stop
+    line = None if coordinator is None else _line(coordinator, rules.name, certificates, insecure)
     holding = read_holding(data, rules)
     kept = SiteLedger(Path(policy).with_suffix(".ledger") if ledger is None else Path(ledger))
     try:
         resident = Resident(rules, holding, kept, watch=watch)
-        poll(client, resident, threading.Event() if stop is None else stop, once=once, heard=heard)
+        if line is not None:
+            line(resident, ended, once=once, heard=heard)
+        elif socket is not None:
+            answer_on(socket, resident, ended, once=once)
     finally:
-        client.close()
         kept.shut()
+
+
+def _line(coordinator: str, name: str, certificates: str | Path | None, insecure: bool) -> Any:
+    """Return what polls a coordinator; nothing is wrong with its address or files any more."""
+    need("httpx")
+    from sottovoce.federation.site.poll import Line, connect, poll
+
+    _check_secure(certificates, insecure)
+    files = _files(certificates)
+    client = connect(Line(coordinator, name, *(() if files is None else files)))
+
+    def talk(site: Any, stop: threading.Event, **how: Any) -> None:
+        with client:
+            poll(client, site, stop, **how)
+
+    return talk
 
 
 def make_certificates(folder: str | Path, sites: list[str], hosts: list[str]) -> list[Path]:

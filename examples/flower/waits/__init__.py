@@ -1,0 +1,1 @@
+"""A private median of waiting times, as a Flower app."""

@@ -1,0 +1,1 @@
+"""Flower as a carrier: thin adapters between its apps and the same coordinator and resident sites."""
