@@ -80,7 +80,7 @@ def test_with_once_the_end_of_a_study_ends_the_site(path: Path) -> None:
 
 
 def test_a_socket_left_behind_is_replaced_and_nothing_else(path: Path, door: Path) -> None:
-    with pytest.raises(BadInput, match="answers at .* already"):
+    with pytest.raises(BadInput, match=r"answers at .* already"):
         SocketDoor(door, Echo())
     left = path.with_name("left.sock")
     with socket.socket(socket.AF_UNIX) as dead:
@@ -90,7 +90,11 @@ def test_a_socket_left_behind_is_replaced_and_nothing_else(path: Path, door: Pat
     SocketDoor(left, Echo()).serve(stop)
     file = path.with_name("file")
     file.write_text("mine")
-    for wrong, why in [(file, "no socket"), (path.parent / "no" / "x", "no folder"), (path.with_name("x" * 120), "long")]:
+    for wrong, why in [
+        (file, "no socket"),
+        (path.parent / "no" / "x", "no folder"),
+        (path.with_name("x" * 120), "long"),
+    ]:
         with pytest.raises(BadInput, match=why):
             SocketDoor(wrong, Echo())
     assert file.read_text() == "mine"

@@ -6,15 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from tests.federation.network import terms
 
 import sottovoce as sv
 from sottovoce.api.quantile.planning import coin_of, plan_study
 from sottovoce.core.errors import BadInput
 from sottovoce.federation.flower.folder import folder_of
 from sottovoce.sim import dice
-from tests.federation.network import terms
 
 pytest.importorskip("flwr")
 from sottovoce.federation.flower.client import client_app
@@ -81,11 +82,11 @@ def test_a_node_without_a_site_says_so() -> None:
     from sottovoce.federation.flower.letter import body_of, packed
 
     app = client_app()
-    message = SimpleNamespace(content=packed(b"order"), metadata=SimpleNamespace(message_type="query"))
+    message: Any = SimpleNamespace(content=packed(b"order"), metadata=SimpleNamespace(message_type="query"))
     message.has_error = lambda: False
     assert body_of(message) == b"order"
     with pytest.raises(BadInput, match="no site stands behind this node"):
-        app(message, Context(1, 2, {"partition-id": 0}, RecordDict(), {}))  # type: ignore[arg-type]
+        app(message, Context(1, 2, {"partition-id": 0}, RecordDict(), {}))
 
 
 @pytest.mark.slow
