@@ -24,8 +24,8 @@ def site(
 ) -> None:
     """Answer a coordinator for the records of one site, each record once, within the site's own policy.
 
-    The program connects outward only, or listens on a Unix socket of its owner's. Records never leave it; what leaves is kept in the ledger first, and a question
-    that is asked again gets the same bytes.
+    The program connects outward only, or listens on a Unix socket of its owner's. Records never leave it; what does is
+    kept in the ledger first, and a question that is asked again gets the same bytes.
     """
     from sottovoce.federation.serving import stay
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.federation.network import WAITS, Network, conduct, terms
 
 import sottovoce as sv
 from sottovoce.api.quantile.planning import coin_of, plan_study
@@ -14,7 +15,6 @@ from sottovoce.core.unit import NUMBER
 from sottovoce.federation import words
 from sottovoce.federation.flower.post import AGAIN, LOOK, PATIENCE, SILENT, GridPost
 from sottovoce.sim import dice
-from tests.federation.network import WAITS, Network, conduct, terms
 
 WHO = words.encode(words.Who("waits"))
 SEED = 7
@@ -240,7 +240,7 @@ class BadGrid:
 def test_a_bad_grid_changes_no_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr("sottovoce.federation.coordinator.rounds.time", SimpleNamespace(monotonic=clock))
-    asked = {"tau": 0.5, "epsilon": 4.0}
+    asked: dict[str, Any] = {"tau": 0.5, "epsilon": 4.0}
     network = Network(tmp_path, dict(zip(WAITS, parts_of(dice(SEED), len(WAITS)), strict=True)))
     grid = BadGrid(network, 3)
     post = GridPost(grid, "waits", tuple(WAITS), clock=clock, sleep=clock.sleep)
@@ -253,5 +253,3 @@ def test_a_bad_grid_changes_no_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (found.estimate, found.interval) == (expected.estimate, expected.interval)
     assert (found.rounds, found.reports) == (expected.rounds, expected.reports)
     assert min(grid.lost, grid.moved) > 2
-
-

@@ -17,5 +17,7 @@ def folder_of(context: Any) -> Path:
             raise BadInput("folder in the run's configuration must be an absolute path; give one.")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (OSError, RuntimeError):
-        raise BadInput("the folder of this run cannot be made; give another with --run-config 'folder=\"...\"'.") from None
+        raise BadInput(
+            "the folder of this run cannot be made; give another with --run-config 'folder=\"...\"'."
+        ) from None
     return folder

@@ -1,7 +1,7 @@
 """A post over Flower's nodes: sites are known by their names, since a node that restarts may come back under a new id.
 
 Every node is asked once who it is. A name stays with the node that first said it, and goes to another that says it only
-when the first one is gone, fails, or is silent with an order in its hands. Dead nodes stay listed and are not waited for.
+when the first one is gone, fails, or is silent with an order in its hands. Dead nodes stay listed.
 """
 
 import time
@@ -154,7 +154,7 @@ class GridPost:
         return hello.site
 
     def _turn(self, site: str) -> bool:
-        """Turn to the other node of a name, if there is one; the first is a stranger again, and asked who it is later."""
+        """Turn to the other node of a name, if there is one; the first is a stranger again."""
         if site not in self._rival:
             return False
         del self._names[self._home[site]]

@@ -95,8 +95,7 @@ class FlowerLetters:
     def push(self, letters: Sequence[tuple[int, bytes]]) -> Sequence[str | None]:
         """Send bytes to nodes, all at once."""
         messages = [
-            Message(packed(body), dst_node_id=node, message_type="query", ttl=LASTING)
-            for node, body in letters
+            Message(packed(body), dst_node_id=node, message_type="query", ttl=LASTING) for node, body in letters
         ]
         taken = set(self._grid.push_messages(messages))
         marks = [message.metadata.message_id for message in messages]
@@ -105,7 +104,8 @@ class FlowerLetters:
     def pull(self, marks: Collection[str]) -> Iterable[tuple[str, bytes | None]]:
         """Return the replies that have come."""
         return [
-            (message.metadata.reply_to_message_id, body_of(message)) for message in self._grid.pull_messages(list(marks))
+            (message.metadata.reply_to_message_id, body_of(message))
+            for message in self._grid.pull_messages(list(marks))
         ]
 
 

@@ -74,7 +74,9 @@ class SocketDoor:
         try:
             self._server = _Server(str(self._path), Line)
         except OSError as error:
-            why = "its path is too long" if "too long" in str(error) else errno.errorcode.get(error.errno or 0, "failed")
+            why = (
+                "its path is too long" if "too long" in str(error) else errno.errorcode.get(error.errno or 0, "failed")
+            )
             raise BadInput(f"the socket {self._path} cannot be made ({why}); give another path.") from None
 
     def serve(self, stop: threading.Event) -> None:
