@@ -2,13 +2,14 @@
 
 Spending records, drawing the noise and remembering the reply are one transaction: until its entry is kept nothing has
 been said, so an interrupted answer costs nothing, and once it is kept the same query gets the same reply for ever. A
-ledger belongs to one process; threads take turns. Where entries are kept is a storage: in memory here, on disk in a
-service.
+ledger belongs to one process; threads take turns. Where entries are kept is a storage: in memory here, on disk in
+`client.site_ledger`. The noise is drawn inside the storage's transaction, and a reply leaves after its end.
 """
 
 import os
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import NamedTuple, NoReturn, Protocol, SupportsIndex, TypeVar
 
 from sottovoce.core.errors import BadInput
@@ -28,52 +29,36 @@ class Entry(NamedTuple):
 
 
 class Storage(Protocol):
-    """Where a ledger keeps its entries."""
+    """Where a ledger of rounds keeps its entries."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Return what makes one of looking, drawing and keeping; whatever was kept leaves the site only after it."""
 
     def find(self, key: int) -> Entry | None:
-        """Return the entry of a round or person, if it is still known."""
+        """Return the entry of a round, if it is still known."""
 
     def last(self) -> Entry | None:
         """Return the entry that was kept last."""
 
     def keep(self, entry: Entry) -> None:
-        """Keep an entry for good, or raise; whatever it says leaves the site only after this has returned."""
+        """Keep an entry for good once the transaction ends, or raise."""
 
 
-class MemoryStorage:
-    """Entries in memory: the last one, or all of them."""
+class PeopleStorage(Protocol):
+    """Where a ledger of people keeps its entries."""
 
-    def __init__(self, every: bool = False) -> None:
-        self._every = every
-        self._entries: dict[int, Entry] = {}
-        self._last: Entry | None = None
+    def transaction(self) -> AbstractContextManager[None]:
+        """Return what makes one of looking, drawing and keeping; whatever was kept leaves the site only after it."""
 
-    def find(self, key: int) -> Entry | None:
-        """Return the entry of a round or person, if it is still known."""
-        return self._entries.get(key)
-
-    def last(self) -> Entry | None:
-        """Return the entry that was kept last."""
-        return self._last
+    def about(self, first: int, count: int) -> Entry | None:
+        """Return the first entry that speaks of any of ``count`` people from ``first`` on."""
 
     def keep(self, entry: Entry) -> None:
-        """Keep an entry."""
-        if not self._every:
-            self._entries.clear()
-        self._entries[entry.key] = entry
-        self._last = entry
+        """Keep an entry for good once the transaction ends, or raise."""
 
-
-class PeopleMemory(MemoryStorage):
-    """Entries in memory, each found under everybody whom it speaks of."""
-
-    def __init__(self) -> None:
-        super().__init__(every=True)
-
-    def keep(self, entry: Entry) -> None:
-        """Keep an entry."""
-        self._entries.update(dict.fromkeys(range(entry.first, entry.first + entry.records), entry))
-        self._last = entry
+    @property
+    def taken(self) -> int:
+        """Return how many people have answered."""
 
 
 class Turns:
@@ -97,6 +82,60 @@ class Turns:
         raise TypeError("a ledger cannot be pickled or copied: what was spent cannot be spent again")
 
 
+class MemoryStorage:
+    """Entries in memory: the last one, or all of them."""
+
+    def __init__(self, every: bool = False) -> None:
+        self._every = every
+        self._entries: dict[int, Entry] = {}
+        self._last: Entry | None = None
+        self._turns = Turns()
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Return the turn of one transaction: what was not kept was not spent, so nothing has to be undone."""
+        return self._turns
+
+    def find(self, key: int) -> Entry | None:
+        """Return the entry of a round or person, if it is still known."""
+        return self._entries.get(key)
+
+    def last(self) -> Entry | None:
+        """Return the entry that was kept last."""
+        return self._last
+
+    def keep(self, entry: Entry) -> None:
+        """Keep an entry."""
+        if not self._every:
+            self._entries.clear()
+        self._entries[entry.key] = entry
+        self._last = entry
+
+
+class PeopleMemory(MemoryStorage):
+    """Entries in memory, each found under everybody whom it speaks of."""
+
+    def __init__(self) -> None:
+        super().__init__(every=True)
+
+    @property
+    def taken(self) -> int:
+        """Return how many people have answered."""
+        return len(self._entries)
+
+    def about(self, first: int, count: int) -> Entry | None:
+        """Return the first entry that speaks of any of ``count`` people from ``first`` on."""
+        entries = self._entries
+        for person in range(first, first + count):
+            if person in entries:
+                return entries[person]
+        return None
+
+    def keep(self, entry: Entry) -> None:
+        """Keep an entry."""
+        self._entries.update(dict.fromkeys(range(entry.first, entry.first + entry.records), entry))
+        self._last = entry
+
+
 class Ledger:
     """Counts the records that have answered, round by round, and knows what was said.
 
@@ -108,12 +147,11 @@ class Ledger:
     (4, 6)
     """
 
-    __slots__ = ("_size", "_storage", "_turns")
+    __slots__ = ("_size", "_storage")
 
     def __init__(self, size: int, storage: Storage | None = None) -> None:
         self._size = size
         self._storage: Storage = MemoryStorage() if storage is None else storage
-        self._turns = Turns()
 
     @property
     def spent(self) -> int:
@@ -134,14 +172,14 @@ class Ledger:
         ``draw`` makes the reply, given how many records have answered before; if it fails, nothing is spent. Rounds go
         up, and what was said in one ``kind`` of reply is not said in another as well.
         """
-        with self._turns:
+        with self._storage.transaction():
             last = self._storage.last()
             if last is not None and round <= last.key:
                 known = self._storage.find(round)
                 if known is None or known.query != query or not isinstance(known.reply, kind):
                     raise BadInput(f"round {round} was already answered, up to round {last.key}; ask a later round.")
                 return known.reply
-            first = self.spent
+            first = 0 if last is None else last.first + last.records
             if count > self._size - first:
                 raise BadInput(
                     f"round {round} asks {count} records, but only {self._size - first} have not answered yet; "
@@ -162,11 +200,15 @@ class PersonLedger:
     PersonReport(person=7, letter=3)
     """
 
-    __slots__ = ("_storage", "_turns")
+    __slots__ = ("_storage",)
 
-    def __init__(self, storage: Storage | None = None) -> None:
-        self._storage: Storage = PeopleMemory() if storage is None else storage
-        self._turns = Turns()
+    def __init__(self, storage: PeopleStorage | None = None) -> None:
+        self._storage: PeopleStorage = PeopleMemory() if storage is None else storage
+
+    @property
+    def spent(self) -> int:
+        """Return how many people have answered."""
+        return self._storage.taken
 
     def transaction(self, person: int, query: Message, kind: type[Reply], draw: Callable[[int], Reply]) -> Reply:
         """Draw a person's reply and keep it, or return what this very query was told before."""
@@ -174,14 +216,13 @@ class PersonLedger:
 
     def group(self, first: int, count: int, query: Message, kind: type[Reply], draw: Callable[[int], Reply]) -> Reply:
         """Draw the reply of ``count`` people from ``first`` on and keep it, or return what they were told before."""
-        with self._turns:
-            known = self._storage.find(first)
-            same = known is not None and (known.first, known.records, known.query) == (first, count, query)
-            if same and known is not None and isinstance(known.reply, kind):
-                return known.reply
-            for person in range(first, first + count):
-                if self._storage.find(person) is not None:
-                    raise BadInput(f"person {person} has already answered another query; ask someone else.")
-            reply = draw(first)
-            self._storage.keep(Entry(first, query, first, count, reply))
-            return reply
+        with self._storage.transaction():
+            known = self._storage.about(first, count)
+            if known is None:
+                reply = draw(first)
+                self._storage.keep(Entry(first, query, first, count, reply))
+                return reply
+            if (known.first, known.records, known.query) != (first, count, query) or not isinstance(known.reply, kind):
+                person = max(first, known.first)
+                raise BadInput(f"person {person} has already answered another query; ask someone else.")
+            return known.reply

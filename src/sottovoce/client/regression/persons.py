@@ -1,13 +1,12 @@
 """People behind one door: each answers one query of a regression, once; a retry gets the same reply."""
 
 import math
-from collections.abc import Callable
-from typing import NoReturn, SupportsIndex, TypeVar
+from typing import NoReturn, SupportsIndex
 
 import numpy as np
 
 from sottovoce.client.door import SiteLimits
-from sottovoce.client.ledger import PersonLedger, Storage
+from sottovoce.client.ledger import PeopleStorage, PersonLedger
 from sottovoce.client.order import Key, bits_for, places
 from sottovoce.client.regression.randomize_row import (
     count_above,
@@ -24,8 +23,6 @@ from sottovoce.protocol.randomised_response import binary, flips_of
 from sottovoce.protocol.regression.blocks import Open, RegressionChannel, tables_of
 from sottovoce.protocol.regression.questions import KEY, QueryDesign, choose, public_words, which_product
 
-Reply = TypeVar("Reply", bound=Message)
-
 
 class Persons:
     """Holds rows and answers for each of them once; person ``i`` is the i-th of a random order, or of the rows' own.
@@ -37,7 +34,6 @@ class Persons:
     """
 
     __slots__ = (
-        "_answered",
         "_channel",
         "_dice",
         "_epsilon",
@@ -58,7 +54,7 @@ class Persons:
         dice: RandomSource | None = None,
         *,
         epsilon: float | None = None,
-        storage: Storage | None = None,
+        storage: PeopleStorage | None = None,
         order: Key | None = None,
         key: bytes | None = None,
         limits: SiteLimits | None = None,
@@ -74,10 +70,9 @@ class Persons:
         self._tables = tables_of(channel)
         self._dice: RandomSource = SystemEntropy() if dice is None else dice
         self._ledger = PersonLedger(storage)
-        self._answered = 0
 
     def __repr__(self) -> str:
-        return f"Persons({self._rows.size:,} rows, {self._answered:,} answered, values hidden)"
+        return f"Persons({self._rows.size:,} rows, {self._ledger.spent:,} answered, values hidden)"
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise TypeError("Persons cannot be pickled or copied: records do not leave the site")
@@ -103,7 +98,7 @@ class Persons:
             words = np.concatenate((np.zeros(1, dtype=np.uint64), self._throw(1)[0]))[None]
             return PersonReport(person, self._letter(query, int(self._where(person, 1)[0]), words))
 
-        return self._said(query.person, 1, query, PersonReport, draw)
+        return self._ledger.group(query.person, 1, query, PersonReport, draw)
 
     def letters(self, query: PeopleQuery) -> PeopleReport:
         """Answer a query for a batch of people, each with the question that their public word gives them."""
@@ -120,7 +115,7 @@ class Persons:
                 )  # fmt: skip
             return PeopleReport(query.round, tuple(letters.tolist()))
 
-        return self._said(query.first, query.count, query, PeopleReport, draw)
+        return self._ledger.group(query.first, query.count, query, PeopleReport, draw)
 
     def pilot(self, query: PilotQuery) -> Tally:
         """Answer with one bit a person about their response; only the sums are told."""
@@ -139,21 +134,7 @@ class Persons:
                 done += count
             return Tally(query.round, tuple(ones))
 
-        return self._said(query.first, total, query, Tally, draw)
-
-    def _said(self, first: int, count: int, query: Message, kind: type[Reply], draw: Callable[[int], Reply]) -> Reply:
-        """Spend people, draw their reply and keep it in one, or return what was said before."""
-        drawn = 0
-
-        def drawing(person: int) -> Reply:
-            nonlocal drawn
-            reply = draw(person)
-            drawn = count
-            return reply
-
-        reply = self._ledger.group(first, count, query, kind, drawing)
-        self._answered += drawn
-        return reply
+        return self._ledger.group(query.first, total, query, Tally, draw)
 
     def _throw(self, count: int) -> Words:
         """Throw the dice of some people: one word for the rounding of each slope, and the die last."""
