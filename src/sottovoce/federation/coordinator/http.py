@@ -8,7 +8,7 @@ import asyncio
 import queue
 import ssl
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,11 +64,10 @@ class HttpPost:
         host: str,
         port: int,
         certificates: Certificates | None,
-        status: Callable[[], dict[str, Any]] | None = None,
     ) -> None:
         if certificates is None and host not in LOOPBACK:
             raise BadInput("without certificates the coordinator listens on loopback alone; give --certificates.")
-        self._secure, self._status = certificates is not None, status
+        self._secure, self._closing = certificates is not None, False
         self._boxes = {site: _Mailbox() for site in sites}
         self._came: queue.Queue[tuple[str, bytes]] = queue.Queue(maxsize=16 * len(sites) + 64)
         routes = [Route("/exchange", self._exchange, methods=["POST"]), Route("/health", _health)]
@@ -93,6 +92,8 @@ class HttpPost:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._let_go)
         self._server.should_exit = True
         self._thread.join(5.0)
 
@@ -123,6 +124,12 @@ class HttpPost:
         except SystemExit:  # uvicorn's way to say that the port is taken
             return
 
+    def _let_go(self) -> None:
+        """Send everybody who waits away: there will be no order any more."""
+        self._closing = True
+        for box in self._boxes.values():
+            box.changed.set()
+
     def _put(self, site: str, order: bytes) -> None:
         box = self._boxes[site]
         box.order, box.mark, box.done = order, words.digest(order).hex(), False
@@ -148,10 +155,12 @@ class HttpPost:
                 return PlainTextResponse("too many replies", 429)
         try:
             async with asyncio.timeout(HOLD):
-                while box.done or box.order is None:
+                while (box.done or box.order is None) and not self._closing:
                     box.changed.clear()
                     await box.changed.wait()
         except TimeoutError:
+            return Response(status_code=204)
+        if box.done or box.order is None:
             return Response(status_code=204)
         return Response(box.order, headers={ORDER: box.mark}, media_type="application/octet-stream")
 

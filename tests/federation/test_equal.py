@@ -1,0 +1,107 @@
+"""A study over resident sites and through bytes is, bit for bit, that of one process on the same seeded source."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sottovoce as sv
+from sottovoce.api.quantile.levels import plan_levels
+from sottovoce.api.quantile.planning import coin_of, plan_study
+from sottovoce.core.random_source import parts_of
+from sottovoce.sim import dice
+from tests.federation.network import WAITS, DirectPost, Network, conduct, terms
+
+pytestmark = pytest.mark.filterwarnings("ignore:the .* quantile is barely supported:UserWarning")
+SEED = 7
+
+
+def federated(folder: Path, method: str, asked: dict[str, Any], coin: bytes = b"c" * 16, target: str = "") -> Any:
+    names = sorted(WAITS, key=lambda name: name != target)  # the target of an integration comes first
+    parts = parts_of(dice(SEED), len(names))
+    own = {name: part.split(1)[0] if target else part for name, part in zip(names, parts, strict=True)}
+    network = Network(folder, own)
+    try:
+        return conduct(terms(method, asked, WAITS), DirectPost(network), folder / "log", coin)
+    finally:
+        network.shut()
+
+
+def plain(result: Any) -> Any:
+    """Return what a result says, without what only the process of the records knows."""
+    found = result.to_dict()
+    for name in ("in_all", "hints", "column", "epsilon_in_all"):
+        found.pop(name, None)
+    return found
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"method": "staged"},
+        {"method": "staged", "shares": "equal", "bounds": [0.0, 100.0]},
+        {"method": "certified"},
+        {"method": "sequence", "until": 9.0},
+        {"method": "regression", "schedule": "every:400"},
+        {"method": "self-normalised", "schedule": "every:400"},
+    ],
+    ids=lambda asked: "-".join(map(str, asked.values())),
+)
+def test_a_quantile(asked: dict[str, Any], tmp_path: Path) -> None:
+    known = {"tau": 0.5, "epsilon": {"north": 2.0, "south": 3.0, "west": 2.5}}
+    planned = plan_study(WAITS, known["tau"], known["epsilon"], **asked)
+    found = federated(tmp_path, "quantile", {**known, **asked}, coin_of(planned.plan, dice(SEED)))
+    expected = sv.federated_quantile(WAITS, known["tau"], known["epsilon"], **asked, randomness=dice(SEED))
+    assert (found.estimate, found.interval) == (expected.estimate, expected.interval)
+    assert found.private is False
+    assert (found.rounds, found.reports) == (expected.rounds, expected.reports)
+
+
+def test_several_levels(tmp_path: Path) -> None:
+    plan = plan_levels(WAITS, [0.25, 0.5, 0.75], 4.0).plan
+    asked = {"taus": [0.25, 0.5, 0.75], "epsilon": 4.0}
+    found = federated(tmp_path, "quantiles", asked, coin_of(plan.whole, dice(SEED)))
+    expected = sv.federated_quantiles(WAITS, [0.25, 0.5, 0.75], 4.0, randomness=dice(SEED))
+    assert found.intervals == expected.intervals
+    assert [each.private for each in found.results] == [False] * 3
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"epsilon": 4.0},
+        {"epsilon": {"north": 4.0, "south": float("inf"), "west": 4.0}, "method": "conservative"},
+        {"epsilon": 8.0, "method": "adaptive", "chains": 3},
+    ],
+    ids=["valid", "open", "chains"],
+)
+def test_an_integration(asked: dict[str, Any], tmp_path: Path) -> None:
+    found = federated(tmp_path, "integration", {"target": "south", "tau": 0.5, **asked}, target="south")
+    sources = {name: WAITS[name] for name in ("south", "north", "west")}
+    expected = sv.integrated_quantile("south", sources, 0.5, **asked, randomness=dice(SEED))
+    assert (found.estimate, found.interval, found.weights) == (expected.estimate, expected.interval, expected.weights)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"epsilon": 2.0, "maximum": 100.0},
+        {"epsilon": 2.0, "maximum": 100.0, "mechanism": "exponential"},
+        {"epsilon": 4.0, "maximum": 100.0, "mechanism": "local"},
+    ],
+    ids=["open", "sparse-vector", "exponential", "local"],
+)
+def test_a_threshold(asked: dict[str, Any], tmp_path: Path) -> None:
+    found = federated(tmp_path, "conformal", {"alpha": 0.1, **asked})
+    expected = sv.conformal_threshold(WAITS, 0.1, **asked, randomness=dice(SEED))
+    assert (found.value, found.coverage) == (expected.value, expected.coverage)
+    assert found.private is False
+
+
+@pytest.mark.parametrize("epsilon", [None, 2.0])
+def test_a_coverage_report(epsilon: float | None, tmp_path: Path) -> None:
+    asked = {"threshold": 45.0, "alpha": 0.1} | ({} if epsilon is None else {"epsilon": epsilon})
+    found = federated(tmp_path, "coverage", asked)
+    expected = sv.coverage_report(45.0, WAITS, alpha=0.1, epsilon=epsilon, randomness=dice(SEED))
+    assert (found.mixture, found.sites) == (expected.mixture, expected.sites)
