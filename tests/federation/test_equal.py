@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.federation.network import WAITS, DirectPost, Network, conduct, terms
 
 import sottovoce as sv
 from sottovoce.api.quantile.levels import plan_levels
 from sottovoce.api.quantile.planning import coin_of, plan_study
 from sottovoce.core.random_source import parts_of
 from sottovoce.sim import dice
-from tests.federation.network import WAITS, DirectPost, Network, conduct, terms
 
 pytestmark = pytest.mark.filterwarnings("ignore:the .* quantile is barely supported:UserWarning")
 SEED = 7
@@ -42,10 +42,10 @@ def plain(result: Any) -> Any:
         {"method": "staged", "shares": "equal", "bounds": [0.0, 100.0]},
         {"method": "certified"},
         {"method": "sequence", "until": 9.0},
-        {"method": "regression", "schedule": "every:400"},
-        {"method": "self-normalised", "schedule": "every:400"},
+        {"method": "regression", "schedule": [1] * 20 + [100] * 50},
+        {"method": "self-normalised", "schedule": [5] * 20 + [200] * 20},
     ],
-    ids=lambda asked: "-".join(map(str, asked.values())),
+    ids=["staged", "equal", "certified", "sequence", "regression", "self-normalised"],
 )
 def test_a_quantile(asked: dict[str, Any], tmp_path: Path) -> None:
     known = {"tau": 0.5, "epsilon": {"north": 2.0, "south": 3.0, "west": 2.5}}

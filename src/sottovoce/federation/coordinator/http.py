@@ -25,7 +25,7 @@ from sottovoce.federation import words
 from sottovoce.federation.study import Certificates
 
 HOLD = 20.0  # seconds that a poll waits for an order
-ORDER, SITE = "x-order", "x-site"
+ORDER, SITE, LAST = "x-order", "x-site", "x-last"  # headers: the order answered, a name without TLS, no poll to come
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -156,6 +156,8 @@ class HttpPost:
                 self._came.put_nowait((site, bytes(body)))
             except queue.Full:  # whoever floods is asked again later
                 return PlainTextResponse("too many replies", 429)
+        if LAST in request.headers:
+            return Response(status_code=204)
         try:
             async with asyncio.timeout(HOLD):
                 while (box.done or box.order is None) and not self._closing:

@@ -51,7 +51,9 @@ def part_of(card: Card, policy: SitePolicy) -> Part:
         sites, place = _place(card, policy.name)
         policy.check_study(card.name, card.method, sites)
         part = _PARTS[card.method](card.terms, place, policy)
-    except (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError):
+    except BadInput:
+        raise
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
         raise BadInput("the study card lacks a term, or one is of another type; use the same version.") from None
     if type(part.size) is not int or part.size < 1:
         raise BadInput("the study card gives this site no records; correct it.")

@@ -17,7 +17,7 @@ from sottovoce.federation import words
 
 HOLD = 40.0  # seconds for which a poll is waited for
 SHORTEST, LONGEST = 0.1, 5.0  # pauses after a failure
-ORDER, SITE = "x-order", "x-site"
+ORDER, SITE, LAST = "x-order", "x-site", "x-last"  # headers: the order answered, a name without TLS, no poll to come
 
 
 class Handles(Protocol):
@@ -71,7 +71,8 @@ def poll(
     say = (lambda _: None) if heard is None else heard
     while not stop.is_set():
         try:
-            got = client.post("/exchange", content=reply, headers={ORDER: mark})
+            last = {LAST: "yes"} if over and once else {}
+            got = client.post("/exchange", content=reply, headers={ORDER: mark, **last})
         except httpx.TransportError as error:
             say(f"no line to the coordinator ({type(error).__name__}); trying again")
             if over and once:

@@ -5,6 +5,7 @@ ledger has kept it. The same order gets the same reply, after a restart too: stu
 """
 
 import logging
+import math
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -115,6 +116,7 @@ class Resident:
         """Take part in a study: check its card, reserve what it costs, and open the door."""
         card = cards.from_bytes(data)
         part, study, held = self._part(card), identity(card), self.holding
+        most = math.inf if math.isinf(part.epsilon) else self.policy.total  # no cap holds what the policy opens
         storage = self.ledger.enrol(
             study,
             data,
@@ -123,8 +125,8 @@ class Resident:
             size=held.records.size,
             rows=held.rows,
             people=held.people,
-            cap_record=self.policy.total,
-            cap_source=self.policy.total,
+            cap_record=most,
+            cap_source=most,
             draw_key=lambda: order_key(self.dice) if part.ordered else np.zeros(ROUNDS, np.uint32),
         )
         self._stand(study, part, storage)
