@@ -38,12 +38,16 @@ def page() -> str:
 
 
 def commands() -> dict[str, Any]:
-    """Return every command by name: those of the core, then `reproduce`, installed as a distribution or not."""
+    """Return every command by name, those of a group too: the core's, then `reproduce`, installed or not."""
     whole = copy.copy(app)
     whole.registered_commands = [known for known in app.registered_commands if known.name != "reproduce"]
     whole.command(name="reproduce")(reproduce)
     group: Any = typer.main.get_command(whole)
-    return dict(group.commands)
+    every: dict[str, Any] = {}
+    for name, command in group.commands.items():
+        inside = getattr(command, "commands", None)
+        every |= {name: command} if inside is None else {f"{name} {each}": inside[each] for each in inside}
+    return every
 
 
 def section(name: str, command: Any) -> str:

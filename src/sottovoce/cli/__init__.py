@@ -15,6 +15,7 @@ from sottovoce.cli.command import Command, Commands, no_traceback
 from sottovoce.cli.conformal import SeveralTests, conformal
 from sottovoce.cli.demo import demo
 from sottovoce.cli.integrate import integrate
+from sottovoce.cli.ledger import ledger
 from sottovoce.cli.quantile import quantile
 from sottovoce.cli.regress import regress
 from sottovoce.cli.serve import serve
@@ -37,6 +38,7 @@ app.command(cls=Command)(serve)
 app.command(cls=Command)(site)
 app.command(cls=Command)(certificates)
 app.command(cls=Command)(demo)
+app.add_typer(ledger)
 if find_spec("sottovoce_papers") is not None:  # asking for entry points would take a quarter of --help
     app.command(cls=Command)(import_module("sottovoce_papers.command").reproduce)
 

@@ -42,9 +42,9 @@ def ceiling(cap: float) -> int:
     """Return the most units that a cap allows."""
     if not cap >= 0:
         raise BadInput("what a record may cost in all is zero or more; give a cap such as 4.")
-    if not cap * UNIT < INFINITE - GRACE:
+    if math.isinf(cap):
         return INFINITE
-    return int((Decimal(repr(float(cap))) * UNIT).to_integral_value(ROUND_FLOOR)) + GRACE
+    return min(int((Decimal(repr(float(cap))) * UNIT).to_integral_value(ROUND_FLOOR)) + GRACE, INFINITE - 1)
 
 
 def in_epsilon(spent: int) -> float:

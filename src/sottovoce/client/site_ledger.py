@@ -11,46 +11,34 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from sottovoce.client.ledger import Entry, Turns
+from sottovoce.client.ledger import Entry
 from sottovoce.client.ledger_audit import (
     INFINITE,
     ceiling,
     digest_of,
     faults,
-    first_head,
     first_link,
     in_epsilon,
     lines,
-    next_head,
     next_link,
     table,
     units,
 )
-from sottovoce.client.ledger_file import (
-    APPLICATION,
-    TABLES,
-    VERSION,
-    HeadFile,
-    LedgerHead,
-    open_for_writing,
-    sentences,
-)
+from sottovoce.client.ledger_book import LedgerBook, time_now
 from sottovoce.client.order import Key
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import SystemEntropy
-from sottovoce.protocol import messages
+from sottovoce.protocol import messages, summaries
 from sottovoce.protocol.messages import Message, from_bytes, to_bytes
 from sottovoce.protocol.wire import kind_of
 
 KINDS = {
     kind_of(kind): kind
-    for kind in vars(messages).values()
+    for kind in (*vars(messages).values(), *vars(summaries).values())
     if isinstance(kind, type) and issubclass(kind, Message) and kind is not Message
 }
 _LONGEST = 63  # bits of an integer in the file
@@ -73,24 +61,13 @@ class SiteLedger:
     (0, [])
     """
 
-    __slots__ = ("_beside", "_file", "_moved", "_turns", "path")
+    __slots__ = ("_book",)
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        self._turns = Turns()
-        self._moved: LedgerHead | None = None
-        file, beside, new = open_for_writing(self.path)
-        self._file: sqlite3.Connection = file
-        self._beside: HeadFile = beside
-        try:
-            with sentences(self.path):
-                self._begin(new)
-        except BaseException:
-            self.shut()
-            raise
+        self._book = LedgerBook(Path(path))
 
     def __repr__(self) -> str:
-        return f"SiteLedger({self.path.name!r})"
+        return f"SiteLedger({self._book.path.name!r})"
 
     def __enter__(self) -> Self:
         return self
@@ -101,12 +78,12 @@ class SiteLedger:
     @property
     def counter(self) -> int:
         """Return how many transactions were kept."""
-        return self._now().counter
+        return self._book.head().counter
 
     @property
     def head(self) -> bytes:
         """Return the digest that all transactions end in."""
-        return self._now().digest
+        return self._book.head().digest
 
     def enrol(
         self,
@@ -142,8 +119,8 @@ class SiteLedger:
         cost, size, named = units(epsilon), int(size), people is not None
         if people is not None and len(people) != size:
             raise BadInput("every record needs one id; give as many ids as records, or charge the source as a whole.")
-        with self._transaction():
-            known = self._file.execute(
+        with self._book.transaction() as file:
+            known = file.execute(
                 "SELECT card, size, rows_digest, epsilon, source, named, state FROM study WHERE id = ?", (study,)
             ).fetchone()
             if known is not None:
@@ -154,160 +131,63 @@ class SiteLedger:
                     )
                 if known[6] == "refused":
                     raise BadInput("this site has refused the study; run it without this site.")
-                return StudyLedger(self, study)
-            self._reserve(cost, source, people, ceiling(cap_record), ceiling(cap_source))
+                return StudyLedger(self._book, study)
+            _reserve(file, cost, source, people, ceiling(cap_record), ceiling(cap_source))
             key = np.ascontiguousarray(draw_key(), dtype="<u4").tobytes()
             digests = hashlib.sha256(card).digest(), hashlib.sha256(key).digest()
             chain = first_link(study, *digests, size, rows, cost, source, int(named))
-            counter = self._advance(study, "open", chain)
-            self._file.execute(
+            counter = self._book.advance(study, "open", chain)
+            file.execute(
                 "INSERT INTO study VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, 'open', ?, ?, NULL, NULL)",
-                (study, card, key, size, rows, cost, source, int(named), chain, counter, _now()),
+                (study, card, key, size, rows, cost, source, int(named), chain, counter, time_now()),
             )
-        return StudyLedger(self, study)
+        return StudyLedger(self._book, study)
 
     def study(self, study: bytes) -> "StudyLedger":
         """Return the part of a study that was opened before."""
-        return StudyLedger(self, study)
+        return StudyLedger(self._book, study)
 
     def close(self, study: bytes, *, refused: bool = False) -> None:
         """End a study, or refuse it: it is answered nothing new; an ended one still gets what it was told."""
         state = "refused" if refused else "closed"
-        with self._transaction():
-            found = self._file.execute("SELECT state, head FROM study WHERE id = ?", (study,)).fetchone()
+        with self._book.transaction() as file:
+            found = file.execute("SELECT state, head FROM study WHERE id = ?", (study,)).fetchone()
             if found is None:
                 raise BadInput("this ledger knows no such study; open it first.")
             if found[0] == "open":
-                counter = self._advance(study, state, found[1])
-                self._file.execute(
-                    "UPDATE study SET state = ?, ended = ?, ended_at = ? WHERE id = ?", (state, counter, _now(), study)
+                counter = self._book.advance(study, state, found[1])
+                file.execute(
+                    "UPDATE study SET state = ?, ended = ?, ended_at = ? WHERE id = ?",
+                    (state, counter, time_now(), study),
                 )
 
     def verify(self) -> list[str]:
         """Return what is wrong and where, over all chains and sums; nothing if nothing is."""
-        with self._turns, sentences(self.path):
-            return faults(self._file, self._beside.latest)
+        with self._book.reading() as file:
+            return faults(file, self._book.beside)
 
     def show(self) -> dict[str, Any]:
         """Return what may be shown: studies, costs by source, how many ids and their dearest cost, heads."""
-        with self._turns, sentences(self.path):
-            return table(self._file)
+        with self._book.reading() as file:
+            return table(file)
 
     def export(self) -> list[dict[str, Any]]:
         """Return studies and chain, with digests of queries and replies instead of their bodies."""
-        with self._turns, sentences(self.path):
-            return list(lines(self._file))
+        with self._book.reading() as file:
+            return list(lines(file))
 
     def shut(self) -> None:
         """Close the file."""
-        self._file.close()
-        self._beside.close()
-
-    def _begin(self, new: bool) -> None:
-        """Make the tables of a new ledger; of one that is known, see that it is whole and not an old copy."""
-        beside = self._beside.latest
-        if new and (beside is None or beside.counter == 0):
-            secret = SystemEntropy().words(4).tobytes()
-            script = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
-            self._file.executescript(f"BEGIN IMMEDIATE; {TABLES} {script}")
-            self._file.execute("INSERT INTO meta VALUES (1, ?, 0, ?)", (secret, first_head(secret)))
-            self._file.execute("COMMIT")
-            beside = None
-        now = self._now() if beside is None or not new else LedgerHead(0, b"")
-        if now.counter > 0 if beside is None else beside.counter > now.counter:
-            raise BadInput(
-                f"the ledger {self.path.name} is older than what was written beside it ({self.path.name}.head); put "
-                "the newest copy of both back, or begin a new ledger whose caps count what was spent."
-            )
-        wrong = faults(self._file, beside, whole=False)
-        if wrong:
-            raise BadInput(f"the ledger {self.path.name} is damaged: {wrong[0]}; put its newest copy back.")
-        if self._beside.latest != now:
-            self._beside.write(now, lasting=True)
-
-    def _now(self) -> LedgerHead:
-        """Return the head of the file."""
-        with self._turns, sentences(self.path):
-            return LedgerHead(*self._file.execute("SELECT counter, head FROM meta").fetchone())
-
-    @contextmanager
-    def _transaction(self, lasting: bool = True) -> Iterator[None]:
-        """Run one transaction: kept for good and told beside the file before it ends, or not at all.
-
-        The file is synced always, what is told beside it where it is to be ``lasting``: of a reply it need not be, for
-        a head that a failure of power sets back is only a bit older, and the ledger still descends from it.
-        """
-        with self._turns, sentences(self.path):
-            self._file.execute("BEGIN IMMEDIATE")
-            self._moved = None
-            try:
-                now = self._now()
-                if self._beside.latest != now:  # kept, but not yet told beside the file
-                    self._beside.write(now, lasting=True)
-                yield
-                if self._moved is None:
-                    self._file.execute("ROLLBACK")
-                else:
-                    self._file.execute("COMMIT")
-            except BaseException:
-                if self._file.in_transaction:
-                    self._file.execute("ROLLBACK")
-                raise
-            if self._moved is not None:
-                self._beside.write(self._moved, lasting=lasting)
-
-    def _advance(self, study: bytes, what: str, chain: bytes) -> int:
-        """Move the head of the ledger on by one transaction; return its number."""
-        now = self._now()
-        counter = now.counter + 1
-        self._moved = LedgerHead(counter, next_head(now.digest, counter, study, what, chain))
-        self._file.execute("UPDATE meta SET counter = ?, head = ?", self._moved)
-        return counter
-
-    def _reserve(self, cost: int, source: str, people: Sequence[bytes] | None, record: int, whole: int) -> None:
-        """Charge every id, or the source, or refuse all of it."""
-        found = self._file.execute("SELECT spent, named FROM source WHERE name = ?", (source,)).fetchone()
-        spent, by_id = found or (0, 0)
-        if people is None:
-            spent += cost
-            if min(spent + by_id, INFINITE) > whole:
-                raise BadInput(
-                    "with this study the records of this source would have cost more than this site allows over all "
-                    "studies; ask for a smaller epsilon, or ask other records."
-                )
-        else:
-            # what a source was charged as a whole, each of its ids was charged too
-            record = record if record == INFINITE else record - spent
-            self._charge(cost, people, record)
-            by_id += cost
-        self._file.execute(
-            "INSERT INTO source VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE SET spent = ?2, named = ?3",
-            (source, min(spent, INFINITE), min(by_id, INFINITE)),
-        )
-
-    def _charge(self, cost: int, people: Sequence[bytes], most: int) -> None:
-        """Charge every id, or refuse all of them; ids stand in the file as keyed digests."""
-        (secret,) = self._file.execute("SELECT secret FROM meta").fetchone()
-        ids = np.frombuffer(b"".join(_hidden(people, secret)), dtype=">u8").reshape(-1, 2)
-        ids = ids[np.argsort(ids[:, 0])]  # in the order of the file, which is then written from end to end
-        try:
-            for start in range(0, len(ids), _PIECE):
-                piece = ids[start : start + _PIECE].tobytes()
-                self._file.execute(_CHARGE, {"ids": piece, "end": len(piece), "cost": cost, "most": most})
-        except sqlite3.IntegrityError:
-            raise BadInput(
-                "with this study an id would have cost more than this site allows over all studies; ask for a smaller "
-                "epsilon, or ask other records."
-            ) from None
+        self._book.shut()
 
 
 class StudyLedger:
     """The part of one study in a site's ledger: where its site keeps what it says, whether by rounds or by people."""
 
-    __slots__ = ("_site", "card", "epsilon", "key", "size", "study")
+    __slots__ = ("_book", "card", "epsilon", "key", "size", "study")
 
-    def __init__(self, site: SiteLedger, study: bytes) -> None:
-        self._site, self.study = site, study
+    def __init__(self, book: LedgerBook, study: bytes) -> None:
+        self._book, self.study = book, study
         key, self.card, self.size, cost = self._told("key, card, size, epsilon")
         self.key: Key = np.frombuffer(key, dtype="<u4").astype(np.uint32)
         self.epsilon = in_epsilon(cost)
@@ -333,7 +213,7 @@ class StudyLedger:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Run one transaction of the ledger, with full sync at its end."""
-        with self._site._transaction(lasting=False):
+        with self._book.transaction(lasting=False):
             yield
 
     def find(self, key: int) -> Entry | None:
@@ -353,7 +233,7 @@ class StudyLedger:
 
     def keep(self, entry: Entry) -> None:
         """Keep an entry, chained to the one before it; for good once the transaction ends."""
-        file, (state, taken, size, head) = self._site._file, self._told("state, taken, size, head")
+        state, taken, size, head = self._told("state, taken, size, head")
         if state != "open":
             raise BadInput(f"the study is {state} at this site; begin a new study.")
         if entry.records < 0 or taken + entry.records > size or entry.key.bit_length() > _LONGEST:
@@ -363,17 +243,17 @@ class StudyLedger:
         chain = next_link(
             head, self.study, entry.key, entry.first, entry.records, digest_of(asked, query), digest_of(kind, body)
         )
-        counter = self._site._advance(self.study, "reply", chain)
-        file.execute(
-            "INSERT INTO reply VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (counter, self.study, entry.key, entry.first, entry.records, asked, query, kind, body, _now(), chain),
-        )
-        file.execute("UPDATE study SET taken = ?, head = ? WHERE id = ?", (taken + entry.records, chain, self.study))
+        counter = self._book.advance(self.study, "reply", chain)
+        row = (counter, self.study, entry.key, entry.first, entry.records, asked, query, kind, body, time_now(), chain)
+        taken += entry.records
+        with self._book.reading() as file:
+            file.execute("INSERT INTO reply VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            file.execute("UPDATE study SET taken = ?, head = ? WHERE id = ?", (taken, chain, self.study))
 
     def _told(self, columns: str) -> tuple[Any, ...]:
         """Return what the ledger says of the study."""
-        with self._site._turns, sentences(self._site.path):
-            found = self._site._file.execute(f"SELECT {columns} FROM study WHERE id = ?", (self.study,)).fetchone()
+        with self._book.reading() as file:
+            found = file.execute(f"SELECT {columns} FROM study WHERE id = ?", (self.study,)).fetchone()
         if found is None:
             raise BadInput("this ledger knows no such study; open it first.")
         return tuple(found)
@@ -382,8 +262,8 @@ class StudyLedger:
         """Return the first entry that a condition fits, as the very messages that were kept."""
         if any(value.bit_length() > _LONGEST for value in values):
             return None
-        with self._site._turns, sentences(self._site.path):
-            found = self._site._file.execute(
+        with self._book.reading() as file:
+            found = file.execute(
                 f"SELECT key, asked, query, first, count, kind, body FROM reply WHERE study = ? AND {which} LIMIT 1",
                 (self.study, *values),
             ).fetchone()
@@ -393,6 +273,46 @@ class StudyLedger:
         return Entry(key, from_bytes(query, KINDS[asked]), first, count, from_bytes(body, KINDS[kind]))
 
 
+def _reserve(
+    file: sqlite3.Connection, cost: int, source: str, people: Sequence[bytes] | None, record: int, whole: int
+) -> None:
+    """Charge every id, or the source, or refuse all of it."""
+    found = file.execute("SELECT spent, named FROM source WHERE name = ?", (source,)).fetchone()
+    spent, by_id = found or (0, 0)
+    if people is None:
+        spent += cost
+        if min(spent + by_id, INFINITE) > whole:
+            raise BadInput(
+                "with this study the records of this source would have cost more than this site allows over all "
+                "studies; ask for a smaller epsilon, or ask other records."
+            )
+    else:
+        # what a source was charged as a whole, each of its ids was charged too
+        record = record if record == INFINITE else record - spent
+        _charge(file, cost, people, record)
+        by_id += cost
+    file.execute(
+        "INSERT INTO source VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE SET spent = ?2, named = ?3",
+        (source, min(spent, INFINITE), min(by_id, INFINITE)),
+    )
+
+
+def _charge(file: sqlite3.Connection, cost: int, people: Sequence[bytes], most: int) -> None:
+    """Charge every id, or refuse all of them; ids stand in the file as keyed digests."""
+    (secret,) = file.execute("SELECT secret FROM meta").fetchone()
+    ids = np.frombuffer(b"".join(_hidden(people, secret)), dtype=">u8").reshape(-1, 2)
+    ids = ids[np.argsort(ids[:, 0])]  # in the order of the file, which is then written from end to end
+    try:
+        for start in range(0, len(ids), _PIECE):
+            piece = ids[start : start + _PIECE].tobytes()
+            file.execute(_CHARGE, {"ids": piece, "end": len(piece), "cost": cost, "most": most})
+    except sqlite3.IntegrityError:
+        raise BadInput(
+            "with this study an id would have cost more than this site allows over all studies; ask for a smaller "
+            "epsilon, or ask other records."
+        ) from None
+
+
 def _hidden(people: Sequence[bytes], secret: bytes) -> Iterator[bytes]:
     """Yield the digest of each id under the ledger's secret."""
     keyed = hashlib.blake2b(key=secret, digest_size=16)
@@ -400,8 +320,3 @@ def _hidden(people: Sequence[bytes], secret: bytes) -> Iterator[bytes]:
         one = keyed.copy()
         one.update(each)
         yield one.digest()
-
-
-def _now() -> str:
-    """Return the time, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
