@@ -10,10 +10,10 @@ PIP := -m pip install -qq --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-lowest test-install lint types bench house clean
+.PHONY: help install demo demo-federation test test-lowest test-install lint types bench house clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z.-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z.-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(VENV)/.plot ## put sottovoce and its pictures into .venv
 	@echo "Installed. From here on, in this shell:  . $(BIN)/activate"
@@ -22,6 +22,9 @@ install: $(VENV)/.plot ## put sottovoce and its pictures into .venv
 demo: $(VENV)/.demo ## the main job on real data: a table and demo/arrival-delays.png
 	@$(BIN)/sottovoce demo --plot demo/arrival-delays.png
 	@echo "To go on:  . $(BIN)/activate  and then  sottovoce --help"
+
+demo-federation: $(VENV)/.demo $(VENV)/.federation ## three sites and a coordinator over TLS; one site is killed and starts again
+	@$(BIN)/python scripts/demo_federation.py
 
 flights.csv: $(VENV)/.demo scripts/write_flights.py ## a file to try the commands on: 327,346 flights of 16 carriers
 	@$(BIN)/python scripts/write_flights.py $@
@@ -72,5 +75,5 @@ $(LOWEST)/.installed: pyproject.toml scripts/floors.py | $(LOWEST)/bin/python
 # One stamp an extra, made again when what is to be installed changes.
 $(VENV)/.%: pyproject.toml papers/pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing sottovoce[$*] (once)"
-	@$(BIN)/python $(PIP) -c constraints.txt -e '.[$*]' $(if $(filter demo plot,$*),,-e ./papers)
+	@$(BIN)/python $(PIP) -c constraints.txt -e '.[$*]' $(if $(filter demo plot federation,$*),,-e ./papers)
 	@touch $@

@@ -19,6 +19,10 @@ PAGES = {
     "integrate": ("One site helped by others", "data-integration.md"),
     "regress": ("Quantile regression", "quantile-regression.md"),
     "conformal": ("Prediction sets", "conformal.md"),
+    "serve": ("A federation", "federation.md"),
+    "site": ("A federation", "federation.md"),
+    "certificates": ("A federation", "federation.md"),
+    "ledger": ("A federation", "federation.md"),
     "demo": ("Federated quantiles", "federated-quantile.md"),
     "reproduce": ("The papers' tables again", "reproduction.md"),
 }

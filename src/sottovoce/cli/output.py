@@ -38,10 +38,14 @@ _PARAMETER = re.compile(r"(?<![\w/='.-])([a-z_]+)=(True|\([^()]*\)|\d[\d.]*)?(?=
 
 
 def say(text: str) -> None:
-    """Say one line on stderr; characters that would move a terminal's cursor are shown as what they are."""
+    """Say one line on stderr."""
+    typer.echo(as_line(text), err=True)
+
+
+def as_line(text: str) -> str:
+    """Return the line that a command says; characters that would move a terminal's cursor are shown as they are."""
     line = " ".join(text.split("\n"))
-    shown = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in line)
-    typer.echo(f"sottovoce: {shown}", err=True)
+    return "sottovoce: " + "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in line)
 
 
 def say_before(texts: Iterable[str]) -> None:

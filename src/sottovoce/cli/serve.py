@@ -1,18 +1,12 @@
 """`sottovoce serve`: conduct a study over sites that run in their own programs."""
 
-import sys
 from typing import Annotated, Any
 
 import typer
 
-from sottovoce.cli.options import Json, Report, flag, option
-from sottovoce.cli.output import check_outputs, in_options, say, show
-
-Certificates = Annotated[
-    str | None, option("FOLDER", "authority.pem, certificate.pem and key.pem of this party; both sides show theirs.")
-]
-Insecure = Annotated[bool, flag("--insecure", "Without TLS, on this machine alone: to try things out.")]
-Quiet = Annotated[bool, flag("--quiet", "Say nothing on the way.")]
+from sottovoce.cli.options import Json, Report, option
+from sottovoce.cli.output import check_outputs, in_options, show
+from sottovoce.cli.telling import Certificates, Events, Insecure, Quiet, Status, teller
 
 
 def serve(
@@ -26,6 +20,8 @@ def serve(
     plot: Annotated[str | None, option("PATH", "Draw the run to a .png, .svg or .pdf file.")] = None,
     report: Report = None,
     json: Json = False,
+    status: Status = None,
+    events: Events = "text",
     quiet: Quiet = False,
 ) -> None:
     """Conduct a study: wait for its sites, ask them, and print what they told.
@@ -40,30 +36,25 @@ def serve(
         from sottovoce.federation.serving import check_file
 
         check_file(out)
-    found: Any = serve_study(
-        study,
-        host=host,
-        port=port,
-        certificates=certificates,
-        insecure=insecure,
-        log=log,
-        watch=None if quiet else happened,
-        listening=None if quiet else lambda at: say(f"listening on {host}:{at}"),
-    )
+    with teller(events, quiet) as watch:
+        served = serve_study(
+            study,
+            host=host,
+            port=port,
+            certificates=certificates,
+            insecure=insecure,
+            log=log,
+            watch=watch,
+            status=status,
+        )
+    found: Any = served.result
     payload, lines = found.to_dict(), [in_options(found.summary())]
+    payload["ledgers"] = {site: each._asdict() for site, each in served.ledgers.items()}
+    lines += [
+        f"{'' if k else 'Ledgers:':<15}{site}: {each.counter:,} transactions, head {each.head[:16]}"
+        for k, (site, each) in enumerate(served.ledgers.items())
+    ]
     if out is not None:
         payload["out"] = str(found.save(out))
         lines.append(f"Result:        {payload['out']}")
     show(found, payload, lines, json, plot if hasattr(found, "plot") else None, report)
-
-
-def happened(event: Any) -> None:
-    """Say a line about what happened in a study; on a terminal the rounds share one line."""
-    text = event.line()
-    if text is None:
-        return
-    if event.what == "told" or not sys.stderr.isatty():
-        if event.what != "told":
-            say(text)
-        return
-    say(text)

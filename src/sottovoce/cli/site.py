@@ -1,10 +1,9 @@
 """`sottovoce site`: stay beside the records of one site, and answer what its policy allows."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from sottovoce.cli.options import Files, flag, option
-from sottovoce.cli.output import say
-from sottovoce.cli.serve import Certificates, Insecure, Quiet
+from sottovoce.cli.telling import Certificates, Events, Insecure, Quiet, Status, teller
 
 
 def site(
@@ -20,6 +19,8 @@ def site(
     certificates: Certificates = None,
     insecure: Insecure = False,
     once: Annotated[bool, flag("--once", "End when a study is over, instead of waiting for the next.")] = False,
+    status: Status = None,
+    events: Events = "text",
     quiet: Quiet = False,
 ) -> None:
     """Answer a coordinator for the records of one site, each record once, within the site's own policy.
@@ -29,22 +30,16 @@ def site(
     """
     from sottovoce.federation.serving import stay
 
-    stay(
-        policy,
-        files,
-        coordinator=coordinator,
-        socket=socket,
-        ledger=ledger,
-        certificates=certificates,
-        insecure=insecure,
-        once=once,
-        watch=None if quiet else seen,
-        heard=None if quiet else say,
-    )
-
-
-def seen(event: Any) -> None:
-    """Say a line about what a site was ordered and how it went."""
-    study = f" of study {event.study}" if event.study else ""
-    round = f", round {event.round}" if event.round else ""
-    say(f"{event.order}{study}{round}: {event.outcome}")
+    with teller(events, quiet) as watch:
+        stay(
+            policy,
+            files,
+            coordinator=coordinator,
+            socket=socket,
+            ledger=ledger,
+            certificates=certificates,
+            insecure=insecure,
+            once=once,
+            watch=watch,
+            status=status,
+        )

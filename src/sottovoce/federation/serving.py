@@ -2,17 +2,27 @@
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sottovoce.core.errors import BadInput
 from sottovoce.federation.coordinator.log import StudyLog
-from sottovoce.federation.coordinator.rounds import Happened, Rounds
+from sottovoce.federation.coordinator.rounds import Rounds
+from sottovoce.federation.status import LedgerState, Notice, SiteBoard, StudyBoard, heads_as_state
+from sottovoce.federation.status_page import StatusServer
 from sottovoce.federation.study import Certificates, read_study
 
 PARTS = ("authority.pem", "certificate.pem", "key.pem")
+
+
+class Served(NamedTuple):
+    """What a study came to, and where the ledger of each site stood in the end."""
+
+    result: Any
+    ledgers: dict[str, LedgerState]
 
 
 def serve_study(
@@ -23,14 +33,17 @@ def serve_study(
     certificates: str | Path | None = None,
     insecure: bool = False,
     log: str | Path | None = None,
-    watch: Callable[[Happened], None] | None = None,
-    listening: Callable[[int], None] | None = None,
-) -> Any:
-    """Conduct a study over HTTPS and return its result; begun before, it goes on from its log."""
+    watch: Callable[[Notice], None] | None = None,
+    status: int | None = None,
+) -> Served:
+    """Conduct a study over HTTPS and return its result; begun before, it goes on from its log.
+
+    ``watch`` is told what happens; ``status`` is a port of loopback for the page that shows it.
+    """
     need("starlette", "uvicorn", "httptools")
     from sottovoce.federation.coordinator.http import HttpPost
 
-    terms = read_study(study)
+    terms, tell = read_study(study), _silent if watch is None else watch
     _check_secure(certificates, insecure)
     kept = StudyLog(Path(study).with_suffix(".log") if log is None else log, terms.name)
     try:
@@ -38,11 +51,13 @@ def serve_study(
         if known is not None and known.result is not None:
             from sottovoce.server.load import from_dict
 
-            return from_dict(json.loads(known.result))
+            return Served(from_dict(json.loads(known.result)), _ledgers(kept))
         with HttpPost(terms.sites, host, port, _files(certificates)) as post:
-            if listening is not None:
-                listening(post.port)
-            return Rounds(terms, kept, post, watch).conduct()
+            board = StudyBoard(terms, kept, kept.where, lambda: post.seen)
+            with _shown(status, board.status, tell):
+                tell(board.listens(f"{host}:{post.port}"))
+                found = Rounds(terms, kept, post, lambda event: tell(board.happened(event))).conduct()
+                return Served(found, _ledgers(kept))
     finally:
         kept.close()
 
@@ -57,8 +72,8 @@ def stay(
     certificates: str | Path | None = None,
     insecure: bool = False,
     once: bool = False,
-    watch: Callable[[Any], None] | None = None,
-    heard: Callable[[str], None] | None = None,
+    watch: Callable[[Notice], None] | None = None,
+    status: int | None = None,
     stop: threading.Event | None = None,
 ) -> None:
     """Answer for the records of some files, to a coordinator or on a socket; with ``once``, until a study is over."""
@@ -76,13 +91,20 @@ def stay(
     ended = threading.Event() if stop is None else stop
     line = None if coordinator is None else _line(coordinator, rules.name, certificates, insecure)
     holding = read_holding(data, rules)
-    kept = SiteLedger(Path(policy).with_suffix(".ledger") if ledger is None else Path(ledger))
+    place = Path(policy).with_suffix(".ledger") if ledger is None else Path(ledger)
+    kept, tell = SiteLedger(place), _silent if watch is None else watch
     try:
-        resident = Resident(rules, holding, kept, watch=watch)
-        if line is not None:
-            line(resident, ended, once=once, heard=heard)
-        elif socket is not None:
-            answer_on(socket, resident, ended, once=once)
+        board = SiteBoard(rules, holding, kept.show, place, str(socket) if coordinator is None else coordinator)
+        resident = Resident(rules, holding, kept, watch=lambda event: tell(board.seen(event)))
+        with _shown(status, board.status, tell):
+            try:
+                if line is not None:
+                    heard = {"heard": lambda words: _told(tell, board.lost(words)), "reached": board.reached}
+                    line(resident, ended, once=once, **heard)
+                elif socket is not None:
+                    answer_on(socket, resident, ended, once=once)
+            finally:
+                tell(board.ends())
     finally:
         kept.shut()
 
@@ -96,7 +118,8 @@ def _line(coordinator: str, name: str, certificates: str | Path | None, insecure
     files = _files(certificates)
     client = connect(Line(coordinator, name, *(() if files is None else files)))
 
-    def talk(site: Any, stop: threading.Event, **how: Any) -> None:
+    def talk(site: Any, stop: threading.Event, *, reached: Callable[[int], None], **how: Any) -> None:
+        client.event_hooks = {"response": [lambda response: reached(response.status_code)]}
         with client:
             poll(client, site, stop, **how)
 
@@ -121,6 +144,31 @@ def need(*modules: str) -> None:
     """Refuse to begin without what a federation needs beside the core."""
     if any(find_spec(module) is None for module in modules):
         raise BadInput("a federation needs more than the core; install sottovoce[federation].")
+
+
+def _told(tell: Callable[[Notice], None], notice: Notice | None) -> None:
+    """Tell what is new."""
+    if notice is not None:
+        tell(notice)
+
+
+def _silent(_: Notice) -> None:
+    """Say nothing."""
+
+
+@contextmanager
+def _shown(port: int | None, status: Callable[[], dict[str, Any]], tell: Callable[[Notice], None]) -> Iterator[None]:
+    """Show a status on a port of loopback, where one is asked for."""
+    if port is None:
+        yield
+        return
+    with StatusServer(port, status) as page:
+        tell(Notice({"event": "status", "url": page.url}, f"status page on {page.url}"))
+        yield
+
+
+def _ledgers(kept: StudyLog) -> dict[str, LedgerState]:
+    return {site: heads_as_state(*head) for site, head in kept.heads().items()}
 
 
 def _check_secure(certificates: Any, insecure: bool) -> None:

@@ -8,6 +8,7 @@ import asyncio
 import queue
 import ssl
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,6 +70,7 @@ class HttpPost:
             raise BadInput("without certificates the coordinator listens on loopback alone; give --certificates.")
         self._secure, self._closing = certificates is not None, False
         self._boxes = {site: _Mailbox() for site in sites}
+        self.seen: dict[str, float] = {}  # when each site was last in touch
         self._came: queue.Queue[tuple[str, bytes]] = queue.Queue(maxsize=16 * len(sites) + 64)
         routes = [Route("/exchange", self._exchange, methods=["POST"]), Route("/health", _health)]
         config = uvicorn.Config(
@@ -141,6 +143,7 @@ class HttpPost:
         box = self._boxes.get(site)
         if box is None:
             return PlainTextResponse("this study has no site of that name", 403)
+        self.seen[site] = time.time()
         body = bytearray()
         async for piece in request.stream():
             body += piece

@@ -64,6 +64,7 @@ class StudyLog:
         self._noted = 0
         text = str(where)
         self._server = re.match(r"postgres(ql)?://", text) is not None
+        self.where = "PostgreSQL" if self._server else text  # a URL may hold a password
         try:
             self._base: Any = _postgres(text, name) if self._server else _sqlite(text)
             with self._transaction():
@@ -172,10 +173,22 @@ class StudyLog:
             with self._transaction():
                 self._run("INSERT INTO refused VALUES (?, ?, ?, ?, ?)", self.name, time.time(), site, round, why)
 
-    def refusals(self) -> list[Refusal]:
-        """Return what was refused."""
-        rows = self._run("SELECT at, site, round, why FROM refused WHERE study = ? ORDER BY at", self.name)
-        return [Refusal(*row) for row in rows.fetchall()]
+    def refusals(self, most: int = NOTED) -> list[Refusal]:
+        """Return what was refused, or the newest of it."""
+        rows = self._run(
+            "SELECT at, site, round, why FROM refused WHERE study = ? ORDER BY at DESC LIMIT ?", self.name, most
+        )
+        return [Refusal(*row) for row in rows.fetchall()][::-1]
+
+    def counts(self, table: str) -> dict[str, int]:
+        """Return how often each site stands in one of the tables told, absent and refused."""
+        rows = self._run(f"SELECT site, COUNT(*) FROM {table} WHERE study = ? GROUP BY site", self.name)
+        return {site: int(count) for site, count in rows.fetchall()}
+
+    def heads(self) -> dict[str, tuple[int, bytes]]:
+        """Return the newest head of every site's ledger that was told."""
+        rows = self._run("SELECT site, counter, head FROM head WHERE study = ? ORDER BY site", self.name)
+        return {site: (int(counter), bytes(head)) for site, counter, head in rows.fetchall()}
 
     def _keep_head(self, site: str, counter: int, head: bytes) -> None:
         self._run("DELETE FROM head WHERE study = ? AND site = ?", self.name, site)

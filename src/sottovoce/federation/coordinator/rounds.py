@@ -45,6 +45,7 @@ class Happened(NamedTuple):
     round: int = 0
     words: str = ""
     records: int = 0
+    interval: tuple[float, float] | None = None  # so far, where the method can tell
 
     def line(self) -> str | None:
         """Return one line for whoever watches."""
@@ -215,7 +216,9 @@ class Rounds:
                 f"{_listed(left)} did not answer round {round}; nothing is lost, and the study goes on when it is "
                 "started again."
             )
-        self._watch(Happened("round", round=round, records=queries.records))
+        so_far = getattr(method, "so_far", None)
+        interval = None if so_far is None else so_far(held[0])
+        self._watch(Happened("round", round=round, records=queries.records, interval=interval))
         return held[0]
 
     def _exchange(self, orders: Mapping[str, bytes], fits: Expected, round: int, seconds: float) -> list[str]:

@@ -1,7 +1,10 @@
 """The confidence sequence as ``init, query, step, outcome``: from a plan and the sites' tallies to a result."""
 
 import math
+from collections.abc import Generator
 
+from sottovoce.core.arrays import Ints
+from sottovoce.server.quantile.asking import Ask
 from sottovoce.server.quantile.certified.protocol import CertifiedStudy
 from sottovoce.server.quantile.certified.sequence import Sequel, sequence_protocol
 from sottovoce.server.quantile.conversation import Conversation, Log
@@ -32,11 +35,23 @@ class SequenceQuantile:
         self._plan, self._level = plan, level
         study = CertifiedStudy(plan.tau, plan.crowd, 1 - level, coin, plan.bounds, plan.scale)
 
-        def enough(low: float, high: float) -> bool:
-            return until is not None and plan.rounded(high, 1) - plan.rounded(low, -1) <= until
+        self._ends: tuple[float, float] | None = None
 
-        self._talk: Conversation[Sequel] = Conversation(lambda: sequence_protocol(study, enough, after))
+        def enough(low: float, high: float) -> bool:
+            self._ends = low, high = plan.rounded(low, -1), plan.rounded(high, 1)
+            return until is not None and high - low <= until
+
+        def begun() -> Generator[Ask, Ints, Sequel]:
+            self._ends = None
+            return sequence_protocol(study, enough, after)
+
+        self._talk: Conversation[Sequel] = Conversation(begun)
         self.init, self.query, self.step = self._talk.init, self._talk.query, self._talk.step
+
+    def so_far(self, log: Log) -> tuple[float, float] | None:
+        """Return the interval after the rounds of a log; None before there is one."""
+        self.query(log)  # brings the conversation there
+        return self._ends
 
     def outcome(self, log: Log) -> QuantileResult:
         """Return the result; reports and rounds are those of this conversation, the trajectory is the whole."""
