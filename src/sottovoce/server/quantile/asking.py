@@ -113,18 +113,20 @@ class Attendance:
     def gather(self, ask: Ask, left: Callable[[], Ints], need: Need) -> Generator[Ask, Ints, Given]:
         """Ask, and ask the absent again at the same points while they are needed; ``left`` tells what sites have."""
         said = yield ask
-        lost, open_ = np.zeros_like(self.missed), ask.counts.any(axis=1)
+        lost = np.zeros_like(self.missed)
+        open_: Bools = np.any(ask.counts, axis=1)
         if said.min(initial=0) >= 0:
             self.missed[open_] = 0
             return Given(said, ask.counts, None, lost, 1)
         counts, ones, rounds = ask.counts.copy(order="F"), np.zeros_like(ask.counts, order="F"), 1
         while True:
-            told = open_ & (said[:, 0] >= 0)
+            first = said[:, 0]
+            told: Bools = np.logical_and(open_, first >= 0)
             ones[told] = said[told]
             self.missed[told] = 0
-            open_ &= ~told
+            open_ = np.logical_and(open_, ~told)
             self.missed[open_] += 1
-            lost[open_ & (said[:, 0] == LOST)] += counts.sum(axis=1)[open_ & (said[:, 0] == LOST)]
+            lost += np.where(open_ & (first == LOST), counts.sum(axis=1), 0)
             counts[open_] = _fitting(counts[open_], (left() - lost)[open_])
             again = np.where(open_[:, None], counts, 0)
             share, away = float(self.shares[open_].sum()), bool(np.all(self.missed[open_] >= PATIENCE))
@@ -240,7 +242,7 @@ class QueryAllocator:
         return answer
 
     def _allotted(self, parts: Floats) -> Ints:
-        """Return how many records of each site answer at each point; who was absent has more left, and is asked more."""
+        """Return how many records of each site answer at each point; who was absent has more left, and tells more."""
         if self._rest is self.crowd:
             return allot(self.crowd, self.spent, parts)
         whole = max(1.0 - self._since, 1e-300)

@@ -47,7 +47,7 @@ class Log(NamedTuple):
     @property
     def spent(self) -> Ints:
         """Return how many records of each site have answered in them, or were lost on the way."""
-        taken = [np.where(_row(ones) != ABSENT, counts.sum(axis=1), 0) for counts, ones in self._closed]
+        taken: list[Any] = [np.where(_row(ones) != ABSENT, counts.sum(axis=1), 0) for counts, ones in self._closed]
         return np.asarray(np.sum(taken, axis=0), dtype=np.int64)
 
     @property
@@ -153,6 +153,13 @@ class Conversation(Generic[Outcome]):
     def round_after(self, log: Log) -> int:
         """Return the number of the round that is open."""
         return self._before + log.rounds + 1
+
+    def open_counts(self, log: Log) -> Ints:
+        """Return how many records of each site the open round asks; none at the end."""
+        ask, _ = self._at(log)
+        if ask is None:
+            raise BadInput("the conversation is over; no round is open.")
+        return np.asarray(ask.counts.sum(axis=1))
 
     def step(self, log: Log, replies: Replies) -> Log:
         """Return the log with these tallies in it; the round closes when all who were asked have answered or are gone.

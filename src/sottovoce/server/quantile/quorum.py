@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from sottovoce.core.arrays import Bools, Floats
 from sottovoce.core.errors import BadInput
 
@@ -25,16 +23,17 @@ class Quorum:
 def quorum_of(shares: Floats, quorum: float) -> Quorum:
     """Return the quorum that a whole number of sites, or a part of the shares below or equal to one, stands for.
 
+    >>> import numpy as np
     >>> quorum_of(np.array([0.5, 0.3, 0.2]), 2).closes(np.array([True, False, False]))
     True
     >>> quorum_of(np.array([0.5, 0.3, 0.2]), 0.6).closes(np.array([True, False, False]))
     False
     """
-    whole = isinstance(quorum, int) and not isinstance(quorum, bool)
-    if whole and 1 <= quorum <= len(shares):
-        return Quorum(shares, int(quorum))
-    if isinstance(quorum, float) and 0 < quorum <= 1:
-        return Quorum(shares, 1, quorum)
+    if isinstance(quorum, float):
+        if 0 < quorum <= 1:
+            return Quorum(shares, 1, quorum)
+    elif not isinstance(quorum, bool) and 1 <= quorum <= len(shares):
+        return Quorum(shares, quorum)
     raise BadInput(
         f"quorum must be a number of sites from 1 to {len(shares)}, or a part of the shares such as 0.8, "
         f"not {quorum!r}; choose one."

@@ -3,8 +3,8 @@
 If the site of every report is drawn with probability ``R p / r`` (``p`` its share, ``r`` its rate, and ``R`` such that
 these add to one), reports at ``x`` are independent and one with probability ``(1 - R) / 2 + R F(x)``, with
 ``F = sum p F_k``, however much the sites differ. The coin is public: a hash of the study's key and the number of the
-draw, so that a replay draws the same. A lot that falls on a site without records left, or on one that stays away, counts
-against its query.
+draw, so that a replay draws the same. A lot that falls on a site without records left, or on one that stays away,
+counts against its query.
 """
 
 import hashlib
