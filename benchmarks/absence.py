@@ -81,9 +81,10 @@ class Run(NamedTuple):
 
 def opened(cell: AbsenceCell, generator: Generator) -> tuple[QuantilePlan, Answering]:
     """Plan a study, and return how its sites answer: letters of fresh records, or sites with records of their own."""
-    names, said = NAMES[: len(cell.sizes)], {"limits": CERTIFIED, "certified": cell.method != "staged"}
+    names = NAMES[: len(cell.sizes)]
+    said: dict[str, Any] = {"limits": CERTIFIED, "certified": cell.method != "staged", "kind": cell.kind}
     if isinstance(cell.sites[0], Population):
-        plan = plan_quantile(Roster(names, cell.sizes, Unit("number")), cell.tau, cell.epsilon, kind=cell.kind, **said)
+        plan = plan_quantile(Roster(names, cell.sizes, Unit("number")), cell.tau, cell.epsilon, **said)
         rates = plan.crowd.rates
 
         def drawn(site: int, query: Message) -> Message:
@@ -100,13 +101,13 @@ def opened(cell: AbsenceCell, generator: Generator) -> tuple[QuantilePlan, Answe
 
         return plan, drawn
     records = {name: draw(generator, n) for name, draw, n in zip(names, cell.sites, cell.sizes, strict=True)}
-    prepared = prepare(records, cell.tau, cell.epsilon, kind=cell.kind, **said)
+    prepared = prepare(records, cell.tau, cell.epsilon, **said)
     doors: list[Door] = doors_of(prepared.plan, prepared.open(dice(int(generator.integers(1 << 62)))))
-    last = [0] * len(doors)
 
     def asked(site: int, query: Message) -> Message:
-        last[site] += 1
-        return doors[site].ask(getattr(query, "round"), query)  # noqa: B009
+        if not isinstance(query, Query):
+            raise TypeError("only queries are answered")
+        return doors[site].ask(query.round, query)
 
     return prepared.plan, asked
 
@@ -187,14 +188,14 @@ def heaped(scale: float) -> Callable[[Generator, int], Floats]:
 
     def draw(generator: Generator, n: int) -> Floats:
         values = np.round(stats.lognorm(0.6, scale=scale).rvs(n, random_state=generator), 2)
-        return np.where(generator.random(n) < 0.5, np.round(values, -2), values)
+        return np.asarray(np.where(generator.random(n) < 0.5, np.round(values, -2), values), dtype=np.float64)
 
     return draw
 
 
 def visits(mean: float) -> Callable[[Generator, int], Floats]:
     """Return counts."""
-    return lambda generator, n: stats.poisson(mean).rvs(n, random_state=generator).astype(np.float64)
+    return lambda generator, n: np.asarray(stats.poisson(mean).rvs(n, random_state=generator), dtype=np.float64)
 
 
 def ordinary_cells() -> list[AbsenceCell]:
@@ -228,13 +229,14 @@ def ordinary_cells() -> list[AbsenceCell]:
 
         return truth
 
-    cells = []
-    for tau in (0.5, 0.9):
-        cells.append(
-            AbsenceCell("counts", tuple(map(visits, means)), tau, sizes=sizes, kind="counts", truth=count(tau))
+    return [
+        AbsenceCell(name, draws, tau, sizes=sizes, epsilon=2.0, kind=kind, truth=truth(tau))
+        for tau in (0.5, 0.9)
+        for name, draws, kind, truth in (
+            ("counts", tuple(map(visits, means)), "counts", count),
+            ("heaped amounts", tuple(map(heaped, scales)), None, amount),
         )
-        cells.append(AbsenceCell("heaped amounts", tuple(map(heaped, scales)), tau, sizes=sizes, truth=amount(tau)))
-    return [replace(cell, epsilon=2.0) for cell in cells]
+    ]
 
 
 _CELLS: list[AbsenceCell] = []  # inherited by forked workers: populations are functions, which cannot be sent
@@ -250,9 +252,8 @@ def _runs(task: tuple[int, int, int]) -> list[Run]:
 
 def table(cells: Sequence[AbsenceCell], replications: int, seed: int, jobs: int) -> None:
     """Print a row a cell; lengths are relative to those of the same cell without absences, which stands before it."""
-    print(
-        f"{'sites':<18}{'tau':>5}{'method':>11}{'absent':>15}{'covered':>9}{'lost':>7}{'length':>8}{'rounds':>8}{'went on':>9}"
-    )
+    heads = ("covered", "lost", "length", "rounds", "went on")
+    print(f"{'sites':<18}{'tau':>5}{'method':>11}{'absent':>15}" + "".join(f"{head:>9}" for head in heads))
     _CELLS[:] = cells
     lengths: dict[tuple[str, float, str], float] = {}
     with warnings.catch_warnings(), ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
@@ -262,9 +263,8 @@ def table(cells: Sequence[AbsenceCell], replications: int, seed: int, jobs: int)
             covers, lost, length, rounds, went = (np.array(column) for column in zip(*runs, strict=True))
             kept = float(np.median(length[~went])) if not went.all() else np.nan
             base = lengths.setdefault((cell.name, cell.tau, cell.method), kept)
-            numbers = (
-                f"{covers.mean():>9.3f}{lost.mean():>7.3f}{kept / base:>8.2f}{rounds.mean():>8.1f}{went.mean():>9.2f}"
-            )
+            means = (covers.mean(), lost.mean(), kept / base, rounds.mean(), went.mean())
+            numbers = "".join(f"{mean:>9.3f}" for mean in means)
             print(f"{cell.name:<18}{cell.tau:>5g}{cell.method:>11}{cell.absence.name:>15}{numbers}", flush=True)
 
 

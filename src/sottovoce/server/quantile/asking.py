@@ -134,7 +134,8 @@ class Attendance:
                 counts[open_] = 0
                 return Given(ones, counts, open_ if open_.any() else None, lost, rounds)
             heard = yield ask._replace(counts=again)
-            said = np.where(again.any(axis=1)[:, None], heard, ABSENT)  # else nobody is left there, after losses
+            asked: Bools = np.any(again, axis=1)
+            said = np.where(asked[:, None], heard, ABSENT)  # not asked: nobody is left there, after losses
             rounds += 1
 
 
