@@ -4,6 +4,7 @@ import argparse
 import os
 
 from benchmarks import (
+    absence,
     answered,
     answers,
     certified,
@@ -37,6 +38,7 @@ PARTS = (
     "walks",
     "answers",
     "staged",
+    "absence",
     "certified",
     "certified-peers",
     "ordinary",
@@ -75,6 +77,8 @@ def main() -> None:
         answers.run(max(options.replications, 600), options.jobs)
     if "staged" in options.parts:
         staged.run(options.replications, options.jobs)
+    if "absence" in options.parts:
+        absence.run(options.replications, options.jobs)
     if "certified" in options.parts:
         certified.run(max(options.replications // 4, 40), options.jobs)
     if "ordinary" in options.parts:

@@ -7,8 +7,9 @@
 
 A state is plain (numbers, tuples, arrays), so it goes to bytes and back (`core.codec`), and it is never changed: `step`
 returns a new one. Queries and replies stand in the order of the sites. None among the queries: that site is not asked;
-None among the replies: it did not answer, and `query` asks it again, with the same bytes, until it does. Replies are
-hostile until checked: `step` refuses what does not fit, and the state stays as it was.
+None among the replies: it did not answer, and `query` asks it again, with the same bytes, until it does. `Absent` among
+the replies: its deadline is over, and the round may close without it; a method that needs every site refuses it.
+Replies are hostile until checked: `step` refuses what does not fit, and the state stays as it was.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,6 +29,17 @@ class Queries(NamedTuple):
     round: int
     messages: Sequence[Message | None]
     records: int = 0
+
+
+class Absent(Message, frozen=True):
+    """What a coordinator says in place of a site's reply: the site is absent from this round, its deadline is over.
+
+    It has spent nothing in it, unless ``spent`` says so: where the site may have had the question, and its reply was
+    lost or came too late, its records of the round count as asked and are not asked again.
+    """
+
+    round: int
+    spent: bool = False
 
 
 Replies = Sequence[Message | None]

@@ -2,9 +2,14 @@
 
 With shares ``p``, rates ``r`` and sizes ``N``, one query answered by a fraction ``f`` of every site gives the pooled
 distribution function with variance ``unit_variance / f``, where ``unit_variance = sum p^2 / (4 r^2 N)``.
+
+A site that is absent from a round has spent nothing. It is asked what it missed in rounds of its own while the others
+wait, so that in the end all have answered the same question: an absence costs rounds, and no record. A site that misses
+`PATIENCE` rounds one after the other is away: nobody waits for it where the study can do without it (`Need`), and it is
+asked with the others again in the next question. Shares never change: what a site did not say counts as unknown.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,6 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.core.arrays import Bools, Floats, Ints
+
+PATIENCE = 4  # rounds missed one after the other from which on a site is away
+ABSENT, LOST = -1, -2  # in place of a site's ones: it spent nothing, or its records are spent and nothing was heard
 
 
 @dataclass(frozen=True)
@@ -56,12 +64,86 @@ class Decoded:
     variances: Floats
     ones: Ints = field(repr=False)
     counts: Ints = field(repr=False)
+    absent: Bools | None = field(default=None, repr=False)  # sites that were asked and stayed away
 
     def at(self, some: Bools) -> "Decoded":
         """Return the answers at some of the points."""
         return Decoded(
-            self.points[some], self.below[some], self.variances[some], self.ones[:, some], self.counts[:, some]
+            self.points[some],
+            self.below[some],
+            self.variances[some],
+            self.ones[:, some],
+            self.counts[:, some],
+            self.absent,
         )
+
+
+class Need(NamedTuple):
+    """Which part of the shares may be missing from an answer: at once, and where all who are missing are away."""
+
+    slack: float
+    most: float
+
+
+GUIDING = Need(0.05, 0.05)  # search, pilot and pairs: what is missing is allowed for as noise
+LOCAL = Need(0.02, 1.0)  # stages: the curve of a site from other stages stands in for it
+CERTIFYING = Need(0.0, 0.02)  # lots of who stays away count against their query
+
+
+class Given(NamedTuple):
+    """What the sites said to a question in the end, who stayed away (None: nobody), what was lost, rounds it took."""
+
+    ones: Ints
+    counts: Ints
+    absent: Bools | None
+    lost: Ints
+    rounds: int
+
+
+@dataclass
+class Attendance:
+    """How many rounds each site has missed, one after the other."""
+
+    shares: Floats
+    missed: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.missed = np.zeros(len(self.shares), dtype=np.int64)
+
+    def gather(self, ask: Ask, left: Callable[[], Ints], need: Need) -> Generator[Ask, Ints, Given]:
+        """Ask, and ask the absent again at the same points while they are needed; ``left`` tells what sites have."""
+        said = yield ask
+        lost = np.zeros_like(self.missed)
+        open_: Bools = np.any(ask.counts, axis=1)
+        if said.min(initial=0) >= 0:
+            self.missed[open_] = 0
+            return Given(said, ask.counts, None, lost, 1)
+        counts, ones, rounds = ask.counts.copy(order="F"), np.zeros_like(ask.counts, order="F"), 1
+        while True:
+            first = said[:, 0]
+            told: Bools = np.logical_and(open_, first >= 0)
+            ones[told] = said[told]
+            self.missed[told] = 0
+            open_ = np.logical_and(open_, ~told)
+            self.missed[open_] += 1
+            lost += np.where(open_ & (first == LOST), counts.sum(axis=1), 0)
+            counts[open_] = _fitting(counts[open_], (left() - lost)[open_])
+            again = np.where(open_[:, None], counts, 0)
+            share, away = float(self.shares[open_].sum()), bool(np.all(self.missed[open_] >= PATIENCE))
+            if share <= need.slack or (away and share <= need.most) or not again.any():
+                counts[open_] = 0
+                return Given(ones, counts, open_ if open_.any() else None, lost, rounds)
+            heard = yield ask._replace(counts=again)
+            asked: Bools = np.any(again, axis=1)
+            said = np.where(asked[:, None], heard, ABSENT)  # not asked: nobody is left there, after losses
+            rounds += 1
+
+
+def _fitting(counts: Ints, left: Ints) -> Ints:
+    """Return the counts of some sites, lowered where fewer records are left."""
+    total = counts.sum(axis=1)
+    part = np.minimum(left / np.maximum(total, 1), 1.0)
+    return np.asarray(np.floor(counts * part[:, None] + 1e-9), dtype=np.int64)
 
 
 def all_periods(points: Floats, periods: Floats | None) -> Floats:
@@ -99,8 +181,11 @@ def present_shares(crowd: SiteProfile, counts: Ints) -> Floats:
     return present
 
 
-def decode(crowd: SiteProfile, points: Floats, counts: Ints, ones: Ints) -> Decoded:
-    """Decode letters into the pooled distribution function; a site without answers leaves its share to the others."""
+def decode(crowd: SiteProfile, points: Floats, counts: Ints, ones: Ints, absent: Bools | None = None) -> Decoded:
+    """Decode letters into the pooled distribution function; a site without answers leaves its share to the others.
+
+    What the absent might have said instead, anything from zero to one, counts as noise.
+    """
     asked = np.maximum(counts, 1)
     weights = present_shares(crowd, counts)
     rates = crowd.rates[:, None]
@@ -110,7 +195,10 @@ def decode(crowd: SiteProfile, points: Floats, counts: Ints, ones: Ints) -> Deco
     above *= weights
     weights *= weights
     weights /= 4 * rates**2 * asked
-    return Decoded(points, 1 - above.sum(axis=0), weights.sum(axis=0), ones, counts)
+    variances = weights.sum(axis=0)
+    if absent is not None:
+        variances = np.where(variances > 0, variances + (float(crowd.shares[absent].sum()) / 2) ** 2, 0.0)
+    return Decoded(points, 1 - above.sum(axis=0), variances, ones, counts, absent)
 
 
 @dataclass
@@ -123,33 +211,54 @@ class QueryAllocator:
     heard: list[Decoded] = field(default_factory=list)
     phases: list[Decoded] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self._attendance = Attendance(self.crowd.shares)
+        self._lost = np.zeros_like(self.crowd.sizes)
+        self._rest, self._since = self.crowd, 0.0  # what each site had when shares of its records were last divided
+
     def ask(
-        self, points: npt.ArrayLike, fractions: npt.ArrayLike, periods: npt.ArrayLike | None = None
+        self,
+        points: npt.ArrayLike,
+        fractions: npt.ArrayLike,
+        periods: npt.ArrayLike | None = None,
+        need: Need = GUIDING,
     ) -> Generator[Ask, Ints, Decoded]:
         """Ask a fraction of every site at each point; answers where the period is positive are kept with the phases."""
         at, parts = np.asarray(points, dtype=np.float64), np.asarray(fractions, dtype=np.float64)
-        counts = allot(self.crowd, self.spent, parts)
+        counts = self._allotted(parts)
         self.spent = min(1.0, self.spent + float(parts.sum()))
         ask = Ask(at, counts, None if periods is None else np.asarray(periods, dtype=np.float64))
-        ones = np.asfortranarray((yield ask))  # laid out as the counts, so that sums have the same bits
-        answer, phase = decode(self.crowd, at, counts, ones), all_periods(at, ask.periods) > 0
-        self.rounds += 1
+        given = yield from self._attendance.gather(ask, lambda: self.crowd.sizes - self.asked, need)
+        ones = np.asfortranarray(given.ones)  # laid out as the counts, so that sums have the same bits
+        answer, phase = decode(self.crowd, at, given.counts, ones, given.absent), all_periods(at, ask.periods) > 0
+        self.rounds += given.rounds
         if not phase.all():
             self.heard.append(answer.at(~phase) if phase.any() else answer)
         if phase.any():
             self.phases.append(answer.at(phase))
+        if given.absent is not None or given.lost.any():
+            self._lost += given.lost
+            left = self.crowd.sizes - self.asked
+            self._rest, self._since = SiteProfile(self.crowd.shares, self.crowd.rates, left), self.spent
         return answer
+
+    def _allotted(self, parts: Floats) -> Ints:
+        """Return how many records of each site answer at each point; who was absent has more left, and tells more."""
+        if self._rest is self.crowd:
+            return allot(self.crowd, self.spent, parts)
+        whole = max(1.0 - self._since, 1e-300)
+        return allot(self._rest, (self.spent - self._since) / whole, parts / whole)
 
     @property
     def asked(self) -> Ints:
-        """Return how many records of each site have answered."""
+        """Return how many records of each site were asked, those that answered and those that were lost."""
         every = [each.counts.sum(axis=1) for each in (*self.heard, *self.phases)]
-        return np.asarray(np.sum([np.zeros_like(self.crowd.sizes), *every], axis=0), dtype=np.int64)
+        return np.asarray(np.sum([self._lost, *every], axis=0), dtype=np.int64)
 
     @property
     def reports(self) -> int:
         """Return how many records have answered."""
-        return int(self.asked.sum())
+        return int(self.asked.sum() - self._lost.sum())
 
     @property
     def left(self) -> float:

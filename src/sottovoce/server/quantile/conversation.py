@@ -4,6 +4,9 @@ A procedure that adapts its queries is easiest to read as a conversation (a gene
 ones); a store wants a state. Because a procedure depends on nothing but the answers, the log *is* its state, and it
 survives any restart. One generator is kept alive beside the newest log, so that a step costs a step and not a replay. A
 log whose questions this procedure would not have asked is refused: it is of another study, or of another version.
+
+A round closes once everybody who was asked has answered or is absent, if as many answered as the quorum asks for; else
+the absent are asked again, with the same bytes. In the log an absent site has negative numbers in place of its ones.
 """
 
 from abc import abstractmethod
@@ -16,8 +19,9 @@ import numpy as np
 from sottovoce.core.arrays import Bools, Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.messages import Message, Query, Tally
-from sottovoce.server.method import Queries, Replies
-from sottovoce.server.quantile.asking import Ask, all_periods
+from sottovoce.server.method import Absent, Queries, Replies
+from sottovoce.server.quantile.asking import ABSENT, LOST, Ask, all_periods
+from sottovoce.server.quantile.quorum import Quorum
 
 Outcome = TypeVar("Outcome")
 Procedure = Generator[Ask, Ints, Outcome]
@@ -38,12 +42,18 @@ class Log(NamedTuple):
     @property
     def reports(self) -> int:
         """Return how many records have answered in them."""
-        return int(sum(int(ask.counts.sum()) for ask in self.asked[: self.rounds]))
+        return int(sum(int(counts[_row(ones) >= 0].sum()) for counts, ones in self._closed))
 
     @property
     def spent(self) -> Ints:
-        """Return how many records of each site have answered in them."""
-        return np.asarray(np.sum([ask.counts.sum(axis=1) for ask in self.asked[: self.rounds]], axis=0), dtype=np.int64)
+        """Return how many records of each site have answered in them, or were lost on the way."""
+        taken: list[Any] = [np.where(_row(ones) != ABSENT, counts.sum(axis=1), 0) for counts, ones in self._closed]
+        return np.asarray(np.sum(taken, axis=0), dtype=np.int64)
+
+    @property
+    def _closed(self) -> list[tuple[Ints, Ints]]:
+        """Return what was asked for and what was said in each of them."""
+        return [(ask.counts, ones) for ask, ones in zip(self.asked, self.answered, strict=False)]
 
 
 class Round(Sequence[Message | None]):
@@ -112,13 +122,16 @@ class ToldRound(Round):
 
 
 class Conversation(Generic[Outcome]):
-    """A procedure as ``init, query, step, outcome``; ``start`` begins it anew."""
+    """A procedure as ``init, query, step, outcome``; ``start`` begins it anew.
+
+    Without a quorum nobody may be absent. Rounds are counted on from ``before``, where a study goes on as another one.
+    """
 
     replies: tuple[type[Message], ...] = (Tally,)
     state = Log
 
-    def __init__(self, start: Callable[[], Procedure[Outcome]]) -> None:
-        self._start = start
+    def __init__(self, start: Callable[[], Procedure[Outcome]], quorum: Quorum | None = None, before: int = 0) -> None:
+        self._start, self._quorum, self._before = start, quorum, before
         self._live: tuple[Log, Procedure[Outcome], Ask | None, Any] | None = None
 
     def init(self) -> Log:
@@ -134,27 +147,57 @@ class Conversation(Generic[Outcome]):
         if log.open:
             asked &= np.array([not said for said in log.open])
         records = int(ask.counts.sum(axis=1)[asked].sum())
-        round = AskedRound(log.rounds + 1, ask.points, ask.counts, asked, ask.periods)
+        round = AskedRound(self.round_after(log), ask.points, ask.counts, asked, ask.periods)
         return Queries(round.round, round, records)
 
+    def round_after(self, log: Log) -> int:
+        """Return the number of the round that is open."""
+        return self._before + log.rounds + 1
+
+    def open_counts(self, log: Log) -> Ints:
+        """Return how many records of each site the open round asks; none at the end."""
+        ask, _ = self._at(log)
+        if ask is None:
+            raise BadInput("the conversation is over; no round is open.")
+        return np.asarray(ask.counts.sum(axis=1))
+
     def step(self, log: Log, replies: Replies) -> Log:
-        """Return the log with these tallies in it; the round closes when all who were asked have answered."""
+        """Return the log with these tallies in it; the round closes when all who were asked have answered or are gone.
+
+        It stays open where that leaves less than the quorum, and then the absent are asked again.
+        """
         ask, _ = self._at(log)
         if ask is None:
             raise BadInput("the conversation is over; nothing was asked.")
+        round = self.round_after(log)
         if len(replies) != len(ask.counts):
-            raise BadInput(f"round {log.rounds + 1} asked {len(ask.counts)} sites; give one reply for each of them.")
-        if isinstance(replies, ToldRound) and not log.open and replies.answers(log.rounds + 1, ask):
+            raise BadInput(f"round {round} asked {len(ask.counts)} sites; give one reply for each of them.")
+        if isinstance(replies, ToldRound) and not log.open and replies.answers(round, ask):
             return self._forward(log, ask, replies.ones)
         said = list(log.open or ((),) * len(ask.counts))
         for k, (reply, counts) in enumerate(zip(replies, ask.counts.tolist(), strict=True)):
-            if reply is not None:
-                said[k] = _checked(reply, log.rounds + 1, k, counts, said[k])
+            if isinstance(reply, Absent):
+                said[k] = self._missing(reply, round, k, counts, said[k])
+            elif reply is not None:
+                said[k] = _checked(reply, round, k, counts, () if _is_absent(said[k]) else said[k])
         if any(any(counts) and not ones for ones, counts in zip(said, ask.counts.tolist(), strict=True)):
             return log._replace(open=tuple(said))
+        absent = np.array([_is_absent(ones) for ones in said])
+        if self._quorum is not None and absent.any() and not self._quorum.closes(absent):
+            return log._replace(open=tuple(() if gone else ones for ones, gone in zip(said, absent, strict=True)))
         zeros = (0,) * ask.counts.shape[1]
         ones = np.array([row or zeros for row in said], dtype=np.int64).reshape(ask.counts.shape)
         return self._forward(log, ask, ones)
+
+    def _missing(
+        self, reply: Absent, round: int, site: int, counts: list[int], before: tuple[int, ...]
+    ) -> tuple[int, ...]:
+        """Return what stands for the ones of an absent site, or refuse; what it has said before stays."""
+        if self._quorum is None:
+            raise BadInput(f"site {site} is absent, and this method needs every site in every round; ask it again.")
+        if reply.round != round or not any(counts):
+            raise BadInput(f"site {site} cannot be absent from round {round}, which did not ask it so; correct that.")
+        return before if before and not _is_absent(before) else (LOST if reply.spent else ABSENT,) * len(counts)
 
     def outcome(self, log: Log) -> Outcome:
         """Return what the conversation came to."""
@@ -184,6 +227,16 @@ class Conversation(Generic[Outcome]):
                 ask, outcome = _sent(procedure, ones)
             self._live = (log, procedure, ask, outcome)
         return self._live[2], self._live[3]
+
+
+def _row(ones: Ints) -> Ints:
+    """Return of each site the ones at the first point, which are negative where it was absent."""
+    return ones[:, 0]
+
+
+def _is_absent(said: tuple[int, ...]) -> bool:
+    """Tell whether this stands for the ones of an absent site."""
+    return bool(said) and said[0] < 0
 
 
 def _sent(procedure: Procedure[Any], ones: Ints) -> tuple[Ask | None, Any]:

@@ -29,9 +29,11 @@ from sottovoce.server.picture import Drawn, check_path, forest, save
 from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile, all_periods
 from sottovoce.server.quantile.certified.protocol import Certificate
 from sottovoce.server.quantile.conversation import Conversation, Log
+from sottovoce.server.quantile.departed import asked_so_far, plan_rest
 from sottovoce.server.quantile.feasibility import PAIRS, STAGES, support
 from sottovoce.server.quantile.method import default_protocol, staged_study, staged_warnings
 from sottovoce.server.quantile.plan import QuantilePlan
+from sottovoce.server.quantile.quorum import quorum_of
 from sottovoce.server.quantile.result import KeptQuantile, QuantileResult
 from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.search import find
@@ -201,7 +203,10 @@ class QuantilesResult(StoredResult):
 
 
 class StagedQuantiles:
-    """Several quantiles by stages; the state is the log of questions and answers."""
+    """Several quantiles by stages; the state is the log of questions and answers.
+
+    A round closes without absent sites once ``quorum`` have answered: a number of sites, or a part of the shares.
+    """
 
     replies, state = Conversation.replies, Log
 
@@ -212,14 +217,33 @@ class StagedQuantiles:
         level: float = 0.95,
         coin: bytes = b"",
         certified: bool = False,
+        quorum: float = 1,
     ) -> None:
-        self._plans, self._parts, self._level = plans, tuple(parts), level
+        self._plans, self._parts, self._level, self._coin = plans, tuple(parts), level, coin
         self._method = "certified" if certified else "staged"
         each = 1 - (1 - level) / len(plans)  # what joint coverage asks of each level
         self._talk: Conversation[list[Local | Fitted | Certificate]] = Conversation(
-            lambda: _levels_protocol(plans, parts, each, coin, certified)
+            lambda: _levels_protocol(plans, parts, each, coin, certified),
+            quorum_of(plans[0].crowd.shares, quorum),
+            plans[0].rounds_before,
         )
         self.init, self.query, self.step = self._talk.init, self._talk.query, self._talk.step
+
+    @property
+    def plans(self) -> tuple[QuantilePlan, ...]:
+        """Return the plan of each level."""
+        return tuple(self._plans)
+
+    def without(self, log: Log, gone: Sequence[str], quorum: float = 1) -> Self:
+        """Return the study that goes on, from its own beginning, over the sites that stay; refuse what cannot."""
+        round, asked = asked_so_far(self._talk, log)
+        certified, coin = self._method == "certified", self._coin + round.to_bytes(4, "big")
+        rest = [
+            plan_rest(plan, asked, round, gone, certified=certified, confidence=self._level, thinned=part)
+            for plan, part in zip(self._plans, self._parts, strict=True)
+        ]
+        check_sizes(rest[0], self._parts)
+        return type(self)(rest, self._parts, self._level, coin, certified, quorum)
 
     def outcome(self, log: Log) -> QuantilesResult:
         """Return the results."""

@@ -1,15 +1,18 @@
 """The default method as ``init, query, step, outcome``: from a plan and the sites' tallies to a result."""
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import replace
+from typing import Self
 
 from sottovoce.core.arrays import Ints
 from sottovoce.inference.quantile.error_budgets import interval
 from sottovoce.server.quantile.asking import Ask, QueryAllocator
 from sottovoce.server.quantile.certified.protocol import Certificate
 from sottovoce.server.quantile.conversation import Conversation, Log
+from sottovoce.server.quantile.departed import asked_so_far, plan_rest
 from sottovoce.server.quantile.plan import QuantilePlan
+from sottovoce.server.quantile.quorum import quorum_of
 from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.search import Found
@@ -31,11 +34,18 @@ FENCED = (
 )
 
 
+AWAY = (
+    "some sites stayed away from some stages: their other answers stand in for what they missed, and the interval is "
+    "longer for it"
+)
+
+
 class StagedQuantile:
     """One quantile by stages, or certified; its state is the log of questions and answers.
 
     ``coin`` is the public key of the lottery that says which site answers, where the study is certified; without
-    ``watch`` stages do not look at the shape of the distribution.
+    ``watch`` stages do not look at the shape of the distribution. A round closes without absent sites once ``quorum``
+    have answered: a number of sites, or a part of the shares.
     """
 
     replies, state = Conversation.replies, Log
@@ -47,14 +57,27 @@ class StagedQuantile:
         coin: bytes = b"",
         certified: bool = False,
         watch: bool = True,
+        quorum: float = 1,
     ) -> None:
-        self._plan, self._level = plan, level
+        self._plan, self._level, self._coin, self._watch, self._quorum = plan, level, coin, watch, quorum
         self._method = "certified" if certified else "staged"
         study = replace(staged_study(plan, level, coin), watch=watch, phases=watch)
         self._talk: Conversation[Local | Fitted | Certificate] = Conversation(
-            lambda: default_protocol(study, certified)
+            lambda: default_protocol(study, certified), quorum_of(plan.crowd.shares, quorum), plan.rounds_before
         )
         self.init, self.query, self.step = self._talk.init, self._talk.query, self._talk.step
+
+    @property
+    def plan(self) -> QuantilePlan:
+        """Return the plan."""
+        return self._plan
+
+    def without(self, log: Log, gone: Sequence[str], quorum: float = 1) -> Self:
+        """Return the study that goes on, from its own beginning, over the sites that stay; refuse what cannot."""
+        round, asked = asked_so_far(self._talk, log)
+        certified = self._method == "certified"
+        rest = plan_rest(self._plan, asked, round, gone, certified=certified, confidence=self._level)
+        return type(self)(rest, self._level, self._coin + round.to_bytes(4, "big"), certified, self._watch, quorum)
 
     def outcome(self, log: Log) -> QuantileResult:
         """Return the result; it protects the records if every site has a budget and draws its noise from the system."""
@@ -93,6 +116,8 @@ def staged_warnings(local: Left, method: str) -> tuple[str, ...]:
         return (FENCED,)
     if isinstance(local, Fitted):
         return ("records are scarce: the interval takes the density to be smooth around the quantile, no edge nearby",)
+    if local.stages[0].shares is not None:
+        return (AWAY,)
     if local.dips:
         return ('the density seems to dip at the quantile, as between two modes: compare with method="certified"',)
     return ()

@@ -4,11 +4,11 @@ A plan is made from public facts alone, and holds no record.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,14 @@ from sottovoce.server.quantile.feasibility import CERTIFIED, PAIRS, STAGES, Limi
 from sottovoce.server.quantile.left_out import overall, small_sites, without
 
 LEAST = 1e-9  # of the estimand: a site that counts less is left out
+FEW_NAMES = 4  # sites that are named where others have left
+
+
+class Departure(NamedTuple):
+    """A site that left a study for good, and the round in which it did."""
+
+    site: str
+    round: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +57,7 @@ class QuantilePlan:
     kind: str | None = None  # what the records are declared to be: one of `core.roster.KINDS`
     step_source: str = ""  # what the resolution was taken from where it was not given, in words
     left_out: tuple[str, ...] = ()  # sites too small to take part, which are not asked
+    departed: tuple[Departure, ...] = ()  # sites that left after rounds in which they were asked
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -58,7 +67,22 @@ class QuantilePlan:
     @property
     def sites(self) -> str:
         """Return in words over which sites the quantile is."""
-        return f"the {len(self.names)} sites{' left' if self.left_out else ''}"
+        if self.departed and len(self.names) <= FEW_NAMES:
+            return listed(self.names)
+        return f"the {len(self.names)} sites{' left' if self.left_out or self.departed else ''}"
+
+    @property
+    def departures(self) -> str:
+        """Return in words who left the study when; empty if nobody did."""
+        whole: dict[int, list[str]] = {}
+        for site, round in self.departed:
+            whole.setdefault(round, []).append(site)
+        return ", ".join(f"{listed(sites)} left the study in round {round}" for round, sites in whole.items())
+
+    @property
+    def rounds_before(self) -> int:
+        """Return how many rounds the study had when its last site left; the next one counts on from there."""
+        return max((round for _, round in self.departed), default=0)
 
     @cached_property
     def channels(self) -> tuple[Channel, ...]:
@@ -151,19 +175,33 @@ def plan_quantile(
     level, effective = overall(crowd.shares, taus), crowd.thinned(thinned)
     measured = check(effective, level, names, limits)
     warnings = [*roster.doubts, *([without(gone, len(names))] if gone else [])]
-    if measured.ratio > (ample := limits.at(level).warn):
-        needed = measured.records_for(int(effective.sizes.sum()), ample)
-        certified |= limits is CERTIFIED and (kind == "amounts" or measured.ratio > PAIRS.at(level).refuse)
-        longer = f"the interval may be {limits.longer} as with ample data"
-        if certified:
-            ends = reach(effective, level, confidence, within is not None)
-            longer = f"of these records expect an interval {expected(*ends)}"
-        warnings.append(
-            f"the {level:g} quantile is barely supported: {longer}; {needed:,} records would leave this zone"
-        )
+    certified |= limits is CERTIFIED and (kind == "amounts" or measured.ratio > PAIRS.at(level).refuse)
+    if measured.ratio > limits.at(level).warn:
+        ends = reach(effective, level, confidence, within is not None) if certified else None
+        warnings.append(barely(effective, level, measured, limits, ends))
     flips = tuple(map(flips_of, channels))
     public = (shares_name, step, within, width, tuple(warnings), (), kind, source, gone)
     return QuantilePlan(roster, level, taus, budgets, flips, crowd, measured, *public)
+
+
+def barely(
+    crowd: SiteProfile, tau: float, measured: NoiseToTail, limits: Limits, ends: tuple[float, float] | None
+) -> str:
+    """Say that records barely support a level, and how far a certified interval will reach where it is one."""
+    needed = measured.records_for(int(crowd.sizes.sum()), limits.at(tau).warn)
+    longer = f"the interval may be {limits.longer} as with ample data"
+    if ends is not None:
+        longer = f"of these records expect an interval {expected(*ends)}"
+    return f"the {tau:g} quantile is barely supported: {longer}; {needed:,} records would leave this zone"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a list in words.
+
+    >>> listed(["east"]), listed(["east", "north", "south"])
+    ('east', 'east, north and south')
+    """
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _level(value: Any, where: str) -> float:

@@ -142,14 +142,15 @@ class QuantileResult(StoredResult):
         unit = "persons" if self.plan.roster.per_person else "records"
         whose = f"the value of {self.plan.roster.column}" if self.plan.roster.column else "the value"
         below = f"{whose} below which {self.tau:.6g}"
+        left = f"; {self.plan.departures}" if self.plan.departed else ""
         if number == 1:
-            return f"{below} of the {unit} of {self.plan.names[0]} lie"
+            return f"{below} of the {unit} of {self.plan.names[0]} lie{left}"
         text = {
             "pooled": f"{below} of all {unit} of {self.plan.sites} lie (pooled)",
             "equal": f"{below} lies when each of {self.plan.sites} counts the same (equal)",
             "custom": f"{below} lies when {self.plan.sites} count by their given shares (custom)",
         }
-        return text[self.plan.shares_name]
+        return text[self.plan.shares_name] + left
 
     @property
     def guarantee(self) -> str:

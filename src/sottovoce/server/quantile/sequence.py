@@ -1,14 +1,18 @@
 """The confidence sequence as ``init, query, step, outcome``: from a plan and the sites' tallies to a result."""
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from typing import Self
 
 from sottovoce.core.arrays import Ints
+from sottovoce.core.errors import BadInput
 from sottovoce.server.quantile.asking import Ask
 from sottovoce.server.quantile.certified.protocol import CertifiedStudy
 from sottovoce.server.quantile.certified.sequence import Sequel, sequence_protocol
 from sottovoce.server.quantile.conversation import Conversation, Log
+from sottovoce.server.quantile.departed import asked_so_far, plan_rest
 from sottovoce.server.quantile.plan import QuantilePlan
+from sottovoce.server.quantile.quorum import quorum_of
 from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.server.quantile.solutions import SequenceSolution
 
@@ -19,7 +23,8 @@ class SequenceQuantile:
     """One quantile whose interval holds at every time; its state is the log of questions and answers.
 
     ``coin`` is the public key of the lottery that says which site answers, ``until`` the length at which the questions
-    end, and ``after`` what an earlier sequence left behind.
+    end, and ``after`` what an earlier sequence left behind. A round closes without absent sites once ``quorum`` have
+    answered: a number of sites, or a part of the shares.
     """
 
     replies, state = Conversation.replies, Log
@@ -31,8 +36,9 @@ class SequenceQuantile:
         coin: bytes = b"",
         until: float | None = None,
         after: Sequel | None = None,
+        quorum: float = 1,
     ) -> None:
-        self._plan, self._level = plan, level
+        self._plan, self._level, self._coin, self._until, self._after = plan, level, coin, until, after
         study = CertifiedStudy(plan.tau, plan.crowd, 1 - level, coin, plan.bounds, plan.scale)
 
         self._ends: tuple[float, float] | None = None
@@ -45,13 +51,29 @@ class SequenceQuantile:
             self._ends = None
             return sequence_protocol(study, enough, after)
 
-        self._talk: Conversation[Sequel] = Conversation(begun)
+        self._talk: Conversation[Sequel] = Conversation(begun, quorum_of(plan.crowd.shares, quorum), plan.rounds_before)
         self.init, self.query, self.step = self._talk.init, self._talk.query, self._talk.step
 
     def so_far(self, log: Log) -> tuple[float, float] | None:
         """Return the interval after the rounds of a log; None before there is one."""
         self.query(log)  # brings the conversation there
         return self._ends
+
+    @property
+    def plan(self) -> QuantilePlan:
+        """Return the plan."""
+        return self._plan
+
+    def without(self, log: Log, gone: Sequence[str], quorum: float = 1) -> Self:
+        """Return the study that goes on, from its own beginning, over the sites that stay; refuse what cannot.
+
+        A sequence that goes on from an earlier one is about all its sites, and is refused.
+        """
+        if self._after is not None:
+            raise BadInput("a sequence that goes on from an earlier one needs all its sites; begin a new study.")
+        round, asked = asked_so_far(self._talk, log)
+        rest = plan_rest(self._plan, asked, round, gone, certified=True, confidence=self._level)
+        return type(self)(rest, self._level, self._coin + round.to_bytes(4, "big"), self._until, None, quorum)
 
     def outcome(self, log: Log) -> QuantileResult:
         """Return the result; reports and rounds are those of this conversation, the trajectory is the whole."""

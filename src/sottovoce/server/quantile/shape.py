@@ -48,7 +48,7 @@ def is_odd(heard: Decoded, stages: Sequence[Stage], tau: float, centre: float, s
     sides = heard.below[[half - 1, -half]]  # the neighbours of the middle, on both sides
     seen = float(sides[1] - sides[0]) / (2 * plan.spacing)
     error = math.sqrt(float(heard.variances[[half - 1, -half]].sum())) / (2 * plan.spacing)
-    wide = float(np.ptp(stages[0].values[[0, 2]])) / float(np.ptp(stages[0].places[[0, 2]]))
+    wide = float(np.ptp(stages[0].mixed[[0, 2]])) / float(np.ptp(stages[0].places[[0, 2]]))
     if len(heard.points) > 2:
         dips, heaps = seen + error < LATER_DIP * wide, seen - 4 * error > FAR_SIDE * slope
         return dips or heaps or (len(heard.points) == 3 and _is_uneven(heard, tau, slope * plan.spacing, 1 / known))

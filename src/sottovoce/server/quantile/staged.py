@@ -21,8 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.inference.quantile.inversion import Stage, back, root, through
-from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile, present_shares
+from sottovoce.inference.quantile.inversion import Stage, back, information, root, through
+from sottovoce.server.quantile.apart import completed, grouped, groups_of, letter_variances
+from sottovoce.server.quantile.asking import LOCAL, Ask, Decoded, QueryAllocator, SiteProfile, present_shares
 from sottovoce.server.quantile.certified.protocol import Certificate, CertifiedStudy, certified_protocol
 from sottovoce.server.quantile.curvature import Bends, dips_between_shoulders, steeper_pilot, steeper_shoulders
 from sottovoce.server.quantile.feasibility import PAIRS, SCARCE, support
@@ -159,10 +160,11 @@ def _stages(talker: QueryAllocator, study: StagedStudy, pilot: Decoded) -> Gener
         now = min(used, talker.left)
         if talker.left - now < 0.35 * used:
             now = talker.left
-        error, crooked, bend = noise / math.sqrt(used), bent, bends.best
+        more = _more_noise(kept, study, centre, noise / math.sqrt(used))
+        error, crooked, bend = more * noise / math.sqrt(used), bent, bends.best
         widest = 0.75 * float(np.diff(_seen(pilot.points[[0, 2]], centre, bend))[0]) / 2
         plan = five(error, tail, slope, widest, shrink) if crooked else three(error, tail, slope, widest)
-        after = noise / math.sqrt(used + now)
+        after = more * noise / math.sqrt(used + now)
         if study.watch and used + now > LATER and NEAR * after < CLOSER * mass_offset(error, tail):
             plan, crooked = pair(after, tail, slope, widest), False
         places = plan.spacing * plan.offsets
@@ -170,7 +172,11 @@ def _stages(talker: QueryAllocator, study: StagedStudy, pilot: Decoded) -> Gener
         apart = bool(np.all(np.diff(points) > 0)) or not study.watch
         if not (apart and np.all(np.isfinite(points))):  # around an atom, as narrow as doubles go
             return None
-        heard = yield from talker.ask(points, now * plan.parts)
+        heard = yield from talker.ask(points, now * plan.parts, need=LOCAL)
+        if heard.absent is not None:
+            if not np.all(heard.counts.any(axis=0)):  # only who is away has records left
+                continue
+            heard = talker.heard[-1] = completed(heard, kept, study.crowd, tau)
         odd_here = study.watch and is_odd(heard, as_stages(kept, study), tau, centre, before_pairs, plan)
         if odd_here or is_lost(heard, tau):
             if talker.left > ENOUGH:
@@ -225,13 +231,22 @@ def _slope(kept: list[KeptStage], before: float) -> float:
     return slope if slope > 0.2 * before else before
 
 
+def _more_noise(kept: list[KeptStage], study: StagedStudy, centre: float, meant: float) -> float:
+    """Return by what factor the noise is larger than if nobody had been absent."""
+    if all(stage.heard.absent is None for stage in kept):
+        return 1.0
+    return max(1.0, 1 / math.sqrt(information(as_stages(kept, study), centre)[1]) / meant)
+
+
 def as_stages(kept: list[KeptStage], study: StagedStudy) -> list[Stage]:
-    """Turn what was heard into stages of the test, with variances from the pooled middle points of each site."""
+    """Turn what was heard into stages of the test, with variances from the pooled middle points of each site.
+
+    From the first absence on, every group of sites that were in the same stages has values of its own.
+    """
     crowd = study.crowd
-    ones = np.sum([heard.ones[:, len(heard.points) // 2] for heard, *_ in kept], axis=0)
-    counts = np.sum([heard.counts[:, len(heard.points) // 2] for heard, *_ in kept], axis=0)
-    rate = (ones + 1) / (counts + 2)
-    spread = (rate * (1 - rate) / crowd.rates**2)[:, None]
+    if any(heard.absent is not None for heard, *_ in kept):
+        return grouped(kept, crowd, study.tau, groups_of([heard for heard, *_ in kept]))
+    spread = letter_variances(kept, crowd)
     return [
         Stage(
             places,

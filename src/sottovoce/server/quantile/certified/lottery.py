@@ -3,7 +3,8 @@
 If the site of every report is drawn with probability ``R p / r`` (``p`` its share, ``r`` its rate, and ``R`` such that
 these add to one), reports at ``x`` are independent and one with probability ``(1 - R) / 2 + R F(x)``, with
 ``F = sum p F_k``, however much the sites differ. The coin is public: a hash of the study's key and the number of the
-draw, so that a replay draws the same. A lot that falls on a site without records left counts against its query.
+draw, so that a replay draws the same. A lot that falls on a site without records left, or on one that stays away,
+counts against its query.
 """
 
 import hashlib
@@ -26,20 +27,20 @@ class Lottery:
         lots = crowd.shares / crowd.rates
         self.rate = 1 / float(lots.sum())
         self._probabilities = lots * self.rate
-        self._left = crowd.sizes.astype(np.int64).copy()
+        self.left = crowd.sizes.astype(np.int64).copy()
         self._coin, self._drawn = coin, 0
-        self.planned = planned(self._probabilities, self._left)
+        self.planned = planned(self._probabilities, self.left)
 
     def draw(self, count: int) -> tuple[Ints, int]:
         """Return how many records of each site answer one query, and how many lots fell on sites that are used up."""
         lots = self._lots(count)
-        taken = np.minimum(lots, self._left)
-        self._left -= taken
+        taken = np.minimum(lots, self.left)
+        self.left -= taken
         return taken, int(lots.sum() - taken.sum())
 
     def _lots(self, count: int) -> Ints:
         """Draw lots: one by one, or for many as binomial counts, site after site."""
-        sites = len(self._left)
+        sites = len(self.left)
         if sites == 1:
             return np.array([count], dtype=np.int64)
         if count <= SINGLE:

@@ -15,7 +15,7 @@ import numpy as np
 
 from sottovoce.core.arrays import Ints
 from sottovoce.inference.quantile.error_budgets import Classes, Evidence, heard, hull, interval, opened
-from sottovoce.server.quantile.asking import Ask, Decoded, SiteProfile
+from sottovoce.server.quantile.asking import CERTIFYING, Ask, Attendance, Decoded, SiteProfile
 from sottovoce.server.quantile.certified.curves import (
     HUGE,
     TINY,
@@ -112,26 +112,36 @@ class Asker:
     values: list[float] = field(default_factory=list)
     precisions: list[float] = field(default_factory=list)
     rounds: int = 0
+    questions: int = 0
     reports: int = 0
     left: int = 0
 
     def __post_init__(self) -> None:
         self.left = self.lottery.planned
+        self._attendance = Attendance(self.study.crowd.shares)
         self.success = (1 - self.lottery.rate) / 2 + self.lottery.rate * self.study.tau
         self.precision = self.lottery.rate / math.sqrt(self.success * (1 - self.success))  # root, of one report
 
     def ask(self, points: Sequence[float], counts: Sequence[int]) -> Generator[Ask, Ints, list[tuple[int, int]]]:
-        """Ask some points; return of each how many reports lay below, and how many lots found nobody."""
+        """Ask some points; return of each how many reports lay below, and how many lots found nobody.
+
+        A site that is absent is asked again at the same points, which moves its letters in time and not in law. Lots of
+        a site that stays away find nobody and count against the query, so that the successes of a query are at least
+        those of the round with all its letters, whatever kept the site away: what was shown of them holds.
+        """
         drawn = [self.lottery.draw(count) for count in counts]
         table = np.column_stack([taken for taken, _ in drawn])
         self.left -= sum(counts)
-        ones = np.asarray((yield Ask(np.asarray(points, dtype=np.float64), table)))
-        self.rounds, self.reports = self.rounds + 1, self.reports + int(table.sum())
+        ask, lottery = Ask(np.asarray(points, dtype=np.float64), table), self.lottery
+        given = yield from self._attendance.gather(ask, lambda: lottery.left + table.sum(axis=1), CERTIFYING)
+        lottery.left += (table - given.counts).sum(axis=1) - given.lost
+        self.rounds, self.questions = self.rounds + given.rounds, self.questions + 1
+        self.reports += int(given.counts.sum())
         found = []
         for place, (taken, missing) in enumerate(drawn):
-            answered = int(taken.sum())
-            below = answered - int(ones[:, place].sum())
-            found.append((below, missing))
+            answered = int(given.counts[:, place].sum())
+            below = answered - int(given.ones[:, place].sum())
+            found.append((below, missing + int(taken.sum()) - answered))
             if answered > 0:
                 rate = self.lottery.rate
                 self.hear(points[place], (below / answered - (1 - rate) / 2) / rate, answered * self.precision**2)
@@ -197,7 +207,7 @@ def _conversation(study: CertifiedStudy, known: Sequence[Decoded], unit: float) 
     classes = opened(np.array([study.alpha]))
     evidence: list[Evidence] = []
     marks: list[CertifiedMark] = []
-    plan, closings = _portions(asker.left, first, MOST_ROUNDS - asker.rounds, pace.swell)
+    plan, closings = _portions(asker.left, first, MOST_ROUNDS - asker.questions, pace.swell)
     for index, part in enumerate(plan):
         remaining = asker.left
         horizons = _horizons(remaining, hull(classes))

@@ -70,7 +70,7 @@ def sequence_protocol(
     records = (asker.precision * min(study.tau, 1 - study.tau) * FIRST) ** -2
     window, _ = yield from search(asker, records=math.ceil(records))
     fortunes, aim, so_far = told(sequel.wagers), -math.log(study.alpha), so_far + asker.reports
-    growing = Growing(so_far, so_far + asker.left, ROUNDS - asker.rounds)
+    growing = Growing(so_far, so_far + asker.left, ROUNDS - asker.questions)
     window, guide = guided(asker, window)
     while asker.left >= 2:
         now = growing.portion(so_far, asker.left)
