@@ -17,7 +17,6 @@ from tests.federation.network import WAITS, policy, terms
 
 from sottovoce.client.record import Records
 from sottovoce.client.site_ledger import SiteLedger, StudyLedger
-from sottovoce.core.random_source import RandomSource
 from sottovoce.federation import words
 from sottovoce.federation.coordinator.http import HttpPost
 from sottovoce.federation.coordinator.log import StudyLog
@@ -62,8 +61,8 @@ class Steps:
     def words(self, n: int) -> Any:
         return self._own.words(n)
 
-    def split(self, n: int) -> list[RandomSource]:
-        raise NotImplementedError
+    def split(self, n: int) -> list["Steps"]:
+        return [Steps(self.seed + 1 + k) for k in range(n)]
 
 
 def free_port() -> int:
@@ -125,9 +124,9 @@ def coordinator(folder: Path, port: int, point: str, round: int) -> None:
     at = {"round": 0}
     real = StudyLog.asked
 
-    def noted(self: StudyLog, number: int) -> Any:
-        at["round"] = number
-        return real(self, number)
+    def noted(self: StudyLog, round: int) -> dict[str, bytes]:
+        at["round"] = round
+        return real(self, round)
 
     StudyLog.asked = noted  # type: ignore[method-assign]
     if point and POINTS[point][0] == "coordinator":

@@ -61,7 +61,8 @@ class BadPost(DirectPost):
 
     def __init__(self, network: Network, seed: int) -> None:
         super().__init__(network)
-        self.draw, self.held = dice(seed).generator(), []
+        self.draw = dice(seed).generator()
+        self.held: list[tuple[str, bytes]] = []
 
     def send(self, site: str, order: bytes) -> None:
         if self.draw.random() < 0.2:
@@ -293,3 +294,51 @@ def test_a_finished_study_is_kept_with_its_result(network: Network, expected: An
     assert study.state == "done"
     assert study.result is not None
     assert told(from_dict(json.loads(study.result))) == expected
+
+
+class Away(DirectPost):
+    """South does not hear what it is asked in some rounds."""
+
+    def __init__(self, network: Network, rounds: range) -> None:
+        super().__init__(network)
+        self.rounds, self.missed = rounds, 0
+
+    def send(self, site: str, order: bytes) -> None:
+        said = words.order_of(order)
+        if (
+            site == "south"
+            and isinstance(said, words.Ask)
+            and msgspec.msgpack.decode(said.envelope)["round"] in self.rounds
+        ):
+            self.missed += 1
+            return
+        super().send(site, order)
+
+
+@pytest.mark.parametrize("method", ["staged", "certified", "sequence"])
+def test_a_round_closes_without_a_site_once_enough_have_answered(method: str, network: Network, tmp_path: Path) -> None:
+    study = terms("quantile", {**ASKED, "method": method}, deadline=0.05, least=2)
+    post = Away(network, range(4, 9))
+    seen: list[Any] = []
+    found = conduct(study, post, tmp_path / "log", watch=seen.append)
+    gone = [event.round for event in seen if event.what == "absent"]
+    assert gone
+    assert set(gone) <= set(range(4, 9))
+    low, high = found.interval
+    assert low < 18.2 < high  # the median of the mixture; a miss here is not by chance of absence, which costs width
+    again = conduct(study, DirectPost(network), tmp_path / "again", coin=b"d" * 16)
+    assert again.plan.names == found.plan.names  # shares are those of all sites
+    assert (again.plan.crowd.shares == found.plan.crowd.shares).all()
+
+
+def test_with_too_few_answers_the_round_stays_open(network: Network, expected: Any, tmp_path: Path) -> None:
+    study = terms("quantile", ASKED, deadline=0.05, least=3, wait=0.2)
+    with pytest.raises(StudyPaused, match="site 'south' did not answer round 4"):
+        conduct(study, Away(network, range(4, 9)), tmp_path / "log")
+    assert told(conduct(study, DirectPost(network), tmp_path / "log")) == expected
+
+
+def test_a_method_that_needs_every_site_waits(network: Network, tmp_path: Path) -> None:
+    study = terms("conformal", {"alpha": 0.1}, deadline=0.05, least=2, wait=0.2)
+    with pytest.raises(StudyPaused, match="site 'south' did not answer round 1"):
+        conduct(study, Away(network, range(1, 2)), tmp_path / "log")

@@ -21,7 +21,7 @@ from sottovoce.federation.study import StudyTerms
 from sottovoce.protocol import card as cards
 from sottovoce.protocol import wire
 from sottovoce.protocol.messages import Message
-from sottovoce.server.method import Method, Queries
+from sottovoce.server.method import Absent, Method, Queries
 
 TICK = 0.5  # seconds between looks at the clock
 AGAIN = 10.0  # seconds after which whoever has not answered is asked again, with the same bytes
@@ -55,6 +55,8 @@ class Happened(NamedTuple):
             return f"{self.site} takes part"
         if self.what == "told":
             return f"round {self.round}: {self.site} has answered"
+        if self.what == "absent":
+            return f"round {self.round}: goes on without {self.site}"
         if self.what == "refused":
             return f"round {self.round}: refused from {self.site}: it {self.words}"
         if self.what == "round":
@@ -187,6 +189,8 @@ class Rounds:
         for name, body in self.log.told(round).items():
             if name in questions:
                 state = method.step(state, _only(names, name, _opened(method, study, round, body)))
+        for name in sorted(self.log.absent(round) & set(questions), key=names.index):
+            state = method.step(state, _only(names, name, Absent(round, spent=True)))
         still = method.query(state)
         if still is None or still.round != round:
             return state
@@ -210,16 +214,42 @@ class Rounds:
             self._watch(Happened("told", site, round))
             return True
 
-        left = self._exchange(waiting, fits, round, self.terms.rounds.wait)
+        left = self._exchange(waiting, fits, round, self._patience(len(names)))
         if left:
-            raise StudyPaused(
-                f"{_listed(left)} did not answer round {round}; nothing is lost, and the study goes on when it is "
-                "started again."
-            )
+            held[0] = self._closed_without(left, plan, method, held[0], round)
         so_far = getattr(method, "so_far", None)
         interval = None if so_far is None else so_far(held[0])
         self._watch(Happened("round", round=round, records=queries.records, interval=interval))
         return held[0]
+
+    def _patience(self, sites: int) -> float:
+        """Return for how long a round waits: to its deadline if it may close without some, else for all of them."""
+        rules = self.terms.rounds
+        return rules.wait if rules.least is None or rules.least >= sites else rules.deadline
+
+    def _closed_without(
+        self, left: Sequence[str], plan: PlannedRounds, method: Method[Any, Any], state: Any, round: int
+    ) -> Any:
+        """Close a round without sites whose deadline is over, if enough have answered; else the study pauses.
+
+        Whether a site has spent its records in vain is not known here, so they count as spent.
+        """
+        rules = self.terms.rounds
+        paused = StudyPaused(
+            f"{_listed(left)} did not answer round {round}; nothing is lost, and the study goes on when it is started "
+            "again."
+        )
+        if rules.least is None or len(plan.names) - len(left) < rules.least:
+            raise paused
+        for name in left:
+            try:
+                after = method.step(state, _only(plan.names, name, Absent(round, spent=True)))
+            except BadInput:  # this method needs every site
+                raise paused from None
+            self.log.miss(round, name)
+            state = after
+            self._watch(Happened("absent", name, round))
+        return state
 
     def _exchange(self, orders: Mapping[str, bytes], fits: Expected, round: int, seconds: float) -> list[str]:
         """Send orders and take the replies that fit, until all have come or the time is up; return who is missing."""

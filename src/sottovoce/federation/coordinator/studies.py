@@ -30,7 +30,7 @@ class PlannedRounds(NamedTuple):
 def planned(terms: StudyTerms, roster: Roster, coin: bytes, nonce: bytes) -> PlannedRounds:
     """Check all terms over the roster and return what is asked; ``coin`` is the public key of its lotteries."""
     try:
-        found = _PLANS[terms.method](dict(terms.asked), roster, coin)
+        found = _PLANS[terms.method](dict(terms.asked), roster, coin, terms.rounds.least or 1)
     except TypeError as error:
         missing = [name for name in ("tau", "taus", "epsilon", "target", "threshold") if f"'{name}'" in str(error)]
         if not missing:
@@ -39,7 +39,7 @@ def planned(terms: StudyTerms, roster: Roster, coin: bytes, nonce: bytes) -> Pla
     return found._replace(card=msgspec.structs.replace(found.card, name=terms.name, nonce=nonce))
 
 
-def _quantile(given: dict[str, Any], roster: Roster, coin: bytes) -> PlannedRounds:
+def _quantile(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int) -> PlannedRounds:
     from sottovoce.server.quantile.feasibility import CERTIFIED
     from sottovoce.server.quantile.feasibility import STAGES as PLAIN
     from sottovoce.server.quantile.method import StagedQuantile
@@ -71,24 +71,28 @@ def _quantile(given: dict[str, Any], roster: Roster, coin: bytes) -> PlannedRoun
         method = RecursionMethod(plan, recursion, name, level)
     elif name == "sequence":
         width = None if until is None else number(until, "until")
-        method = SequenceQuantile(plan, level, coin, width)
+        method = SequenceQuantile(plan, level, coin, width, quorum=min(quorum, len(plan.names)))
     else:
-        method = StagedQuantile(plan, level, coin, certified or plan.kind == "amounts")
+        method = StagedQuantile(
+            plan, level, coin, certified or plan.kind == "amounts", quorum=min(quorum, len(plan.names))
+        )
     return PlannedRounds(method, plan.card(name), plan.names, plan.left_out, (*plan.hints, *plan.warnings))
 
 
-def _quantiles(given: dict[str, Any], roster: Roster, coin: bytes) -> PlannedRounds:
+def _quantiles(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int) -> PlannedRounds:
     from sottovoce.server.quantile.levels import StagedQuantiles
     from sottovoce.server.quantile.levels_plan import plan_levels
 
     plan = plan_levels(roster, **given)
-    method = StagedQuantiles(plan.plans, plan.parts, plan.level, coin, plan.certified)
     whole = plan.whole
+    method = StagedQuantiles(
+        plan.plans, plan.parts, plan.level, coin, plan.certified, quorum=min(quorum, len(whole.names))
+    )
     left = tuple(name for name in roster.names if name not in whole.names)
     return PlannedRounds(method, whole.card("levels"), whole.names, left, plan.warnings)
 
 
-def _integration(given: dict[str, Any], roster: Roster, coin: bytes) -> PlannedRounds:  # noqa: ARG001
+def _integration(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int) -> PlannedRounds:  # noqa: ARG001
     from sottovoce.server.integration.method import IntegrationMethod
     from sottovoce.server.integration.plan import check_settings, plan_integration
 
@@ -114,7 +118,7 @@ def _integration(given: dict[str, Any], roster: Roster, coin: bytes) -> PlannedR
     return PlannedRounds(IntegrationMethod(plan), plan.card(), asked, left, tuple(plan.warnings))
 
 
-def _conformal(given: dict[str, Any], roster: Roster, coin: bytes) -> PlannedRounds:
+def _conformal(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int) -> PlannedRounds:  # noqa: ARG001
     from sottovoce.server.conformal.plan import Participants, SiteFacts, card_of, plan
     from sottovoce.server.conformal.pooled import TallyMethod, plan_pooled
     from sottovoce.server.conformal.settings import check_budgets, check_edges, check_settings
@@ -159,7 +163,7 @@ def _conformal(given: dict[str, Any], roster: Roster, coin: bytes) -> PlannedRou
     return PlannedRounds(method, card_of(who, settings, line), roster.names, (), warnings)
 
 
-def _coverage(given: dict[str, Any], roster: Roster, coin: bytes) -> PlannedRounds:  # noqa: ARG001
+def _coverage(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int) -> PlannedRounds:  # noqa: ARG001
     from sottovoce.protocol.selection.geometric import noisy_count
     from sottovoce.server.conformal.plan import Participants, SiteFacts
     from sottovoce.server.conformal.report import CoverageMethod, CoveragePlan
