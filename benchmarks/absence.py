@@ -70,9 +70,10 @@ class AbsenceCell:
 
 
 class Run(NamedTuple):
-    """Whether the interval covers, whether it is not the one asked for, its length, rounds, and sites left."""
+    """Whether the interval covers, turned into a certified one, lacks an end; length, rounds, whether a site left."""
 
     covers: bool
+    turned: bool
     lost: bool
     length: float
     rounds: int
@@ -137,9 +138,9 @@ def study(cell: AbsenceCell, generator: Generator) -> Run:
         state = method.step(state, replies(queries, stay, away, answer))
     result = method.outcome(state)
     low, high = result.interval
-    lost = result.method != cell.method or not np.isfinite(high - low)
+    turned, lost = result.method != cell.method, not np.isfinite(high - low)
     truth = cell.quantile(stay)
-    return Run(bool(low <= truth <= high), bool(lost), float(high - low), rounds, len(stay) < len(cell.sizes))
+    return Run(low <= truth <= high, turned, bool(lost), high - low, rounds, len(stay) < len(cell.sizes))
 
 
 def replies(queries: Queries, stay: list[int], away: set[int], answer: Answering) -> list[Message | None]:
@@ -252,7 +253,7 @@ def _runs(task: tuple[int, int, int]) -> list[Run]:
 
 def table(cells: Sequence[AbsenceCell], replications: int, seed: int, jobs: int) -> None:
     """Print a row a cell; lengths are relative to those of the same cell without absences, which stands before it."""
-    heads = ("covered", "lost", "length", "rounds", "went on")
+    heads = ("covered", "turned", "lost", "length", "rounds", "went on")
     print(f"{'sites':<18}{'tau':>5}{'method':>11}{'absent':>15}" + "".join(f"{head:>9}" for head in heads))
     _CELLS[:] = cells
     lengths: dict[tuple[str, float, str], float] = {}
@@ -260,10 +261,10 @@ def table(cells: Sequence[AbsenceCell], replications: int, seed: int, jobs: int)
         warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads: the workers use none of them
         found = pool.map(_runs, [(i, replications, seed + i) for i in range(len(cells))])
         for cell, runs in zip(cells, found, strict=True):
-            covers, lost, length, rounds, went = (np.array(column) for column in zip(*runs, strict=True))
+            covers, turned, lost, length, rounds, went = (np.array(column) for column in zip(*runs, strict=True))
             kept = float(np.median(length[~went])) if not went.all() else np.nan
             base = lengths.setdefault((cell.name, cell.tau, cell.method), kept)
-            means = (covers.mean(), lost.mean(), kept / base, rounds.mean(), went.mean())
+            means = (covers.mean(), turned.mean(), lost.mean(), kept / base, rounds.mean(), went.mean())
             numbers = "".join(f"{mean:>9.3f}" for mean in means)
             print(f"{cell.name:<18}{cell.tau:>5g}{cell.method:>11}{cell.absence.name:>15}{numbers}", flush=True)
 

@@ -15,16 +15,18 @@ from sottovoce.core.roster import Roster
 from sottovoce.core.unit import Unit
 from sottovoce.protocol.messages import Message, Query, Tally
 from sottovoce.server.method import Absent, Queries, restore
-from sottovoce.server.quantile.asking import ABSENT, CERTIFYING, GUIDING, LOCAL, LOST, PATIENCE, Ask, Attendance
+from sottovoce.server.quantile.apart import completed
+from sottovoce.server.quantile.asking import ABSENT, CERTIFYING, GUIDING, LOCAL, LOST, PATIENCE, Ask, Attendance, decode
 from sottovoce.server.quantile.conversation import Conversation, Log
 from sottovoce.server.quantile.feasibility import CERTIFIED
+from sottovoce.server.quantile.layouts import KeptStage
 from sottovoce.server.quantile.levels import StagedQuantiles
 from sottovoce.server.quantile.method import AWAY, StagedQuantile
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
 from sottovoce.server.quantile.quorum import Quorum, quorum_of
 from sottovoce.server.quantile.recursion.method import RecursionMethod, plan_recursion
 from sottovoce.server.quantile.sequence import SequenceQuantile
-from sottovoce.sim.randomness import SeededSource, dice
+from sottovoce.sim.randomness import dice
 
 NAMES, SIZES, PLACES = ("north", "south", "west"), (20_000, 10_000, 30_000), (0.0, 2.5, 1.0)
 SHARES = np.array(SIZES) / sum(SIZES)
@@ -70,11 +72,6 @@ def run(method: Any, absent: Callable[[int, Queries], set[int]]) -> tuple[Any, L
         state = method.step(state, said)
         assert rounds < 2_000
     return method.outcome(state), state
-
-
-def by_chance(source: SeededSource) -> Callable[[int, Queries], set[int]]:
-    generator = source.generator()
-    return lambda rounds, queries: {k for k in range(3) if generator.random() < 0.3}
 
 
 @every
@@ -125,8 +122,8 @@ def test_no_record_counts_twice_and_none_is_asked_that_is_not_there(make: Making
         if state.rounds > before.rounds:  # what was lost is known when the round closes
             closed = state.answered[-1][:, 0]
             losses += int(np.count_nonzero(closed == LOST))
-            for k in np.flatnonzero(closed == LOST):
-                ledger[k] += int(state.asked[-1].counts[k].sum())
+            for site in np.flatnonzero(closed == LOST).tolist():
+                ledger[site] += int(state.asked[-1].counts[site].sum())
         assert np.all(ledger <= sizes)
     method.outcome(state)
     assert state.spent.tolist() == ledger.tolist()
@@ -321,3 +318,20 @@ def test_the_absent_are_asked_alone_until_they_answer_or_are_away() -> None:
     assert asked == [[10, 4], [0, 4], [0, 1]]
     assert given.lost.tolist() == [0, 8]
     assert gathered(GUIDING, [[3, LOST]], left=4)[1].absent.tolist() == [False, True]
+
+
+def test_a_stage_is_completed_by_the_curves_of_the_absent() -> None:
+    """Letters without noise of unlike sites: what the large one would have said is put in, and not what others say."""
+    points, crowd = np.array([0.8, 0.9, 1.0]), PLAN.crowd
+    below = special.ndtr(points - np.array(PLACES)[:, None])
+    counts = np.full((3, 3), 10**9)
+    ones = np.rint(counts * ((1 - crowd.rates[:, None]) / 2 + crowd.rates[:, None] * (1 - below))).astype(np.int64)
+    before = decode(crowd, points, counts, ones)
+    kept = [KeptStage(before, points - 0.9, 0.1, 1e-3, 0.9, 0.0)]
+    absent, here = np.array([False, False, True]), counts * np.array([[1], [1], [0]])
+    heard = decode(crowd, points, here, np.minimum(ones, here), absent)
+    found = completed(heard, kept, crowd, 0.5)
+    assert found.below == pytest.approx(SHARES @ below, abs=1e-6)
+    assert np.all(np.abs(heard.below - SHARES @ below) > 0.01)
+    assert np.all(found.variances > before.variances)
+    assert np.all(found.variances < heard.variances / 100)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
+from sottovoce.core import codec
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.core.roster import Roster
 from sottovoce.core.unit import Unit
@@ -76,9 +77,9 @@ def test_the_rest_answers_for_itself_with_what_it_has_not_said(method: Any) -> N
     assert result.estimand == (
         "the value below which 0.5 of all records of north and south lie (pooled); east left the study in round 10"
     )
-    assert any(text.startswith("east left the study in round 10: the answer is over north and south") for text in
-               result.warnings)  # fmt: skip
-    assert type(result).from_dict(result.to_dict()).estimand == result.estimand if hasattr(result, "from_dict") else 1
+    said = "east left the study in round 10: the answer is over north and south, from the "
+    assert [text for text in result.warnings if text.startswith(said)]
+    assert type(result).from_state(codec.to_plain(result.to_state())).estimand == result.estimand
 
 
 def test_several_levels_go_on_too() -> None:
