@@ -19,7 +19,20 @@ PINNED = f"typer=={version('typer')}" in (Path(__file__).parents[2] / "constrain
 
 @pytest.mark.skipif(not PINNED, reason="the words around the words are those of the typer in constraints.txt")
 @pytest.mark.parametrize(
-    "command", ["", "quantile", "integrate", "regress", "conformal", "ledger", "reproduce", "demo"]
+    "command",
+    [
+        "",
+        "quantile",
+        "integrate",
+        "regress",
+        "conformal",
+        "ledger",
+        "reproduce",
+        "demo",
+        "serve",
+        "site",
+        "certificates",
+    ],
 )
 def test_help_is_as_kept(command: str) -> None:
     """Write the files anew with WRITE_GOLDEN=1, and read what changed."""
