@@ -10,9 +10,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "sottovoce"
-MOST_FILES = 270
-MOST_LINES = 39_500  # 33,000 before plans, reports and the memory of rows; docs/decisions/0047-smaller-by-files.md
-MOST_LOADED = 74  # modules of the package that a conformal threshold needs
+MOST_FILES = 315
+# 33,000 before plans, reports and the memory of rows, 39,500 before the federation; docs/decisions/0047
+MOST_LINES = 45_500
+MOST_LOADED = 76  # modules of the package that a conformal threshold needs
 
 
 @pytest.fixture(scope="module")

@@ -15,14 +15,14 @@ from typing import Any
 
 from tests.federation.network import WAITS, policy, terms
 
+from sottovoce.client.reading.spool import rows_digest
 from sottovoce.client.record import Records
 from sottovoce.client.site_ledger import SiteLedger, StudyLedger
 from sottovoce.federation import words
 from sottovoce.federation.coordinator.http import HttpPost
 from sottovoce.federation.coordinator.log import StudyLog
 from sottovoce.federation.coordinator.rounds import Rounds
-from sottovoce.federation.site.holding import rows_digest
-from sottovoce.federation.site.poll import Line, connect, poll
+from sottovoce.federation.site.poll import SiteLine, connect, poll
 from sottovoce.federation.site.resident import Holding, Resident
 from sottovoce.sim import dice
 
@@ -106,13 +106,13 @@ def site(folder: Path, name: str, port: int, point: str, round: int) -> None:
             source.at(asked["round"])
             return resident.handle(data)
 
-    with connect(Line(f"http://127.0.0.1:{port}", name)) as client:
+    with connect(SiteLine(f"http://127.0.0.1:{port}", name)) as client:
         poll(client, Noting(), threading.Event(), once=True)
 
 
 def round_of(order: Any) -> int:
     """Return the round of a question; 0 for other orders."""
-    if not isinstance(order, words.Ask):
+    if not isinstance(order, words.Question):
         return 0
     import msgspec
 

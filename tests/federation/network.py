@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from sottovoce.client.reading.spool import rows_digest
 from sottovoce.client.record import Records
 from sottovoce.client.site_ledger import SiteLedger
 from sottovoce.core.arrays import Floats
 from sottovoce.core.random_source import RandomSource
 from sottovoce.federation.coordinator.log import StudyLog
 from sottovoce.federation.coordinator.rounds import Happened, Post, Rounds
-from sottovoce.federation.site.holding import rows_digest
 from sottovoce.federation.site.policy import SitePolicy, policy_of
 from sottovoce.federation.site.resident import Holding, Resident
 from sottovoce.federation.study import StudyTerms, study_of

@@ -15,7 +15,7 @@ from sottovoce.core.random_source import parts_of
 from sottovoce.federation import words
 from sottovoce.federation.certificates import write_certificates
 from sottovoce.federation.coordinator.http import HttpPost
-from sottovoce.federation.site.poll import Line, connect, poll
+from sottovoce.federation.site.poll import SiteLine, connect, poll
 from sottovoce.federation.study import Certificates
 from sottovoce.sim import dice
 
@@ -43,7 +43,7 @@ def network(folder: Path) -> Network:
 def polling(made: Network, url: str, certificates: Path | None) -> Iterator[threading.Event]:
     stop, threads, clients = threading.Event(), [], []
     for name, resident in made.sites.items():
-        line = Line(url, name, *(() if certificates is None else files(certificates, name)))
+        line = SiteLine(url, name, *(() if certificates is None else files(certificates, name)))
         clients.append(connect(line))
         threads.append(threading.Thread(target=poll, args=(clients[-1], resident, stop), kwargs={"once": True}))
     for thread in threads:
@@ -78,7 +78,7 @@ def test_a_study_over_the_wire_is_that_of_one_process(secure: bool, folder: Path
 
 
 def exchange(url: str, folder: Path, name: str, **given: Any) -> httpx.Response:
-    with connect(Line(url, name, *files(folder, name))) as client:
+    with connect(SiteLine(url, name, *files(folder, name))) as client:
         return client.post("/exchange", timeout=3.0, **given)
 
 
@@ -99,10 +99,12 @@ def test_other_authorities_and_no_certificate_at_all_are_turned_away(folder: Pat
     write_certificates(tmp_path / "other", ["north"], ["127.0.0.1"])
     with HttpPost(["north"], "127.0.0.1", 0, files(folder, "coordinator")) as post:
         url = f"https://127.0.0.1:{post.port}"
-        mixed = Line(url, "north", folder / "north" / PARTS[0], *(tmp_path / "other" / "north" / p for p in PARTS[1:]))
+        mixed = SiteLine(
+            url, "north", folder / "north" / PARTS[0], *(tmp_path / "other" / "north" / p for p in PARTS[1:])
+        )
         with connect(mixed) as client, pytest.raises(httpx.TransportError):
             client.post("/exchange")
-        other = Line(url, "north", *files(tmp_path / "other", "north"))  # it trusts another authority
+        other = SiteLine(url, "north", *files(tmp_path / "other", "north"))  # it trusts another authority
         with connect(other) as client, pytest.raises(httpx.ConnectError):
             client.post("/exchange")
         with pytest.raises(httpx.TransportError):
@@ -125,12 +127,12 @@ def test_an_order_is_handed_out_until_it_is_answered(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        (Line("http://192.0.2.1:80", "north"), "without certificates a site talks over loopback alone"),
-        (Line("https://localhost:1", "north"), "without certificates a site talks over loopback alone"),
-        (Line("localhost:1", "north"), "must be a URL such as"),
+        (SiteLine("http://192.0.2.1:80", "north"), "without certificates a site talks over loopback alone"),
+        (SiteLine("https://localhost:1", "north"), "without certificates a site talks over loopback alone"),
+        (SiteLine("localhost:1", "north"), "must be a URL such as"),
     ],
 )
-def test_a_site_without_certificates_talks_over_loopback_alone(line: Line, why: str) -> None:
+def test_a_site_without_certificates_talks_over_loopback_alone(line: SiteLine, why: str) -> None:
     with pytest.raises(BadInput, match=why):
         connect(line)
 

@@ -137,7 +137,7 @@ def test_a_replay_that_asks_something_else_is_refused(network: Network, tmp_path
     class Dies(DirectPost):
         def receive(self, timeout: float) -> tuple[str, bytes] | None:
             found = super().receive(timeout)
-            if found is not None and isinstance(words.reply_of(found[1]), words.Told):
+            if found is not None and isinstance(words.reply_of(found[1]), words.Answered):
                 raise Killed
             return found
 
@@ -183,7 +183,7 @@ def test_replies_that_no_site_can_have_given_are_refused_and_named(
             if found is None or found[0] != "south":
                 return found
             reply = words.reply_of(found[1])
-            if isinstance(reply, words.Told) and not getattr(self, "again", False):
+            if isinstance(reply, words.Answered) and not getattr(self, "again", False):
                 self.again = True
                 self.came.put(found)
                 opened = wire.unseal(reply.envelope, reply.study, [Tally])
@@ -217,7 +217,7 @@ def test_a_ledger_that_was_put_back_is_out_of_the_study(network: Network, tmp_pa
         rounds = 0
 
         def send(self, site: str, order: bytes) -> None:
-            if site == "south" and isinstance(words.order_of(order), words.Ask):
+            if site == "south" and isinstance(words.order_of(order), words.Question):
                 Goes.rounds += 1
                 if Goes.rounds == 3:
                     self.network.stop("south")
@@ -307,7 +307,7 @@ class Away(DirectPost):
         said = words.order_of(order)
         if (
             site == "south"
-            and isinstance(said, words.Ask)
+            and isinstance(said, words.Question)
             and msgspec.msgpack.decode(said.envelope)["round"] in self.rounds
         ):
             self.missed += 1

@@ -112,11 +112,11 @@ def stay(
 def _line(coordinator: str, name: str, certificates: str | Path | None, insecure: bool) -> Any:
     """Return what polls a coordinator; nothing is wrong with its address or files any more."""
     need("httpx")
-    from sottovoce.federation.site.poll import Line, connect, poll
+    from sottovoce.federation.site.poll import SiteLine, connect, poll
 
     _check_secure(certificates, insecure)
     files = _files(certificates)
-    client = connect(Line(coordinator, name, *(() if files is None else files)))
+    client = connect(SiteLine(coordinator, name, *(() if files is None else files)))
 
     def talk(site: Any, stop: threading.Event, *, reached: Callable[[int], None], **how: Any) -> None:
         client.event_hooks = {"response": [lambda response: reached(response.status_code)]}

@@ -23,19 +23,19 @@ class _Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
 
 
 class Who(_Said, frozen=True):
-    """Ask a site who it is; ``study`` is the name of what it would take part in."""
+    """Question a site who it is; ``study`` is the name of what it would take part in."""
 
     study: str
     version: int = VERSION
 
 
-class Open(_Said, frozen=True):
+class Invite(_Said, frozen=True):
     """Invite a site to a study, by its card (`protocol.card`)."""
 
     card: bytes
 
 
-class Ask(_Said, frozen=True):
+class Question(_Said, frozen=True):
     """Put a question of a study, in its envelope."""
 
     study: bytes
@@ -63,7 +63,7 @@ class Hello(_Said, frozen=True):
     version: int = VERSION
 
 
-class Opened(_Said, frozen=True):
+class Joined(_Said, frozen=True):
     """The site takes part: epsilon is reserved; the last round it has answered, and the head of its ledger."""
 
     study: bytes
@@ -72,7 +72,7 @@ class Opened(_Said, frozen=True):
     head: bytes
 
 
-class Told(_Said, frozen=True):
+class Answered(_Said, frozen=True):
     """The reply to a question, in its envelope, and the head of the ledger that keeps it."""
 
     study: bytes
@@ -96,8 +96,8 @@ class Bye(_Said, frozen=True):
     head: bytes
 
 
-Order = Who | Open | Ask | Over
-Reply = Hello | Opened | Told | Refused | Bye
+Order = Who | Invite | Question | Over
+Reply = Hello | Joined | Answered | Refused | Bye
 
 
 def encode(said: Order | Reply) -> bytes:

@@ -149,14 +149,14 @@ class Rounds:
         def fits(site: str, reply: words.Reply) -> bool:
             if isinstance(reply, words.Refused) and reply.study in (study, bytes(16)):
                 raise _SiteRefused(site, reply.why)
-            if not isinstance(reply, words.Opened) or reply.study != study:
+            if not isinstance(reply, words.Joined) or reply.study != study:
                 return False
             self._check_head(site, reply.counter, reply.head)
             opened.add(site)
             self._watch(Happened("opened", site))
             return True
 
-        self._exchange(dict.fromkeys(plan.names, words.encode(words.Open(card))), fits, 0, self.terms.rounds.wait)
+        self._exchange(dict.fromkeys(plan.names, words.encode(words.Invite(card))), fits, 0, self.terms.rounds.wait)
         missing = [name for name in plan.names if name not in opened]
         if missing:
             raise StudyPaused(f"{_listed(missing)} did not open the study; start it again when they are there.")
@@ -195,7 +195,7 @@ class Rounds:
         if still is None or still.round != round:
             return state
         waiting = {
-            name: words.encode(words.Ask(study, questions[name]))
+            name: words.encode(words.Question(study, questions[name]))
             for name, message in zip(names, still.messages, strict=True)
             if message is not None and name in questions
         }
@@ -204,7 +204,7 @@ class Rounds:
         def fits(site: str, reply: words.Reply) -> bool:
             if isinstance(reply, words.Refused) and reply.study == study:
                 raise BadInput(f"refuses: {reply.why}")
-            if not isinstance(reply, words.Told) or reply.study != study:
+            if not isinstance(reply, words.Answered) or reply.study != study:
                 return False
             self._check_head(site, reply.counter, reply.head)
             message = _opened(method, study, round, reply.envelope)

@@ -19,7 +19,7 @@ PATIENCE = 60.0  # seconds after which an order that was not answered is sent to
 SHORTEST, LONGEST = 0.01, 0.25  # seconds between looks for replies
 
 
-class Letters(Protocol):
+class LetterBox(Protocol):
     """What Flower does for us: it lists nodes, takes letters to them, and hands out replies."""
 
     def nodes(self) -> Collection[int]:
@@ -45,7 +45,7 @@ class GridPost:
 
     def __init__(
         self,
-        letters: Letters,
+        letters: LetterBox,
         study: str,
         sites: Collection[str],
         pinned: Mapping[str, int] | None = None,

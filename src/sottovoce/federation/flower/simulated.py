@@ -4,13 +4,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sottovoce.client.reading.spool import rows_digest
 from sottovoce.client.record import Records
 from sottovoce.client.site_ledger import SiteLedger
 from sottovoce.core.arrays import Floats, Words
 from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.federation import words
 from sottovoce.federation.flower.folder import folder_of
-from sottovoce.federation.site.holding import rows_digest
 from sottovoce.federation.site.policy import SitePolicy
 from sottovoce.federation.site.resident import NONE, Holding, Resident
 

@@ -8,24 +8,26 @@ import numpy as np
 
 from sottovoce.client.reading.files import expand, read_files
 from sottovoce.client.reading.formats import Marks, read_table
+from sottovoce.client.reading.large import open_large
+from sottovoce.client.reading.spool import rows_digest
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Words
 from sottovoce.core.errors import BadInput
-from sottovoce.federation.site.policy import SitePolicy
+from sottovoce.federation.site.policy import RecordColumns, SitePolicy
 from sottovoce.federation.site.resident import Holding
-
-BLOCK = 1 << 17  # values that are digested at a time
 
 
 def read_holding(paths: Sequence[str], policy: SitePolicy) -> Holding:
     """Read the records of a site; several files are one site."""
     asked = policy.records
+    if asked.spool is not None:
+        return _spooled(paths, policy, asked.spool)
     table = read_files(
         list(paths),
         value=asked.value,
         person=asked.person,
         missing=asked.missing,
-        dice=Choice(policy).words,
+        dice=RowChoice(policy).words,
         delimiter=asked.delimiter,
         decimal=asked.decimal,
     )
@@ -34,19 +36,24 @@ def read_holding(paths: Sequence[str], policy: SitePolicy) -> Holding:
         raise BadInput("the files of this site hold different units; give files of one.")
     parts = [records.values() for records in table.records]
     records = table.records[0] if len(parts) == 1 else Records(np.concatenate(parts), table.records[0].unit)
-    people = None if asked.person is None else _people(paths, asked.person, Marks(asked.delimiter, asked.decimal))
-    return Holding(records, rows_digest(records), people, asked.value)
+    people = None if asked.person is None else _people(paths, asked)
+    if people is not None and len(people) != records.size:
+        raise BadInput("a person of this site has no record that can be used, or several; look at column person.")
+    return Holding(records, rows_digest(records, policy.source.encode()), people, asked.value)
 
 
-def rows_digest(records: Records) -> bytes:
-    """Return by what a site knows its records again: a study that was opened over others is not gone on with."""
-    digest, values = hashlib.blake2b(digest_size=16, person=b"sottovoce rows"), records.values()
-    for start in range(0, len(values), BLOCK):
-        digest.update(values[start : start + BLOCK].tobytes())
-    return digest.digest()
+def _spooled(paths: Sequence[str], policy: SitePolicy, folder: str) -> Holding:
+    """Open a column that is larger than memory: it is kept in a folder of the site, and mapped."""
+    asked = policy.records
+    if asked.person is not None:
+        raise BadInput("records in a spool are not chosen by person; leave out spool, or person, in [records].")
+    records = open_large(
+        list(paths), asked.value, folder, missing=asked.missing, delimiter=asked.delimiter, decimal=asked.decimal
+    ).records
+    return Holding(records, rows_digest(records, policy.source.encode()), None, asked.value)
 
 
-class Choice:
+class RowChoice:
     """Says which row of a person answers: always the same one, whatever is asked and however often it is read."""
 
     def __init__(self, policy: SitePolicy) -> None:
@@ -58,10 +65,16 @@ class Choice:
         return np.frombuffer(self._stream.digest(8 * n), dtype=np.uint64)
 
 
-def _people(paths: Sequence[str], column: str, marks: Marks) -> list[bytes]:
-    """Return everybody by id, once each, as text."""
+def _people(paths: Sequence[str], asked: RecordColumns) -> list[bytes]:
+    """Return everybody who has a record, by id, once each, as text."""
+    import pyarrow.compute as pc
+
     found: set[str] = set()
+    marks = Marks(asked.delimiter, asked.decimal).checked()
+    assert asked.person is not None
     for path in expand([Path(each) for each in paths]):
-        values = read_table(path, [column], [], marks=marks.checked()).column(column)
+        table = read_table(path, [asked.value, asked.person], marks=marks)
+        there = pc.is_valid(pc.if_else(pc.is_null(table.column(asked.value), nan_is_null=True), None, True))
+        values = table.column(asked.person).filter(there)
         found.update(str(each) for each in values.unique().to_pylist() if each is not None)
     return sorted(each.encode() for each in found)

@@ -28,7 +28,7 @@ from sottovoce.protocol.selection.geometric import NoisyCount
 MOST_FLIPS = 1 << 63
 
 
-class Answers(NamedTuple):
+class SiteMeans(NamedTuple):
     """What a site needs to answer: its dice, the key of its order, and where its ledger keeps entries."""
 
     dice: RandomSource
@@ -36,16 +36,16 @@ class Answers(NamedTuple):
     storage: Storage
 
 
-class Part(NamedTuple):
+class OwnPart(NamedTuple):
     """A site's part of a study: its cost a record, how many take part, how the site is opened, and in which order."""
 
     epsilon: float
     size: int
-    opened: Callable[[Records, Answers], AnsweringSite]
+    opened: Callable[[Records, SiteMeans], AnsweringSite]
     ordered: bool = True  # whether records answer one after the other, in a random order
 
 
-def part_of(card: Card, policy: SitePolicy) -> Part:
+def part_of(card: Card, policy: SitePolicy) -> OwnPart:
     """Return this site's part of a study, or refuse what its policy does not allow or what is no part at all."""
     try:
         sites, place = _place(card, policy.name)
@@ -69,13 +69,13 @@ def _place(card: Card, name: str) -> tuple[int, int]:
     return len(listed), listed.index(name)
 
 
-def _quantile(terms: dict[str, Any], place: int, policy: SitePolicy) -> Part:
+def _quantile(terms: dict[str, Any], place: int, policy: SitePolicy) -> OwnPart:
     """Answer one bit a record, whatever the design: stages, certificates, walks."""
     study = Study(float(terms["taus"][place]), float(terms["budgets"][place]), float(terms["resolution"]))
-    return Part(study.epsilon, terms["sizes"][place], _bits(study, int(terms["flips"][place]), policy.limits))
+    return OwnPart(study.epsilon, terms["sizes"][place], _bits(study, int(terms["flips"][place]), policy.limits))
 
 
-def _bits(study: Study, flips: int, limits: SiteLimits) -> Callable[[Records, Answers], AnsweringSite]:
+def _bits(study: Study, flips: int, limits: SiteLimits) -> Callable[[Records, SiteMeans], AnsweringSite]:
     """Return what opens a site of randomised response."""
     if not 0 <= flips < MOST_FLIPS:
         raise BadInput("the study card names a channel that does not exist; use the same version.")
@@ -88,13 +88,13 @@ def _bits(study: Study, flips: int, limits: SiteLimits) -> Callable[[Records, An
     )
 
 
-def _integration(terms: dict[str, Any], place: int, policy: SitePolicy) -> Part:
+def _integration(terms: dict[str, Any], place: int, policy: SitePolicy) -> OwnPart:
     """Answer a staged study of this site alone or the paper's chains, or open the order statistics."""
     _, kind, flips, size = terms["sites"][place]
     tau, resolution = float(terms["tau"]), float(terms["resolution"])
     if kind == "open":
         study, limits = Study(tau, math.inf, resolution), policy.limits._replace(epsilon=math.inf)
-        return Part(
+        return OwnPart(
             math.inf,
             size,
             lambda records, own: OpenSite(records, study, own.dice, storage=own.storage, limits=limits),
@@ -103,10 +103,10 @@ def _integration(terms: dict[str, Any], place: int, policy: SitePolicy) -> Part:
     if kind != "private":
         raise BadInput("the study card asks nothing of this site; leave it out.")
     study = Study(tau, with_flips(int(flips)).epsilon, resolution)
-    return Part(study.epsilon, size, _bits(study, int(flips), policy.limits))
+    return OwnPart(study.epsilon, size, _bits(study, int(flips), policy.limits))
 
 
-def _conformal(terms: dict[str, Any], place: int, policy: SitePolicy) -> Part:
+def _conformal(terms: dict[str, Any], place: int, policy: SitePolicy) -> OwnPart:
     """Send one message of scores: ranks, a cell, or a bit each."""
     budget, mechanism = float(terms["epsilon"][place]), terms["mechanism"]
     limits = SiteLimits(
@@ -116,14 +116,14 @@ def _conformal(terms: dict[str, Any], place: int, policy: SitePolicy) -> Part:
         raise BadInput("a secure sum is not part of a federation; choose another mechanism.")
     if mechanism == "local":
         study = Study(0.5, budget)
-        return Part(
+        return OwnPart(
             budget,
             terms["sizes"][place],
             lambda records, own: questioned_site(
                 records, study.epsilon, own.dice, storage=own.storage, key=own.key, limits=limits
             ),
         )
-    return Part(
+    return OwnPart(
         budget,
         terms["sizes"][place],
         lambda records, own: CalibrationSite(records, budget, own.dice, storage=own.storage, limits=limits),
@@ -131,12 +131,12 @@ def _conformal(terms: dict[str, Any], place: int, policy: SitePolicy) -> Part:
     )
 
 
-def _coverage(terms: dict[str, Any], place: int, policy: SitePolicy) -> Part:
+def _coverage(terms: dict[str, Any], place: int, policy: SitePolicy) -> OwnPart:
     """Count how many scores a threshold covers."""
     noise = terms["noise"]
     budget = math.inf if noise is None else NoisyCount(int(noise[place])).epsilon
     limits = LIMITS._replace(epsilon=max(budget, policy.limits.epsilon))
-    return Part(
+    return OwnPart(
         budget,
         terms["sizes"][place],
         lambda records, own: CoverageSite(records, budget, own.dice, storage=own.storage, limits=limits),
@@ -144,7 +144,7 @@ def _coverage(terms: dict[str, Any], place: int, policy: SitePolicy) -> Part:
     )
 
 
-_PARTS: dict[str, Callable[[dict[str, Any], int, SitePolicy], Part]] = {
+_PARTS: dict[str, Callable[[dict[str, Any], int, SitePolicy], OwnPart]] = {
     "quantile": _quantile,
     "integration": _integration,
     "conformal": _conformal,

@@ -28,7 +28,7 @@ from sottovoce.federation.study import NAME, check_names, read_toml, text_of
 from sottovoce.protocol.card import METHODS
 from sottovoce.protocol.wire import LARGEST
 
-_RECORDS = {"value", "person", "missing", "delimiter", "decimal"}
+_RECORDS = {"value", "person", "missing", "delimiter", "decimal", "spool"}
 _LIMITS = {"epsilon", "total", "studies", "methods", "open", "rounds", "points", "message", "sites"}
 
 
@@ -40,6 +40,7 @@ class RecordColumns(NamedTuple):
     missing: str = "refuse"
     delimiter: str | None = None
     decimal: str | None = None
+    spool: str | None = None  # a folder for a column larger than memory
 
 
 class SitePolicy(NamedTuple):
@@ -101,7 +102,7 @@ def policy_of(given: dict[str, Any], where: str = "the policy") -> SitePolicy:
     check_names(limits, _LIMITS, f"[limits] of {where}")
     if records.get("missing", "refuse") not in ("refuse", "drop"):
         raise BadInput(f'missing in [records] of {where} must be "refuse" or "drop"; choose one.')
-    for each in ("person", "delimiter", "decimal"):
+    for each in ("person", "delimiter", "decimal", "spool"):
         if each in records and not isinstance(records[each], str):
             raise BadInput(f"{each} in [records] of {where} must be text; correct it.")
     columns = RecordColumns(**{**records, "value": text_of(records, "value", f"[records] of {where}")})

@@ -27,7 +27,7 @@ class Handles(Protocol):
         """Answer an order."""
 
 
-class Line(NamedTuple):
+class SiteLine(NamedTuple):
     """Where the coordinator is, and by what both sides know each other; without files the site only says its name."""
 
     url: str
@@ -37,7 +37,7 @@ class Line(NamedTuple):
     key: Path | None = None
 
 
-def connect(line: Line) -> httpx.Client:
+def connect(line: SiteLine) -> httpx.Client:
     """Open a client that trusts one authority alone and shows its own certificate; plain HTTP on loopback only."""
     url = httpx.URL(line.url)
     if url.scheme not in ("http", "https") or not url.host:

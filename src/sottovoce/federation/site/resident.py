@@ -21,7 +21,7 @@ from sottovoce.client.site_ledger import SiteLedger, StudyLedger
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private
 from sottovoce.federation import words
-from sottovoce.federation.site.opening import Answers, Part, part_of
+from sottovoce.federation.site.opening import OwnPart, SiteMeans, part_of
 from sottovoce.federation.site.policy import SitePolicy
 from sottovoce.protocol import card as cards
 from sottovoce.protocol.card import Card, identity
@@ -87,12 +87,12 @@ class Resident:
         """Do what an order says; return the reply, and the round it was about."""
         if isinstance(order, words.Who):
             return self._hello(), 0
-        if isinstance(order, words.Open):
+        if isinstance(order, words.Invite):
             return self._open(order.card), 0
-        if isinstance(order, words.Ask):
+        if isinstance(order, words.Question):
             envelope = self._door(order.study).answer(order.envelope)
             last = self.ledger.study(order.study).last()
-            told = words.Told(order.study, envelope, self.ledger.counter, self.ledger.head)
+            told = words.Answered(order.study, envelope, self.ledger.counter, self.ledger.head)
             return told, 0 if last is None else last.key
         with suppress(BadInput):  # a study that this site was left out of
             self.ledger.close(order.study)
@@ -112,7 +112,7 @@ class Resident:
             not is_private(self.dice),
         )
 
-    def _open(self, data: bytes) -> words.Opened:
+    def _open(self, data: bytes) -> words.Joined:
         """Take part in a study: check its card, reserve what it costs, and open the door."""
         card = cards.from_bytes(data)
         part, study, held = self._part(card), identity(card), self.holding
@@ -131,9 +131,9 @@ class Resident:
         )
         self._stand(study, part, storage)
         last = storage.last()
-        return words.Opened(study, 0 if last is None else last.key, self.ledger.counter, self.ledger.head)
+        return words.Joined(study, 0 if last is None else last.key, self.ledger.counter, self.ledger.head)
 
-    def _part(self, card: Card) -> Part:
+    def _part(self, card: Card) -> OwnPart:
         """Hold a card against policy and records."""
         part, held = part_of(card, self.policy), self.holding.records
         if part.size != held.size:
@@ -143,9 +143,9 @@ class Resident:
             raise BadInput(f"the study is about another unit than the {held.unit.plural} of this site; correct it.")
         return part
 
-    def _stand(self, study: bytes, part: Part, storage: StudyLedger) -> Door:
+    def _stand(self, study: bytes, part: OwnPart, storage: StudyLedger) -> Door:
         """Open the door of a study."""
-        site = part.opened(self.holding.records, Answers(self.dice, storage.key, storage))
+        site = part.opened(self.holding.records, SiteMeans(self.dice, storage.key, storage))
         self.doors[study] = Door(site, study, self.policy.limits)
         return self.doors[study]
 

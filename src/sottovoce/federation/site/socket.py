@@ -59,20 +59,20 @@ def answer_on(path: str | Path, site: Handling, stop: threading.Event, *, once: 
 
 
 class SocketDoor:
-    """Answers orders on a Unix socket until stopped; connections are answered side by side."""
+    """SiteMeans orders on a Unix socket until stopped; connections are answered side by side."""
 
     def __init__(self, path: str | Path, site: Handling, done: Callable[[bytes], None] | None = None) -> None:
         self._path = Path(path)
         _clear(self._path)
 
-        class Line(socketserver.BaseRequestHandler):
+        class Caller(socketserver.BaseRequestHandler):
             def handle(self) -> None:
                 self.request.settimeout(IDLE)
                 with contextlib.suppress(OSError):
                     _converse(self.request, site, done)
 
         try:
-            self._server = _Server(str(self._path), Line)
+            self._server = _Server(str(self._path), Caller)
         except OSError as error:
             why = (
                 "its path is too long" if "too long" in str(error) else errno.errorcode.get(error.errno or 0, "failed")
