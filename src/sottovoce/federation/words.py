@@ -23,7 +23,7 @@ class _Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
 
 
 class Who(_Said, frozen=True):
-    """Question a site who it is; ``study`` is the name of what it would take part in."""
+    """Ask a site who it is; ``study`` is the name of what it would take part in."""
 
     study: str
     version: int = VERSION

@@ -83,7 +83,7 @@ def pins_of(text: Any, sites: Collection[str]) -> Mapping[str, int] | None:
 
 
 class FlowerLetters:
-    """FlowerLetters over Flower's grid, without its pauses of three seconds."""
+    """Letters over Flower's grid, without its pauses of three seconds."""
 
     def __init__(self, grid: Grid) -> None:
         self._grid = grid

@@ -59,7 +59,7 @@ def answer_on(path: str | Path, site: Handling, stop: threading.Event, *, once: 
 
 
 class SocketDoor:
-    """SiteMeans orders on a Unix socket until stopped; connections are answered side by side."""
+    """Answers orders on a Unix socket until stopped; connections are answered side by side."""
 
     def __init__(self, path: str | Path, site: Handling, done: Callable[[bytes], None] | None = None) -> None:
         self._path = Path(path)
