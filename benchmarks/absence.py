@@ -264,7 +264,14 @@ def table(cells: Sequence[AbsenceCell], replications: int, seed: int, jobs: int)
             covers, turned, lost, length, rounds, went = (np.array(column) for column in zip(*runs, strict=True))
             kept = float(np.median(length[~went])) if not went.all() else np.nan
             base = lengths.setdefault((cell.name, cell.tau, cell.method), kept)
-            means = (covers.mean(), turned.mean(), lost.mean(), kept / base, rounds.mean(), went.mean())
+            means = (
+                covers.mean(),
+                turned.mean(),
+                lost.mean(),
+                kept / base if base > 0 else np.nan,
+                rounds.mean(),
+                went.mean(),
+            )
             numbers = "".join(f"{mean:>9.3f}" for mean in means)
             print(f"{cell.name:<18}{cell.tau:>5g}{cell.method:>11}{cell.absence.name:>15}{numbers}", flush=True)
 
