@@ -18,6 +18,7 @@ from scipy import stats
 from sottovoce.api.quantile.planning import doors_of, prepare
 from sottovoce.client.door import Door
 from sottovoce.core.arrays import Floats
+from sottovoce.core.errors import Infeasible
 from sottovoce.core.roster import Roster
 from sottovoce.core.unit import Unit
 from sottovoce.protocol.messages import Message, Query, Tally
@@ -124,18 +125,21 @@ def study(cell: AbsenceCell, generator: Generator) -> Run:
     )
     stay, largest = list(range(len(cell.sizes))), int(np.argmax(cell.sizes))
     last = int(generator.integers(1, 26)) if cell.absence.gone else 1 << 62
-    state, rounds, vain = method.init(), 0, 0
+    state, rounds, vain, over = method.init(), 0, 0, False
     while (queries := method.query(state)) is not None:
         rounds += 1
         asked = [k for k, message in zip(stay, queries.messages, strict=True) if message is not None]
         away = {k for k in asked if generator.random() < cell.absence.chance or (k == largest and rounds > last)}
         vain = vain + 1 if asked == [largest] and rounds > last else 0
-        if vain > VAIN:
-            method = method.without(state, [NAMES[largest]])
-            stay.remove(largest)
-            state, vain = method.init(), 0
-            continue
-        state = method.step(state, replies(queries, stay, away, answer))
+        if vain > VAIN and not over:
+            try:
+                method = method.without(state, [NAMES[largest]])
+                stay.remove(largest)
+                state, vain = method.init(), 0
+                continue
+            except Infeasible:  # too few are left: it ends with what was heard
+                over = True
+        state = method.step(state, replies(queries, stay, away, answer, over))
     result = method.outcome(state)
     low, high = result.interval
     turned, lost = result.method != cell.method, not np.isfinite(high - low)
@@ -143,10 +147,10 @@ def study(cell: AbsenceCell, generator: Generator) -> Run:
     return Run(low <= truth <= high, turned, bool(lost), high - low, rounds, len(stay) < len(cell.sizes))
 
 
-def replies(queries: Queries, stay: list[int], away: set[int], answer: Answering) -> list[Message | None]:
-    """Return what sites say to a round; who is away says nothing until its deadline."""
+def replies(queries: Queries, stay: list[int], away: set[int], answer: Answering, over: bool) -> list[Message | None]:
+    """Return what sites say to a round; who is away says nothing until its deadline, and is gone where all is over."""
     return [
-        None if message is None else Absent(queries.round) if k in away else answer(k, message)
+        None if message is None else Absent(queries.round, gone=over) if k in away else answer(k, message)
         for k, message in zip(stay, queries.messages, strict=True)
     ]
 
@@ -264,7 +268,14 @@ def table(cells: Sequence[AbsenceCell], replications: int, seed: int, jobs: int)
             covers, turned, lost, length, rounds, went = (np.array(column) for column in zip(*runs, strict=True))
             kept = float(np.median(length[~went])) if not went.all() else np.nan
             base = lengths.setdefault((cell.name, cell.tau, cell.method), kept)
-            means = (covers.mean(), turned.mean(), lost.mean(), kept / base, rounds.mean(), went.mean())
+            means = (
+                covers.mean(),
+                turned.mean(),
+                lost.mean(),
+                kept / base if base > 0 else np.nan,
+                rounds.mean(),
+                went.mean(),
+            )
             numbers = "".join(f"{mean:>9.3f}" for mean in means)
             print(f"{cell.name:<18}{cell.tau:>5g}{cell.method:>11}{cell.absence.name:>15}{numbers}", flush=True)
 

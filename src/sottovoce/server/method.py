@@ -35,11 +35,13 @@ class Absent(Message, frozen=True):
     """What a coordinator says in place of a site's reply: the site is absent from this round, its deadline is over.
 
     It has spent nothing in it, unless ``spent`` says so: where the site may have had the question, and its reply was
-    lost or came too late, its records of the round count as asked and are not asked again.
+    lost or came too late, its records of the round count as asked and are not asked again. ``gone`` says that it will
+    never answer again: nobody waits for it any more, and what it has said so far counts.
     """
 
     round: int
     spent: bool = False
+    gone: bool = False
 
 
 Replies = Sequence[Message | None]

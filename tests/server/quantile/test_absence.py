@@ -17,7 +17,7 @@ from sottovoce.protocol.messages import Message, Query, Tally
 from sottovoce.server.method import Absent, Queries, restore
 from sottovoce.server.quantile.apart import completed
 from sottovoce.server.quantile.asking import ABSENT, CERTIFYING, GUIDING, LOCAL, LOST, PATIENCE, Ask, Attendance, decode
-from sottovoce.server.quantile.conversation import Conversation, Log
+from sottovoce.server.quantile.conversation import LEFT, Conversation, Log
 from sottovoce.server.quantile.feasibility import CERTIFIED
 from sottovoce.server.quantile.layouts import KeptStage
 from sottovoce.server.quantile.levels import StagedQuantiles
@@ -333,5 +333,48 @@ def test_a_stage_is_completed_by_the_curves_of_the_absent() -> None:
     found = completed(heard, kept, crowd, 0.5)
     assert found.below == pytest.approx(SHARES @ below, abs=1e-6)
     assert np.all(np.abs(heard.below - SHARES @ below) > 0.01)
-    assert np.all(found.variances > before.variances)
-    assert np.all(found.variances < heard.variances / 100)
+    assert found.variances == pytest.approx(before.variances, rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["certified", "sequence"])
+@pytest.mark.parametrize("last", [0, 14])
+def test_a_certificate_ends_with_what_was_heard_where_a_large_site_is_gone_for_good(name: str, last: int) -> None:
+    method = METHODS[name]()
+    state, whole = method.init(), run(METHODS[name](), lambda rounds, queries: set())[0]
+    while (queries := method.query(state)) is not None:
+        said = [
+            None
+            if message is None
+            else Absent(queries.round, gone=True)
+            if k == 2 and queries.round > last
+            else tally(k, message)
+            for k, message in enumerate(queries.messages)
+        ]
+        state = method.step(state, said)
+    assert state.rounds == last + 1
+    result = method.outcome(state)
+    assert LEFT in result.warnings
+    assert result.interval.low <= whole.interval.low < mixture(SHARES) < whole.interval.high <= result.interval.high
+    assert math.isfinite(result.interval.low) == (last > 0)
+
+
+def test_stages_go_on_at_once_without_a_site_that_is_gone_for_good() -> None:
+    method, gone = StagedQuantile(PLAN), []
+    state = method.init()
+    while (queries := method.query(state)) is not None:
+        here = [message is not None for message in queries.messages]
+        if queries.round > 19:
+            gone.append(here[2])
+        said = [
+            None
+            if message is None
+            else Absent(queries.round, gone=True)
+            if k == 2 and queries.round > 19
+            else tally(k, message)
+            for k, message in enumerate(queries.messages)
+        ]
+        state = method.step(state, said)
+    assert gone == [True, *[False] * (len(gone) - 1)]  # asked once more, and never again
+    result = method.outcome(state)
+    assert result.interval.low < mixture(SHARES) < result.interval.high
+    assert result.method == "staged"

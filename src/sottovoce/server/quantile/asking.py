@@ -19,7 +19,7 @@ import numpy.typing as npt
 from sottovoce.core.arrays import Bools, Floats, Ints
 
 PATIENCE = 4  # rounds missed one after the other from which on a site is away
-ABSENT, LOST = -1, -2  # in place of a site's ones: it spent nothing, or its records are spent and nothing was heard
+ABSENT, LOST, GONE = -1, -2, -3  # for a site's ones: it spent nothing; it did, unheard; it will never answer again
 
 
 @dataclass(frozen=True)
@@ -102,19 +102,25 @@ class Given(NamedTuple):
 
 @dataclass
 class Attendance:
-    """How many rounds each site has missed, one after the other."""
+    """How many rounds each site has missed, one after the other, and who will never answer again."""
 
     shares: Floats
     missed: Ints = field(init=False)
+    gone: Bools = field(init=False)
 
     def __post_init__(self) -> None:
         self.missed = np.zeros(len(self.shares), dtype=np.int64)
+        self.gone = np.zeros(len(self.shares), dtype=np.bool_)
 
     def gather(self, ask: Ask, left: Callable[[], Ints], need: Need) -> Generator[Ask, Ints, Given]:
         """Ask, and ask the absent again at the same points while they are needed; ``left`` tells what sites have."""
-        said = yield ask
-        lost = np.zeros_like(self.missed)
         open_: Bools = np.any(ask.counts, axis=1)
+        if self.gone.any():
+            said = yield ask._replace(counts=np.where(self.gone[:, None], 0, ask.counts))
+            said = np.where(self.gone[:, None], GONE, said)
+        else:
+            said = yield ask
+        lost = np.zeros_like(self.missed)
         if said.min(initial=0) >= 0:
             self.missed[open_] = 0
             return Given(said, ask.counts, None, lost, 1)
@@ -126,9 +132,10 @@ class Attendance:
             self.missed[told] = 0
             open_ = np.logical_and(open_, ~told)
             self.missed[open_] += 1
+            self.gone |= open_ & (first == GONE)
             lost += np.where(open_ & (first == LOST), counts.sum(axis=1), 0)
             counts[open_] = _fitting(counts[open_], (left() - lost)[open_])
-            again = np.where(open_[:, None], counts, 0)
+            again = np.where((open_ & ~self.gone)[:, None], counts, 0)
             share, away = float(self.shares[open_].sum()), bool(np.all(self.missed[open_] >= PATIENCE))
             if share <= need.slack or (away and share <= need.most) or not again.any():
                 counts[open_] = 0

@@ -20,11 +20,14 @@ from sottovoce.core.arrays import Bools, Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.messages import Message, Query, Tally
 from sottovoce.server.method import Absent, Queries, Replies
-from sottovoce.server.quantile.asking import ABSENT, LOST, Ask, all_periods
+from sottovoce.server.quantile.asking import ABSENT, GONE, LOST, Ask, all_periods
 from sottovoce.server.quantile.quorum import Quorum
 
 Outcome = TypeVar("Outcome")
 Procedure = Generator[Ask, Ints, Outcome]
+
+
+LEFT = "a site left before the end: what it had said until then counts, and the interval is longer for it"
 
 
 class Log(NamedTuple):
@@ -47,8 +50,15 @@ class Log(NamedTuple):
     @property
     def spent(self) -> Ints:
         """Return how many records of each site have answered in them, or were lost on the way."""
-        taken: list[Any] = [np.where(_row(ones) != ABSENT, counts.sum(axis=1), 0) for counts, ones in self._closed]
+        taken: list[Any] = [
+            np.where((_row(ones) >= 0) | (_row(ones) == LOST), counts.sum(axis=1), 0) for counts, ones in self._closed
+        ]
         return np.asarray(np.sum(taken, axis=0), dtype=np.int64)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what a result should say of who was absent."""
+        return (LEFT,) if any(np.any(_row(ones) == GONE) for ones in self.answered) else ()
 
     @property
     def _closed(self) -> list[tuple[Ints, Ints]]:
@@ -197,7 +207,9 @@ class Conversation(Generic[Outcome]):
             raise BadInput(f"site {site} is absent, and this method needs every site in every round; ask it again.")
         if reply.round != round or not any(counts):
             raise BadInput(f"site {site} cannot be absent from round {round}, which did not ask it so; correct that.")
-        return before if before and not _is_absent(before) else (LOST if reply.spent else ABSENT,) * len(counts)
+        if before and not _is_absent(before):
+            return before
+        return (GONE if reply.gone else LOST if reply.spent else ABSENT,) * len(counts)
 
     def outcome(self, log: Log) -> Outcome:
         """Return what the conversation came to."""

@@ -256,7 +256,7 @@ class StagedQuantiles:
                 rounds=log.rounds,
                 reports=local.milestones[-1].reports + getattr(local, "reports_before", 0),
                 private=all(map(math.isfinite, plan.budgets)),
-                warnings=plan.warnings + staged_warnings(local, self._method),
+                warnings=plan.warnings + staged_warnings(local, self._method) + log.warnings,
             )
             for plan, local in zip(self._plans, self._talk.outcome(log), strict=True)
         )

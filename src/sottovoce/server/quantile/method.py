@@ -90,7 +90,7 @@ class StagedQuantile:
             rounds=log.rounds,
             reports=log.reports,
             private=all(map(math.isfinite, self._plan.budgets)),
-            warnings=self._plan.warnings + staged_warnings(local, self._method),
+            warnings=self._plan.warnings + staged_warnings(local, self._method) + log.warnings,
         )
 
 

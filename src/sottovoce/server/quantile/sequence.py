@@ -87,5 +87,5 @@ class SequenceQuantile:
             rounds=log.rounds,
             reports=log.reports,
             private=all(map(math.isfinite, self._plan.budgets)),
-            warnings=self._plan.warnings if known else (*self._plan.warnings, OPEN),
+            warnings=(*self._plan.warnings, *(() if known else (OPEN,)), *log.warnings),
         )

@@ -147,6 +147,11 @@ class Asker:
                 self.hear(points[place], (below / answered - (1 - rate) / 2) / rate, answered * self.precision**2)
         return found
 
+    @property
+    def broken(self) -> bool:
+        """Tell whether so much of the shares is gone for good that no further answer is evidence."""
+        return float(self.study.crowd.shares[self._attendance.gone].sum()) > CERTIFYING.most
+
     def hear(self, point: float, value: float, precision: float) -> None:
         """Take in an answer."""
         self.points.append(float(point))
@@ -209,6 +214,8 @@ def _conversation(study: CertifiedStudy, known: Sequence[Decoded], unit: float) 
     marks: list[CertifiedMark] = []
     plan, closings = _portions(asker.left, first, MOST_ROUNDS - asker.questions, pace.swell)
     for index, part in enumerate(plan):
+        if asker.broken:
+            break
         remaining = asker.left
         horizons = _horizons(remaining, hull(classes))
         window, guide = guided(asker, window)
@@ -261,6 +268,8 @@ def search(asker: Asker, pace: Pace = PLENTY, records: int = 1 << 62) -> Generat
         count = min(count, max(asker.left // (4 * len(points)), 1))
         yield from asker.ask(points.tolist(), [count] * len(points))
         spent, rounds = spent + count * len(points), rounds + 1
+        if asker.broken:
+            break
     return window, max(count * number // 4, 4)
 
 

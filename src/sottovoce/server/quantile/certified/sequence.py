@@ -72,7 +72,7 @@ def sequence_protocol(
     fortunes, aim, so_far = told(sequel.wagers), -math.log(study.alpha), so_far + asker.reports
     growing = Growing(so_far, so_far + asker.left, ROUNDS - asker.questions)
     window, guide = guided(asker, window)
-    while asker.left >= 2:
+    while asker.left >= 2 and not asker.broken:
         now = growing.portion(so_far, asker.left)
         horizon = max(min(AHEAD * so_far, asker.left), now) / 2
         power, whole = asker.precision * math.sqrt(horizon), asker.precision * math.sqrt(so_far / 2)
@@ -98,7 +98,10 @@ def sequence_protocol(
         sequel = Sequel(study.tau, told_so_far, (*sequel.milestones, mark), sequel.bounds)
         if enough is not None and enough(low, high):
             break
-    return sequel
+    if sequel.milestones:
+        return sequel
+    mark = SequenceMark(rounds_before + asker.rounds, so_far, 0, float(np.clip(guide.centre, *sequel.bounds)))
+    return Sequel(study.tau, sequel.wagers, (mark,), sequel.bounds)
 
 
 class Growing(NamedTuple):
