@@ -74,6 +74,9 @@ class DirectPost:
     def receive(self, timeout: float) -> tuple[str, bytes] | None:
         return None if self.came.empty() else self.came.get()
 
+    def handed(self, site: str) -> bool:
+        return True
+
 
 def conduct(
     study: StudyTerms, post: Post, log: Path, coin: bytes = b"c" * 16, watch: Callable[[Happened], None] | None = None

@@ -115,12 +115,15 @@ def test_an_order_is_handed_out_until_it_is_answered(folder: Path) -> None:
     with HttpPost(["north"], "127.0.0.1", 0, files(folder, "coordinator")) as post:
         url = f"https://127.0.0.1:{post.port}"
         post.send("north", b"first")
+        assert not post.handed("north")
         got = exchange(url, folder, "north")
+        assert post.handed("north")
         assert got.content == exchange(url, folder, "north").content == b"first"
         mark = got.headers["x-order"]
         post.send("north", b"second")  # before the reply to the first has come
         late = exchange(url, folder, "north", content=b"reply", headers={"x-order": mark})
         assert late.content == b"second"
+        post.send("north", b"third")
         assert post.receive(1.0) == ("north", b"reply")
 
 

@@ -36,6 +36,7 @@ class _Mailbox:
     order: bytes | None = None
     mark: str = ""
     done: bool = True
+    handed: bool = False
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -116,6 +117,10 @@ class HttpPost:
         except queue.Empty:
             return None
 
+    def handed(self, site: str) -> bool:
+        """Tell whether the newest order was handed out."""
+        return self._boxes[site].handed
+
     def _serve(self) -> None:
         async def run() -> None:
             self._loop = asyncio.get_running_loop()
@@ -134,7 +139,9 @@ class HttpPost:
 
     def _put(self, site: str, order: bytes) -> None:
         box = self._boxes[site]
-        box.order, box.mark, box.done = order, words.digest(order).hex(), False
+        mark = words.digest(order).hex()
+        box.handed = box.handed and box.mark == mark  # the same order again was handed out before
+        box.order, box.mark, box.done = order, mark, False
         box.changed.set()
 
     async def _exchange(self, request: Request) -> Response:
@@ -167,6 +174,7 @@ class HttpPost:
             return Response(status_code=204)
         if box.done or box.order is None:
             return Response(status_code=204)
+        box.handed = True
         return Response(box.order, headers={ORDER: box.mark}, media_type="application/octet-stream")
 
 

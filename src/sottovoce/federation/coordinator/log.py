@@ -25,7 +25,7 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS told (study TEXT NOT NULL, round BIGINT NOT NULL, site TEXT NOT NULL,"
     " body BLOB NOT NULL, at REAL NOT NULL, PRIMARY KEY (study, round, site))",
     "CREATE TABLE IF NOT EXISTS absent (study TEXT NOT NULL, round BIGINT NOT NULL, site TEXT NOT NULL,"
-    " at REAL NOT NULL, PRIMARY KEY (study, round, site))",
+    " spent BIGINT NOT NULL, at REAL NOT NULL, PRIMARY KEY (study, round, site))",
     "CREATE TABLE IF NOT EXISTS head (study TEXT NOT NULL, site TEXT NOT NULL, counter BIGINT NOT NULL,"
     " head BLOB NOT NULL, PRIMARY KEY (study, site))",
     "CREATE TABLE IF NOT EXISTS refused (study TEXT NOT NULL, at REAL NOT NULL, site TEXT NOT NULL,"
@@ -146,15 +146,15 @@ class StudyLog:
             self._run("INSERT INTO told VALUES (?, ?, ?, ?, ?)", self.name, round, site, body, time.time())
             self._keep_head(site, counter, head)
 
-    def absent(self, round: int) -> set[str]:
-        """Return who was given up in a round."""
-        rows = self._run("SELECT site FROM absent WHERE study = ? AND round = ?", self.name, round)
-        return {site for (site,) in rows.fetchall()}
+    def absent(self, round: int) -> dict[str, bool]:
+        """Return who was given up in a round, and whether they may have spent the records that they were asked for."""
+        rows = self._run("SELECT site, spent FROM absent WHERE study = ? AND round = ?", self.name, round)
+        return {site: bool(spent) for site, spent in rows.fetchall()}
 
-    def miss(self, round: int, site: str) -> None:
+    def miss(self, round: int, site: str, spent: bool) -> None:
         """Keep that a site is given up in a round: later it is not counted there any more."""
         with self._transaction():
-            self._run("INSERT INTO absent VALUES (?, ?, ?, ?)", self.name, round, site, time.time())
+            self._run("INSERT INTO absent VALUES (?, ?, ?, ?, ?)", self.name, round, site, int(spent), time.time())
 
     def head(self, site: str) -> tuple[int, bytes] | None:
         """Return the newest head of a site's ledger that was told."""

@@ -36,6 +36,9 @@ class Post(Protocol):
     def receive(self, timeout: float) -> tuple[str, bytes] | None:
         """Return the next reply and the site whose it is, as the carrier knows it; None if none came in time."""
 
+    def handed(self, site: str) -> bool:
+        """Tell whether a site may have got the newest order; True where the carrier does not know."""
+
 
 class Happened(NamedTuple):
     """What may be seen of a study: a round and who answered in it, never a value of a reply."""
@@ -189,8 +192,9 @@ class Rounds:
         for name, body in self.log.told(round).items():
             if name in questions:
                 state = method.step(state, _only(names, name, _opened(method, study, round, body)))
-        for name in sorted(self.log.absent(round) & set(questions), key=names.index):
-            state = method.step(state, _only(names, name, Absent(round, spent=True)))
+        for name, spent in self.log.absent(round).items():
+            if name in questions:
+                state = method.step(state, _only(names, name, Absent(round, spent)))
         still = method.query(state)
         if still is None or still.round != round:
             return state
@@ -214,7 +218,11 @@ class Rounds:
             self._watch(Happened("told", site, round))
             return True
 
-        left = self._exchange(waiting, fits, round, self._patience(len(names)))
+        rules, begun = self.terms.rounds, time.monotonic()
+        enough = len(names) if rules.least is None else rules.least  # sites that must not be missing
+        left = self._exchange(waiting, fits, round, rules.deadline if enough < len(names) else rules.wait)
+        while left and len(names) - len(left) < enough and time.monotonic() - begun < rules.wait:
+            left = self._exchange({name: waiting[name] for name in left}, fits, round, min(AGAIN, rules.wait))
         if left:
             held[0] = self._closed_without(left, plan, method, held[0], round)
         so_far = getattr(method, "so_far", None)
@@ -222,17 +230,12 @@ class Rounds:
         self._watch(Happened("round", round=round, records=queries.records, interval=interval))
         return held[0]
 
-    def _patience(self, sites: int) -> float:
-        """Return for how long a round waits: to its deadline if it may close without some, else for all of them."""
-        rules = self.terms.rounds
-        return rules.wait if rules.least is None or rules.least >= sites else rules.deadline
-
     def _closed_without(
         self, left: Sequence[str], plan: PlannedRounds, method: Method[Any, Any], state: Any, round: int
     ) -> Any:
         """Close a round without sites whose deadline is over, if enough have answered; else the study pauses.
 
-        Whether a site has spent its records in vain is not known here, so they count as spent.
+        What a site was handed it may have spent, whatever became of its reply, so that these records count as spent.
         """
         rules = self.terms.rounds
         paused = StudyPaused(
@@ -242,11 +245,12 @@ class Rounds:
         if rules.least is None or len(plan.names) - len(left) < rules.least:
             raise paused
         for name in left:
+            spent = self.post.handed(name)
             try:
-                after = method.step(state, _only(plan.names, name, Absent(round, spent=True)))
+                after = method.step(state, _only(plan.names, name, Absent(round, spent)))
             except BadInput:  # this method needs every site
                 raise paused from None
-            self.log.miss(round, name)
+            self.log.miss(round, name, spent)
             state = after
             self._watch(Happened("absent", name, round))
         return state
@@ -257,8 +261,11 @@ class Rounds:
         for site, order in waiting.items():
             self.post.send(site, order)
         end, again = time.monotonic() + seconds, time.monotonic() + AGAIN
-        while waiting and (rest := end - time.monotonic()) > 0:
-            came = self.post.receive(min(rest, TICK))
+        while waiting:
+            rest = end - time.monotonic()
+            came = self.post.receive(min(max(rest, 0.0), TICK))
+            if came is None and rest <= 0:  # what has come by now still counts
+                break
             if time.monotonic() > again:
                 again = time.monotonic() + AGAIN
                 for site, order in waiting.items():
