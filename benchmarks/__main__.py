@@ -14,6 +14,7 @@ from benchmarks import (
     conformal_real,
     conformal_speed,
     conformal_spread,
+    federation,
     hostile,
     integration,
     integration_table_b2,
@@ -35,6 +36,7 @@ PARTS = (
     "large-site",
     "answered",
     "hostile",
+    "federation",
     "walks",
     "answers",
     "staged",
@@ -69,6 +71,8 @@ def main() -> None:
         large_site.run()
     if "answered" in options.parts:
         answered.run()
+    if "federation" in options.parts:
+        federation.run()
     if "hostile" in options.parts:
         hostile.run()
     if "walks" in options.parts:
