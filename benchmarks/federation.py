@@ -5,6 +5,7 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 from sottovoce.client.reading.spool import rows_digest
@@ -54,7 +55,7 @@ def timed(sites: int, records: int, folder: Path) -> tuple[float, list[float]]:
         ends[round] = max(ends[round], at)
     log.close()
     order = [ends[round] for round in sorted(ends)]
-    return took, [after - before for before, after in zip(order, order[1:], strict=False)]
+    return took, [after - before for before, after in pairwise(order)]
 
 
 def run() -> None:
