@@ -68,12 +68,15 @@ MOVES: dict[str, Callable[[float, float], tuple[float, float]]] = {
     "spacing": lambda location, scale: (0.0, scale),
     "origin": lambda location, scale: (location, scale),
     "curvature": lambda location, scale: (0.0, 1 / scale),
+    "shares": lambda location, scale: (0.0, 1.0),
 }
 
 
 def moved(stage: Stage, location: float, scale: float) -> Stage:
     changed = {}
     for name, part in stage._asdict().items():
+        if part is None:  # all sites were in all stages: there are no groups, and no shares of them
+            continue
         added, times = MOVES[name](location, scale)
         changed[name] = added + times * part
     return stage._replace(**changed)
