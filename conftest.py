@@ -7,7 +7,6 @@ import pytest
 
 from sottovoce.client.answered import MEMORY
 
-
 # Flower's own modules are needed to import what adapts them; it is an extra, and not part of the tests.
 collect_ignore_glob = (
     []
