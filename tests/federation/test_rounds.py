@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from tests.federation.network import WAITS, DirectPost, Network, conduct, terms
 
+from sottovoce.core import codec
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import parts_of
 from sottovoce.federation import words
@@ -350,3 +351,17 @@ def test_a_method_that_needs_every_site_waits(network: Network, tmp_path: Path) 
     study = terms("conformal", {"alpha": 0.1}, deadline=0.05, least=2, wait=0.2)
     with pytest.raises(StudyPaused, match="site 'south' did not answer round 1"):
         conduct(study, Away(network, range(1, 2)), tmp_path / "log")
+
+
+def test_what_an_earlier_coordinator_may_have_asked_counts_as_spent(network: Network, tmp_path: Path) -> None:
+    study = terms("quantile", ASKED, deadline=0.1, least=3, wait=0.2)
+    with pytest.raises(StudyPaused):
+        conduct(study, Away(network, range(4, 5)), tmp_path / "log")
+    log = StudyLog(tmp_path / "log", study.name)
+    log._run("UPDATE study SET terms = ?", codec.to_bytes(study._replace(rounds=study.rounds._replace(least=2))))
+    log.close()
+    again = study._replace(rounds=study.rounds._replace(least=2))
+    conduct(again, Away(network, range(4, 5)), tmp_path / "log")
+    log = StudyLog(tmp_path / "log", study.name)
+    assert log.absent(4) == {"south": True}
+    log.close()

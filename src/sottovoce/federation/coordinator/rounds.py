@@ -224,18 +224,25 @@ class Rounds:
         while left and len(names) - len(left) < enough and time.monotonic() - begun < rules.wait:
             left = self._exchange({name: waiting[name] for name in left}, fits, round, min(AGAIN, rules.wait))
         if left:
-            held[0] = self._closed_without(left, plan, method, held[0], round)
+            held[0] = self._closed_without(left, plan, method, held[0], round, known)
         so_far = getattr(method, "so_far", None)
         interval = None if so_far is None else so_far(held[0])
         self._watch(Happened("round", round=round, records=queries.records, interval=interval))
         return held[0]
 
     def _closed_without(
-        self, left: Sequence[str], plan: PlannedRounds, method: Method[Any, Any], state: Any, round: int
+        self,
+        left: Sequence[str],
+        plan: PlannedRounds,
+        method: Method[Any, Any],
+        state: Any,
+        round: int,
+        known: Mapping[str, bytes],
     ) -> Any:
         """Close a round without sites whose deadline is over, if enough have answered; else the study pauses.
 
-        What a site was handed it may have spent, whatever became of its reply, so that these records count as spent.
+        What a site was handed it may have spent, whatever became of its reply, so that these records count as spent;
+        so do those of questions that an earlier coordinator logged, of which nobody knows whether they were handed.
         """
         rules = self.terms.rounds
         paused = StudyPaused(
@@ -245,7 +252,7 @@ class Rounds:
         if rules.least is None or len(plan.names) - len(left) < rules.least:
             raise paused
         for name in left:
-            spent = self.post.handed(name)
+            spent = name in known or self.post.handed(name)
             try:
                 after = method.step(state, _only(plan.names, name, Absent(round, spent)))
             except BadInput:  # this method needs every site
