@@ -15,8 +15,8 @@ from sottovoce.core.errors import BadInput
 from sottovoce.local.regression.doors import open_doors
 from sottovoce.protocol.messages import PeopleQuery, PeopleReport, PersonQuery, PersonReport, PilotQuery, Tally
 from sottovoce.protocol.regression.box import cq
+from sottovoce.protocol.regression.decode import alphabets
 from sottovoce.protocol.wire import seal, unseal
-from sottovoce.server.regression.decode import alphabets
 from sottovoce.server.regression.dithered.method import BY_SHARE, ONE_BY_ONE, BatchRule
 from sottovoce.server.regression.method import RegressionMethod, RegressionState
 from sottovoce.sim.randomness import dice

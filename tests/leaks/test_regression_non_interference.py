@@ -14,13 +14,13 @@ from sottovoce.local.regression.dithered import DitheredRun
 from sottovoce.local.regression.pilot import Pilot
 from sottovoce.protocol.regression.blocks import COMMON, RegressionChannel, tables_of
 from sottovoce.protocol.regression.box import cq
+from sottovoce.protocol.regression.dithered.state import DitheredState
+from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.protocol.wire import seal
 from sottovoce.server.method import Queries, Replies, converse, opened
 from sottovoce.server.regression.design import parse
 from sottovoce.server.regression.dithered.method import BY_SHARE, ONE_BY_ONE, BatchRule, DitheredMethod
-from sottovoce.server.regression.dithered.state import DitheredState
 from sottovoce.server.regression.omega import omega
-from sottovoce.server.regression.study import DitheredStudy
 from sottovoce.sim.randomness import SeededSource, dice
 
 Floats = npt.NDArray[np.float64]

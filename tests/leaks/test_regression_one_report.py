@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from sottovoce.client.regression import loop as loop_module
 from sottovoce.client.regression import persons, randomize_row
 from sottovoce.client.regression.rows import Rows
-from sottovoce.local.regression import dithered as loop_module
 from sottovoce.local.regression import pilot as pilot_module
 from sottovoce.local.regression.dithered import CHUNK, DitheredRun, order_for, walk
 from sottovoce.local.regression.pilot import Pilot
 from sottovoce.protocol.regression.box import cq
+from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.omega import omega
-from sottovoce.server.regression.study import DitheredStudy
 from sottovoce.sim.randomness import dice
 
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"

@@ -15,11 +15,11 @@ from sottovoce.local.regression.dithered import DitheredRun
 from sottovoce.local.regression.pilot import Pilot
 from sottovoce.local.runner import run as run_method
 from sottovoce.protocol.regression.blocks import RegressionChannel
+from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.protocol.regression.questions import public_words
 from sottovoce.server.regression.design import parse
 from sottovoce.server.regression.dithered.method import ONE_BY_ONE, DitheredMethod
 from sottovoce.server.regression.omega import omega
-from sottovoce.server.regression.study import DitheredStudy
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.regression.catalogue import design
 

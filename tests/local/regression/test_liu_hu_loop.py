@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from sottovoce.client.regression.lent import lent
 from sottovoce.client.regression.randomize_row import randomize_row, show
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Words
 from sottovoce.core.kernels import njit
-from sottovoce.local.regression.lent import lent
 from sottovoce.local.regression.liu_hu import LiuHuRun
 from sottovoce.protocol.regression.blocks import FORM, OPEN, RegressionChannel, Tables, open_channel
 from sottovoce.protocol.regression.box import box, cq

@@ -22,13 +22,13 @@ from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private
 from sottovoce.local.regression.dithered import CHUNK, DitheredRun, Order, order_for, people
 from sottovoce.local.regression.liu_hu import LiuHuRun
 from sottovoce.local.regression.pilot import Pilot
+from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression import feasibility
 from sottovoce.server.regression.design import design_of
 from sottovoce.server.regression.expected import barely
 from sottovoce.server.regression.plan import RegressionPlan, RegressionStudy
 from sottovoce.server.regression.result import RegressionResult
 from sottovoce.server.regression.settings import check_unchanged, read_settings
-from sottovoce.server.regression.study import DitheredStudy
 
 WORD = 2.0**-53
 STANDARDISED = (

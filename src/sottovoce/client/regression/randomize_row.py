@@ -137,7 +137,7 @@ def rounded(place: float, positions: int, word: np.uint64) -> int:
 def show(
     score: Floats, features: Floats, response: Floats, who: int, points: Floats, at: int, index: Ints, values: Floats
 ) -> int:
-    """Fill the exact score of all coordinates, as `server.regression.decode` would: no channel, no privacy."""
+    """Fill the exact score of all coordinates, as `protocol.regression.decode` would: no channel, no privacy."""
     p = features.shape[1]
     for j in range(p + 1):
         index[j] = j

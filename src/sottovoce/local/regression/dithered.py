@@ -10,19 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.client.order import Key, bits_for, order_key, places
-from sottovoce.client.regression.randomize_row import randomize_product, randomize_row, show
+from sottovoce.client.regression.loop import ask_piece
 from sottovoce.client.regression.rows import Rows
-from sottovoce.core.arrays import Floats, Words
-from sottovoce.core.kernels import njit, say_slow
+from sottovoce.core.kernels import say_slow
 from sottovoce.core.random_source import RandomSource
-from sottovoce.local.regression.lent import Room, lent, make_room
-from sottovoce.protocol.regression.blocks import FORM, OPEN, Tables, tables_of
-from sottovoce.protocol.regression.questions import MOMENT, QueryDesign, aim, choose, which_product
-from sottovoce.server.regression.decode import decode
+from sottovoce.protocol.regression.blocks import tables_of
+from sottovoce.protocol.regression.dithered.state import DitheredState, init
+from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.dithered.fit import DitheredFit
-from sottovoce.server.regression.dithered.state import DitheredState, init, look
-from sottovoce.server.regression.dithered.step import InformationGain, Sums, learn
-from sottovoce.server.regression.study import DitheredStudy
 
 CHUNK = 1 << 13  # people whose dice are thrown at once
 
@@ -34,7 +29,6 @@ class DitheredRun:
         self.study = study
         self.state: DitheredState = init(study)
         self._tables = tables_of(study.channel)
-        self._room = make_room(study.levels, study.d)
 
     @property
     def people(self) -> int:
@@ -52,30 +46,8 @@ class DitheredRun:
         walk(rows, dice, shuffle, 2 + max(self.study.channel.widest, 1), self._piece, progress)
 
     def _piece(self, rows: Rows, where: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> None:
-        done = 0
-        while done < len(where):
-            state = self.state
-            n = min(len(where) - done, state.until - state.people)
-            part = slice(done, done + n)
-            with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
-                segment(
-                    self._tables,
-                    state.design,
-                    state.gain,
-                    state.sums,
-                    rows.features(),
-                    rows.response(),
-                    where[part],
-                    words[part],
-                    state.people,
-                    self.study.start,
-                    state.points,
-                    self._room,
-                )
-            self.state = state._replace(people=state.people + n)
-            done += n
-            if self.state.people == self.state.until:
-                self.state = look(self.study, self.state)
+        letters = np.empty(len(where), dtype=np.int64)
+        self.state = ask_piece(self.study, self._tables, self.state, rows, where, words, letters)
 
     def estimate(self) -> DitheredFit:
         """Return the estimate from all people so far; what is asked later does not change it."""
@@ -120,57 +92,3 @@ def people(n: int, key: Key | None, start: int, count: int) -> npt.NDArray[np.ui
     if key is not None:
         places(n, bits_for(n), key, start, where)
     return where
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def segment(
-    tables: Tables,
-    design: QueryDesign,
-    gain: InformationGain,
-    sums: Sums,
-    features: Floats,
-    response: Floats,
-    where: npt.NDArray[np.uint64],
-    words: Words,
-    first: int,
-    reference: Floats,
-    points: Floats,
-    room: Room,
-) -> None:
-    """Ask the people ``where`` one after another; ``first`` is the number of the first of them."""
-    upto, plan, faces, steps = lent(tables[0]), lent(tables[1]), lent(tables[2]), lent(tables[3])
-    score, read, matrix, radius = lent(tables[4]), lent(tables[5]), lent(tables[6]), tables[7]
-    directions, sizes, beside = lent(design[0]), lent(design[1]), lent(design[2])
-    gains, needs, limit = lent(gain[0]), lent(gain[1]), gain[2]
-    counts, vectors, squares, moments = lent(sums[0]), lent(sums[1]), lent(sums[2]), lent(sums[3])
-    features, response, where, words = lent(features), lent(response), lent(where), lent(words)
-    reference, points = lent(reference), lent(points)
-    chosen, index, values, along = lent(room[0]), lent(room[1]), lent(room[2]), lent(room[3])
-    _, _, d = points.shape
-    p = d - 1
-    for i in range(len(where)):
-        word, who = words[i, 0], where[i]
-        # the public part: what this person is asked, and where
-        kind = aim(directions, sizes, beside, word, points)
-        if kind == MOMENT:
-            j, k = which_product(d, word)
-            bit = randomize_product(faces, len(upto), features, who, j, k, words, i)
-            counts[MOMENT] += 1.0
-            moments[0, j, k] += 1.0
-            moments[1, j, k] += bit
-            continue
-        block = choose(upto, plan, p, word, chosen)
-        at = min(kind, 1)
-        # the person's part: a letter (or, without a channel, the exact score), which the server decodes
-        if plan[block, FORM] == OPEN:
-            found = show(score, features, response, who, points, at, index, values)
-        else:
-            letter = randomize_row(
-                plan, faces, steps, score, radius, block, chosen, features, response, who, points, at, words, i
-            )
-            found = decode(plan, score, read, matrix, radius, block, chosen, letter, index, values)
-        # the server's part: everybody is booked under the point they were asked about, which they then move
-        learn(
-            gains, needs, limit, counts, vectors, squares, kind, word, first + i, found, index, values, reference,
-            points, 0, along,
-        )  # fmt: skip

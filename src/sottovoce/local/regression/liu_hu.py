@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from sottovoce.client.regression.lent import Room, lent, make_room
 from sottovoce.client.regression.randomize_row import randomize_row, show
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Floats, Ints, Words
@@ -16,10 +17,9 @@ from sottovoce.core.kernels import njit
 from sottovoce.core.random_source import RandomSource
 from sottovoce.inference.regression.vector_normalised import VectorMemory, add_all
 from sottovoce.local.regression.dithered import walk
-from sottovoce.local.regression.lent import Room, lent, make_room
 from sottovoce.protocol.regression.blocks import FORM, OPEN, Tables
+from sottovoce.protocol.regression.decode import decode
 from sottovoce.protocol.regression.questions import choose
-from sottovoce.server.regression.decode import decode
 from sottovoce.server.regression.liu_hu.fit import LiuHuFit
 from sottovoce.server.regression.liu_hu.step import LiuHuState, chains_of, inherited, init, move
 from sottovoce.server.regression.study import LiuHuStudy

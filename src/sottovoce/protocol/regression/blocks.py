@@ -170,7 +170,7 @@ def open_channel(taus: float | Sequence[float], p: int) -> RegressionChannel:
 
 
 class Tables(NamedTuple):
-    """One row per block; `client.regression.randomize_row` makes a letter, `server.regression.decode` reads it."""
+    """One row per block; `client.regression.randomize_row` makes a letter, `protocol.regression.decode` reads it."""
 
     upto: Floats  # (blocks,): cumulative probabilities
     plan: Ints  # (blocks, 6 + slopes): form, kinds, slopes, cells, width, places of a box; fixed slopes, 0: drawn

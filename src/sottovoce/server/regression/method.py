@@ -13,6 +13,7 @@ import numpy as np
 from sottovoce.core.arrays import Ints
 from sottovoce.core.errors import BadInput, SearchFailed
 from sottovoce.protocol.messages import Message, PeopleReport, PersonReport, PilotQuery, Tally
+from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.protocol.regression.questions import KEY
 from sottovoce.server.method import Queries, Replies
 from sottovoce.server.quantile.asking import Ask
@@ -21,7 +22,6 @@ from sottovoce.server.regression.liu_hu.method import LiuHuMethod, LiuHuRounds
 from sottovoce.server.regression.pilot import USED_UP, Guess, guess_of, replay
 from sottovoce.server.regression.plan import RegressionPlan
 from sottovoce.server.regression.result import RegressionResult
-from sottovoce.server.regression.study import DitheredStudy
 
 
 class RegressionState(NamedTuple):

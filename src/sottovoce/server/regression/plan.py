@@ -14,12 +14,13 @@ from sottovoce.protocol.card import Card
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.randomised_response import binary
 from sottovoce.protocol.regression.blocks import Open, RegressionChannel
+from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.design import Design
 from sottovoce.server.regression.omega import omega_at
 from sottovoce.server.regression.pilot import Guess
 from sottovoce.server.regression.result import RegressionFit, RegressionResult, SearchingFit, SplitFit
 from sottovoce.server.regression.settings import RegressionSettings
-from sottovoce.server.regression.study import DitheredStudy, LiuHuStudy, paper_scale
+from sottovoce.server.regression.study import LiuHuStudy, paper_scale
 from sottovoce.server.regression.summary import RegressionFacts
 
 RegressionStudy = DitheredStudy | LiuHuStudy

@@ -20,14 +20,15 @@ from sottovoce.core.bounds import Bounds
 from sottovoce.core.checks import confidence
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.region import Ellipsoid, vector
+from sottovoce.protocol.regression.dithered.knowledge import Knowledge
+from sottovoce.protocol.regression.dithered.study import DitheredStudy, StoredDithered
 from sottovoce.server.description import Description
 from sottovoce.server.picture import check_path, save
 from sottovoce.server.regression.dithered.fit import DitheredFit
-from sottovoce.server.regression.dithered.knowledge import Knowledge
 from sottovoce.server.regression.liu_hu.fit import LiuHuFit
 from sottovoce.server.regression.liu_hu.step import LiuHuState, chains_of
 from sottovoce.server.regression.plot import draw
-from sottovoce.server.regression.study import DitheredStudy, LiuHuStudy, StoredDithered, StoredLiuHu
+from sottovoce.server.regression.study import LiuHuStudy, StoredLiuHu
 from sottovoce.server.regression.summary import CoefficientRow, RegressionFacts, describe, headline
 from sottovoce.server.stored import StoredResult
 

@@ -15,10 +15,10 @@ from sottovoce.client.regression.rows import Rows
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.local.regression.dithered import DitheredRun
 from sottovoce.protocol.regression.blocks import RegressionChannel
+from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.design import parse
 from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce.server.regression.omega import omega
-from sottovoce.server.regression.study import DitheredStudy
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.regression.default import Setting, replicate
 from sottovoce_papers.simulation.regression.designs import paper

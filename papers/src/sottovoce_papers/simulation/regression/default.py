@@ -9,10 +9,10 @@ import numpy as np
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Floats
 from sottovoce.local.regression.dithered import DitheredRun
+from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.design import choose, parse
 from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce.server.regression.omega import omega
-from sottovoce.server.regression.study import DitheredStudy
 from sottovoce.sim.randomness import SeededSource, dice
 from sottovoce_papers.simulation.regression.designs import Design
 

@@ -19,11 +19,11 @@ from scipy.special import ndtri
 from sottovoce.core.arrays import Floats
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.region import Ellipsoid, normal_ellipsoid
+from sottovoce.protocol.regression.dithered.knowledge import Knowledge, coefficients_size
+from sottovoce.protocol.regression.dithered.state import DitheredState, gain, know
+from sottovoce.protocol.regression.dithered.step import GRADIENT, LOOKED, POINT, SPREAD, Sums
+from sottovoce.protocol.regression.dithered.study import DitheredStudy, DitheredTerms
 from sottovoce.protocol.regression.questions import FAR, NEAR, TIGHT
-from sottovoce.server.regression.dithered.knowledge import Knowledge, coefficients_size
-from sottovoce.server.regression.dithered.state import DitheredState, gain, know
-from sottovoce.server.regression.dithered.step import GRADIENT, LOOKED, POINT, SPREAD, Sums
-from sottovoce.server.regression.study import DitheredStudy, DitheredTerms
 
 # of the dithers' square: the points' own, up to which the curvature they see is the dithers' (decision 0021)
 FAR_OFF = 0.3

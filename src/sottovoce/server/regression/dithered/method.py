@@ -14,13 +14,13 @@ from sottovoce.core.arrays import Words
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.messages import Message, PeopleQuery, PeopleReport, PersonQuery, PersonReport
 from sottovoce.protocol.regression.blocks import SLOPES
+from sottovoce.protocol.regression.decode import checked_letters
+from sottovoce.protocol.regression.dithered.state import AskedUnder, DitheredState, init, take
+from sottovoce.protocol.regression.dithered.step import which_blocks
+from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.protocol.regression.questions import MOMENT, aim, choose, public_words, which_product
 from sottovoce.server.method import Queries, Replies
-from sottovoce.server.regression.decode import checked_letters
 from sottovoce.server.regression.dithered.fit import DitheredFit
-from sottovoce.server.regression.dithered.state import AskedUnder, DitheredState, init, take
-from sottovoce.server.regression.dithered.step import which_blocks
-from sottovoce.server.regression.study import DitheredStudy
 
 
 class BatchRule(NamedTuple):

@@ -9,9 +9,9 @@ import numpy as np
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.messages import Message, PersonQuery, PersonReport
 from sottovoce.protocol.regression.blocks import SLOPES
+from sottovoce.protocol.regression.decode import alphabets, check_sendable, checked_letters
 from sottovoce.protocol.regression.questions import public_words
 from sottovoce.server.method import Queries, Replies
-from sottovoce.server.regression.decode import alphabets, check_sendable, checked_letters
 from sottovoce.server.regression.liu_hu.fit import LiuHuFit
 from sottovoce.server.regression.liu_hu.step import (
     ChainQuery,

@@ -15,8 +15,8 @@ from sottovoce.core.kernels import njit
 from sottovoce.inference.regression import vector_normalised
 from sottovoce.inference.regression.higrad import Tree
 from sottovoce.inference.regression.vector_normalised import VectorMemory
+from sottovoce.protocol.regression.decode import decode
 from sottovoce.protocol.regression.questions import choose
-from sottovoce.server.regression.decode import decode
 from sottovoce.server.regression.study import LiuHuStudy, LiuHuTerms
 
 ENDLESS = 1 << 62

@@ -16,9 +16,9 @@ from sottovoce.protocol.channel import OUTCOMES, Channel
 from sottovoce.protocol.regression.blocks import Block, RegressionChannel, tables_of
 from sottovoce.protocol.regression.box import box, cq
 from sottovoce.protocol.regression.box_channel import BoxChannel, box_channel
+from sottovoce.protocol.regression.decode import decode
 from sottovoce.protocol.regression.lp import lp_pair
 from sottovoce.protocol.regression.questions import KIND, choose, public, uniform
-from sottovoce.server.regression.decode import decode
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]

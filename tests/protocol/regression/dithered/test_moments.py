@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from sottovoce.server.regression.dithered.moments import (
+from sottovoce.protocol.regression.dithered.moments import (
     SMALLEST_ROOT,
     SMALLEST_SQUARE,
     certain,

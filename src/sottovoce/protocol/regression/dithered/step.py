@@ -12,6 +12,7 @@ import numpy as np
 from sottovoce.core.arrays import Floats, Ints, Words
 from sottovoce.core.kernels import njit, uint64
 from sottovoce.protocol.regression.blocks import Tables
+from sottovoce.protocol.regression.decode import decode
 from sottovoce.protocol.regression.questions import (
     MOMENT,
     SIGNS,
@@ -21,7 +22,6 @@ from sottovoce.protocol.regression.questions import (
     public,
     which_product,
 )
-from sottovoce.server.regression.decode import decode
 
 LOOKED = 4  # of the counts, after the four kinds of question: people whose spread was looked at
 POINT, GRADIENT = 0, 1

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from sottovoce.server.regression.dithered.knowledge import CURVATURE, FLATTEST, HIGHEST, LOWEST, Dithers, learn_slope
-from sottovoce.server.regression.dithered.moments import certain, learn_moments
+from sottovoce.protocol.regression.dithered.knowledge import CURVATURE, FLATTEST, HIGHEST, LOWEST, Dithers, learn_slope
+from sottovoce.protocol.regression.dithered.moments import certain, learn_moments
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]

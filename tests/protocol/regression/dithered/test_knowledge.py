@@ -8,8 +8,7 @@ import pytest
 
 from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
 from sottovoce.protocol.regression.box import box, cq
-from sottovoce.protocol.regression.questions import FAR, NEAR, TIGHT
-from sottovoce.server.regression.dithered.knowledge import (
+from sottovoce.protocol.regression.dithered.knowledge import (
     DROPPED,
     PRIOR_PEOPLE,
     LookSegment,
@@ -17,8 +16,9 @@ from sottovoce.server.regression.dithered.knowledge import (
     learn_all,
     total,
 )
-from sottovoce.server.regression.dithered.step import GRADIENT, POINT, PRODUCT, no_sums
-from sottovoce.server.regression.study import DitheredStudy
+from sottovoce.protocol.regression.dithered.step import GRADIENT, POINT, PRODUCT, no_sums
+from sottovoce.protocol.regression.dithered.study import DitheredStudy
+from sottovoce.protocol.regression.questions import FAR, NEAR, TIGHT
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]

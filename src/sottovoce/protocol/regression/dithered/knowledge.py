@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.protocol.regression.questions import FAR, TIGHT
-from sottovoce.server.regression.dithered.moments import (
+from sottovoce.protocol.regression.dithered.moments import (
     Moments,
     certain,
     learn_moments,
@@ -23,8 +22,9 @@ from sottovoce.server.regression.dithered.moments import (
     whitened,
     whitener,
 )
-from sottovoce.server.regression.dithered.step import PRODUCT, Sums, no_sums
-from sottovoce.server.regression.study import DitheredStudy, DitheredTerms
+from sottovoce.protocol.regression.dithered.step import PRODUCT, Sums, no_sums
+from sottovoce.protocol.regression.dithered.study import DitheredStudy, DitheredTerms
+from sottovoce.protocol.regression.questions import FAR, TIGHT
 
 FEW = 5  # people of one size of dither without whom it says nothing
 # spread of the whitened entries, believed and thought possible: set on the catalogue's tuning designs (decision 0020)

@@ -9,8 +9,7 @@ import numpy.typing as npt
 import pytest
 from scipy import special
 
-from sottovoce.protocol.regression.questions import FAR, MOMENT, NEAR, SIGNS, TIGHT, aim, public, which_product
-from sottovoce.server.regression.dithered.step import (
+from sottovoce.protocol.regression.dithered.step import (
     ASKED,
     GRADIENT,
     LOOKED,
@@ -22,6 +21,7 @@ from sottovoce.server.regression.dithered.step import (
     learn,
     no_sums,
 )
+from sottovoce.protocol.regression.questions import FAR, MOMENT, NEAR, SIGNS, TIGHT, aim, public, which_product
 from sottovoce.sim.randomness import dice
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")

@@ -8,9 +8,8 @@ import pytest
 
 from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
 from sottovoce.protocol.regression.box import box, cq
-from sottovoce.protocol.regression.questions import NEAR, TIGHT
-from sottovoce.server.regression.dithered.knowledge import learn_all, reach
-from sottovoce.server.regression.dithered.state import (
+from sottovoce.protocol.regression.dithered.knowledge import learn_all, reach
+from sottovoce.protocol.regression.dithered.state import (
     DITHERED,
     FIRST,
     MOMENTS,
@@ -22,7 +21,8 @@ from sottovoce.server.regression.dithered.state import (
     look,
     under_way,
 )
-from sottovoce.server.regression.study import DitheredStudy
+from sottovoce.protocol.regression.dithered.study import DitheredStudy
+from sottovoce.protocol.regression.questions import NEAR, TIGHT
 
 GUESS = np.array([[1.0, 0.2, 0.0], [0.2, 0.4, 0.1], [0.0, 0.1, 0.3]])
 

@@ -7,7 +7,7 @@ import pytest
 
 from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
 from sottovoce.protocol.regression.box import box, cq
-from sottovoce.server.regression.study import DitheredStudy
+from sottovoce.protocol.regression.dithered.study import DitheredStudy
 
 
 def study(channel: RegressionChannel) -> DitheredStudy:

@@ -12,21 +12,20 @@ come at fixed numbers of people, so that it does not matter in which batches peo
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
 
 from sottovoce.core.arrays import Floats, Ints, Words
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.regression.questions import QueryDesign
-from sottovoce.server.regression.dithered.knowledge import (
+from sottovoce.protocol.regression.dithered.knowledge import (
     Knowledge,
     LookSegment,
     coefficients_size,
     learn_all,
     reach,
 )
-from sottovoce.server.regression.dithered.moments import Moments, whitened, whitener
-from sottovoce.server.regression.dithered.step import ASKED, InformationGain, Sums, no_sums, take_letters
-from sottovoce.server.regression.study import DitheredStudy
+from sottovoce.protocol.regression.dithered.moments import Moments, whitened, whitener
+from sottovoce.protocol.regression.dithered.step import ASKED, InformationGain, Sums, no_sums, take_letters
+from sottovoce.protocol.regression.dithered.study import DitheredStudy
+from sottovoce.protocol.regression.questions import QueryDesign
 
 # while the slope is not known well, larger steps, growing against a far start: chosen on six cells (tau, p, epsilon),
 # confirmed on six others; they still serve where the density is guessed 4 times too large (decision 0017)
@@ -42,6 +41,8 @@ FIRST, RATIO = 64, 1.3  # people before the first look, and the growth from one 
 
 def gain(slope: Floats, omega: Floats, size: float) -> tuple[Floats, Floats, Floats]:
     """Return the left and the right factor of the gain, and the people after which data outweighs the guess."""
+    from scipy.linalg import eigh
+
     d = len(slope)
     middle = slope @ np.linalg.inv(omega)
     information = middle @ slope

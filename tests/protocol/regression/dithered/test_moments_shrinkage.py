@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sottovoce.server.regression.dithered.moments import LEAST, pull, spread_about
+from sottovoce.protocol.regression.dithered.moments import LEAST, pull, spread_about
 from sottovoce.sim.randomness import dice
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from sottovoce.server.regression.dithered.knowledge import FARTHEST, STEEP, curvature_prior, reach
-from sottovoce.server.regression.dithered.moments import certain, learn_moments
-from sottovoce.server.regression.dithered.state import (
+from sottovoce.protocol.regression.dithered.knowledge import FARTHEST, STEEP, curvature_prior, reach
+from sottovoce.protocol.regression.dithered.moments import certain, learn_moments
+from sottovoce.protocol.regression.dithered.state import (
     DITHERED,
     MOMENTS,
     PACE,

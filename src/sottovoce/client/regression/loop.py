@@ -1,0 +1,111 @@
+"""The loop of the dithered regression over people at hand: each is asked once, and their letter moves the point.
+
+It calls the functions that people and server call message by message, on the same dice.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from sottovoce.client.regression.lent import Room, lent, make_room
+from sottovoce.client.regression.randomize_row import randomize_product, randomize_row, show
+from sottovoce.client.regression.rows import Rows
+from sottovoce.core.arrays import Floats, Ints, Words
+from sottovoce.core.kernels import njit
+from sottovoce.protocol.regression.blocks import FORM, OPEN, Tables
+from sottovoce.protocol.regression.decode import decode
+from sottovoce.protocol.regression.dithered.state import DitheredState, look
+from sottovoce.protocol.regression.dithered.step import InformationGain, Sums, learn
+from sottovoce.protocol.regression.dithered.study import DitheredStudy
+from sottovoce.protocol.regression.questions import MOMENT, QueryDesign, aim, choose, which_product
+
+
+def ask_piece(
+    study: DitheredStudy, tables: Tables, state: DitheredState, rows: Rows, where: Words, words: Words, letters: Ints
+) -> DitheredState:
+    """Ask the people ``where``, with looks at their fixed numbers; fill their letters, and return where that led.
+
+    The sums and points of ``state`` are worked on in place.
+    """
+    room, done = make_room(study.levels, study.d), 0
+    while done < len(where):
+        n = min(len(where) - done, state.until - state.people)
+        part = slice(done, done + n)
+        with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
+            segment(
+                tables,
+                state.design,
+                state.gain,
+                state.sums,
+                rows.features(),
+                rows.response(),
+                where[part],
+                words[part],
+                state.people,
+                study.start,
+                state.points,
+                room,
+                letters[part],
+            )
+        state = state._replace(people=state.people + n)
+        done += n
+        if state.people == state.until:
+            state = look(study, state)
+    return state
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def segment(
+    tables: Tables,
+    design: QueryDesign,
+    gain: InformationGain,
+    sums: Sums,
+    features: Floats,
+    response: Floats,
+    where: npt.NDArray[np.uint64],
+    words: Words,
+    first: int,
+    reference: Floats,
+    points: Floats,
+    room: Room,
+    letters: Ints,
+) -> None:
+    """Ask the people ``where`` one after another and note their letters; ``first`` is the number of the first."""
+    upto, plan, faces, steps = lent(tables[0]), lent(tables[1]), lent(tables[2]), lent(tables[3])
+    score, read, matrix, radius = lent(tables[4]), lent(tables[5]), lent(tables[6]), tables[7]
+    directions, sizes, beside = lent(design[0]), lent(design[1]), lent(design[2])
+    gains, needs, limit = lent(gain[0]), lent(gain[1]), gain[2]
+    counts, vectors, squares, moments = lent(sums[0]), lent(sums[1]), lent(sums[2]), lent(sums[3])
+    features, response, where, words = lent(features), lent(response), lent(where), lent(words)
+    reference, points, letters = lent(reference), lent(points), lent(letters)
+    chosen, index, values, along = lent(room[0]), lent(room[1]), lent(room[2]), lent(room[3])
+    _, _, d = points.shape
+    p = d - 1
+    for i in range(len(where)):
+        word, who = words[i, 0], where[i]
+        # the public part: what this person is asked, and where
+        kind = aim(directions, sizes, beside, word, points)
+        if kind == MOMENT:
+            j, k = which_product(d, word)
+            bit = randomize_product(faces, len(upto), features, who, j, k, words, i)
+            counts[MOMENT] += 1.0
+            moments[0, j, k] += 1.0
+            moments[1, j, k] += bit
+            letters[i] = bit
+            continue
+        block = choose(upto, plan, p, word, chosen)
+        at = min(kind, 1)
+        # the person's part: a letter (or, without a channel, the exact score), which the server decodes
+        if plan[block, FORM] == OPEN:
+            found = show(score, features, response, who, points, at, index, values)
+            letters[i] = 0
+        else:
+            letter = randomize_row(
+                plan, faces, steps, score, radius, block, chosen, features, response, who, points, at, words, i
+            )
+            found = decode(plan, score, read, matrix, radius, block, chosen, letter, index, values)
+            letters[i] = letter
+        # the server's part: everybody is booked under the point they were asked about, which they then move
+        learn(
+            gains, needs, limit, counts, vectors, squares, kind, word, first + i, found, index, values, reference,
+            points, 0, along,
+        )  # fmt: skip
