@@ -3,7 +3,7 @@
     name = "waiting times, spring"
     sites = ["north", "south", "west"]
 
-    [quantile]                  # or [quantiles], [integration], [conformal], [coverage]
+    [quantile]                  # or [quantiles], [integration], [conformal], [coverage], [regression]
     tau = 0.5
     epsilon = 1.0               # or a table: { north = 0.5, south = 1.0, west = 1.0 }
 
@@ -37,6 +37,10 @@ METHODS: dict[str, frozenset[str]] = {
         | {"guarantee", "delta", "rule", "statistics", "exact"},
     ),
     "coverage": frozenset({"threshold", "alpha", "epsilon", "level", "shares"}),
+    "regression": frozenset(
+        {"response", "features", "tau", "epsilon", "level", "channel", "bounds", "levels"}
+        | {"density", "size", "start", "second_moments", "limit"},
+    ),
 }
 ROUNDS = {"deadline": 600.0, "least": None, "wait": 86_400.0}
 MOST_SITES = 2_000

@@ -117,6 +117,19 @@ class PilotQuery(Message, frozen=True):
     counts: tuple[int, ...]
 
 
+class TurnQuery(Message, frozen=True):
+    """It is a site's turn in a regression: it asks its ``count`` people from ``first`` on, one after the other.
+
+    ``runs`` says where the recursion of each channel stands (`protocol.regression.turn`), which the site goes on with.
+    It is answered by `Reports`: one letter a person, from which the server repeats what the site has done.
+    """
+
+    round: int
+    first: int
+    count: int
+    runs: tuple[bytes, ...]
+
+
 class OrderQuery(Message, frozen=True):
     """Ask for order statistics of a site's scores, by rank from 1; a site without privacy answers it."""
 

@@ -136,9 +136,9 @@ class Persons:
 
         return self._ledger.group(query.first, total, query, Tally, draw)
 
-    def _throw(self, count: int) -> Words:
+    def _throw(self, count: int, channel: RegressionChannel | None = None) -> Words:
         """Throw the dice of some people: one word for the rounding of each slope, and the die last."""
-        throws = 1 + max(self._channel.widest, 1)
+        throws = 1 + max((self._channel if channel is None else channel).widest, 1)
         words = self._dice.words(count * throws).reshape(count, throws)
         words.setflags(write=False)  # whoever threw the dice: the loop is compiled for such words alone
         return words

@@ -189,6 +189,46 @@ def _coverage(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int) -
     return PlannedRounds(CoverageMethod(asked, who), asked.card(who), roster.names, (), roster.doubts)
 
 
+def _regression(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int) -> PlannedRounds:  # noqa: ARG001
+    from sottovoce.core.bounds import read_bounds
+    from sottovoce.core.categories import OTHER, check_declared, dummies, with_dummies
+    from sottovoce.server.regression.design import design_of
+    from sottovoce.server.regression.expected import barely
+    from sottovoce.server.regression.feasibility import check
+    from sottovoce.server.regression.plan import RegressionPlan
+    from sottovoce.server.regression.settings import DEFAULTS, read_settings
+    from sottovoce.server.regression.turns import RegressionInTurns
+
+    for name in ("response", "features", "tau", "epsilon"):
+        if name not in given:
+            raise BadInput(f"[regression] of the study has no {name}; give it.")
+    response, features, level = given.pop("response"), given.pop("features"), confidence(given.pop("level", 0.95))
+    if not (isinstance(features, list) and features and all(isinstance(each, str) for each in [response, *features])):
+        raise BadInput("response of [regression] must be a column, and features a list of columns; correct them.")
+    if len({response, *features}) <= len(features):
+        raise BadInput("response and features of [regression] must be different columns; name each once.")
+    if roster.unit.kind != "number":
+        raise BadInput(f"the response of a regression must be numbers, not {roster.unit.plural}; give numbers.")
+    settings = read_settings({**DEFAULTS, **given, "clip": True})
+    if math.isinf(settings.epsilon) or settings.channel == "open":
+        raise BadInput("a regression over sites is private; give a finite epsilon, and another channel than 'open'.")
+    check_declared(settings.levels, features)
+    if not all(OTHER in each for each in settings.levels.values()):
+        raise BadInput(f"levels of [regression] must name {OTHER!r} for what a site holds beside them; add it.")
+    names = [each for name in features for each in dummies(name, settings.levels.get(name, ())) or [name]]
+    bounds = read_bounds(with_dummies(settings.bounds, names, settings.levels), names)
+    design = design_of(settings, len(names))
+    plan = RegressionPlan(settings, design, bounds, settings.starts(bounds.to_scaled), level, response)
+    people = sum(roster.sizes)
+    check(people, design, settings)
+    method = RegressionInTurns(plan, roster.sizes, coin, private=not roster.seeded)
+    card = plan.card(coin, roster.sizes)
+    asked = {"sites": roster.names, "sizes": roster.sizes, "response": response, "features": features}
+    terms = {**card.terms, **asked, "levels": settings.levels, "unit": roster.unit.kind}
+    found = msgspec.structs.replace(card, terms=terms)
+    return PlannedRounds(method, found, roster.names, (), (*roster.doubts, *barely(plan, people)))
+
+
 def _weights(given: Any, roster: Roster) -> tuple[tuple[float, ...], str]:
     """Return what each site counts in the mixture of a report."""
     if given == "sites":
@@ -220,4 +260,5 @@ _PLANS = {
     "integration": _integration,
     "conformal": _conformal,
     "coverage": _coverage,
+    "regression": _regression,
 }

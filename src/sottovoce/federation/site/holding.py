@@ -13,6 +13,7 @@ from sottovoce.client.reading.spool import rows_digest
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Words
 from sottovoce.core.errors import BadInput
+from sottovoce.federation.site.features import read_columns
 from sottovoce.federation.site.policy import RecordColumns, SitePolicy
 from sottovoce.federation.site.resident import Holding
 
@@ -22,6 +23,8 @@ def read_holding(paths: Sequence[str], policy: SitePolicy) -> Holding:
     asked = policy.records
     if asked.spool is not None:
         return _spooled(paths, policy, asked.spool)
+    if asked.features or asked.categories:
+        return _with_features(paths, policy)
     table = read_files(
         list(paths),
         value=asked.value,
@@ -51,6 +54,16 @@ def _spooled(paths: Sequence[str], policy: SitePolicy, folder: str) -> Holding:
         list(paths), asked.value, folder, missing=asked.missing, delimiter=asked.delimiter, decimal=asked.decimal
     ).records
     return Holding(records, rows_digest(records, policy.source.encode()), None, asked.value)
+
+
+def _with_features(paths: Sequence[str], policy: SitePolicy) -> Holding:
+    """Read the records with the columns beside them that the policy opens for regressions."""
+    values, features, people = read_columns(paths, policy.records, RowChoice(policy).words)
+    records = Records(values)
+    hashed = hashlib.blake2b(rows_digest(records, policy.source.encode()), digest_size=16, person=b"rows")
+    for each in features.words():
+        hashed.update(hashlib.sha256(each).digest())
+    return Holding(records, hashed.digest(), people, policy.records.value, features)
 
 
 class RowChoice:

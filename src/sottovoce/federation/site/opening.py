@@ -12,12 +12,16 @@ from sottovoce.client.conformal.shares import questioned_site
 from sottovoce.client.conformal.site import LIMITS, CalibrationSite, CoverageSite
 from sottovoce.client.door import AnsweringSite, SiteLimits
 from sottovoce.client.integration.site import OpenSite
-from sottovoce.client.ledger import Storage
 from sottovoce.client.order import Key
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
+from sottovoce.client.site_ledger import StudyLedger
+from sottovoce.core.bounds import read_bounds
+from sottovoce.core.categories import OTHER, dummies
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
+from sottovoce.core.shown import quoted
+from sottovoce.federation.site.features import AskedColumns, FeatureColumns
 from sottovoce.federation.site.policy import SitePolicy
 from sottovoce.protocol.card import Card
 from sottovoce.protocol.exact import within
@@ -26,14 +30,16 @@ from sottovoce.protocol.randomised_response import with_flips
 from sottovoce.protocol.selection.geometric import NoisyCount
 
 MOST_FLIPS = 1 << 63
+NO_COLUMNS = "the policy of this site opens no columns for a regression; ask its operator."
 
 
 class SiteMeans(NamedTuple):
-    """What a site needs to answer: its dice, the key of its order, and where its ledger keeps entries."""
+    """What a site needs to answer: its dice, the key of its order, its ledger, and columns beside the records."""
 
     dice: RandomSource
     key: Key
-    storage: Storage
+    storage: StudyLedger
+    features: FeatureColumns | None = None
 
 
 class OwnPart(NamedTuple):
@@ -43,6 +49,7 @@ class OwnPart(NamedTuple):
     size: int
     opened: Callable[[Records, SiteMeans], AnsweringSite]
     ordered: bool = True  # whether records answer one after the other, in a random order
+    columns: AskedColumns | None = None  # what is asked beside the records
 
 
 def part_of(card: Card, policy: SitePolicy) -> OwnPart:
@@ -144,9 +151,59 @@ def _coverage(terms: dict[str, Any], place: int, policy: SitePolicy) -> OwnPart:
     )
 
 
+def _regression(terms: dict[str, Any], place: int, policy: SitePolicy) -> OwnPart:
+    """Send one letter a person when it is this site's turn, and a bit each of the few who are asked in a pilot."""
+    from sottovoce.client.regression.turns import PeopleInTurn
+    from sottovoce.protocol.regression.turn import channel_of
+
+    epsilon, sizes, key = float(terms["epsilon"]), terms["sizes"], bytes(terms["key"])
+    if math.isinf(epsilon) or not epsilon > 0 or not all(type(size) is int and size > 0 for size in sizes):
+        raise BadInput("a regression over sites needs a finite epsilon and people at every site; correct the card.")
+    channels = [channel_of(each, epsilon) for each in terms["channels"]]
+    asked = _columns(terms, {channel.p for channel in channels})
+    limits = policy.limits._replace(epsilon=max(policy.limits.epsilon, epsilon))  # the policy has allowed it already
+
+    def opened(records: Records, own: SiteMeans) -> AnsweringSite:
+        if own.features is None:
+            raise BadInput(NO_COLUMNS)
+        rows, before = own.features.rows(asked, records.values()), sum(sizes[:place])
+        return PeopleInTurn(
+            rows, channels, own.dice, epsilon=epsilon, key=key, before=before, storage=own.storage, order=own.key,
+            limits=limits,
+        )  # fmt: skip
+
+    return OwnPart(epsilon, sizes[place], opened, columns=asked)
+
+
+def _columns(terms: dict[str, Any], coefficients: set[int]) -> AskedColumns:
+    """Read which columns a study asks for, as the channels and the bounds have them."""
+    features = tuple(str(each) for each in terms["features"])
+    levels = {str(name): tuple(map(str, given)) for name, given in terms["levels"].items()}
+    names = [each for name in features for each in (dummies(name, levels[name]) if name in levels else [name])]
+    if coefficients != {len(names)} or not set(levels) <= set(features) or names != list(terms["columns"]):
+        raise BadInput("the covariates of the study card do not fit its channels; correct it.")
+    if len(set(features)) < len(features) or not all(OTHER in each for each in levels.values()):
+        raise BadInput(f"the study card names a covariate twice, or levels without {OTHER!r}; correct it.")
+    bounds = read_bounds(list(zip(terms["low"], terms["high"], strict=True)), names)
+    return AskedColumns(str(terms["response"]), features, levels, bounds)
+
+
+def check_columns(asked: AskedColumns, value: str, features: FeatureColumns | None) -> None:
+    """Refuse a regression on columns that this site does not open."""
+    if features is None:
+        raise BadInput(NO_COLUMNS)
+    if asked.response != value:
+        raise BadInput(
+            f"the study asks for the response {quoted(asked.response)}, which is not the value of this site's policy; "
+            "ask its operator."
+        )
+    features.check(asked)
+
+
 _PARTS: dict[str, Callable[[dict[str, Any], int, SitePolicy], OwnPart]] = {
     "quantile": _quantile,
     "integration": _integration,
     "conformal": _conformal,
     "coverage": _coverage,
+    "regression": _regression,
 }

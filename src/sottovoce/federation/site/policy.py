@@ -6,6 +6,8 @@
     [records]
     value = "wait"
     person = "patient"                # optional: one record a person, and epsilon is counted by person
+    features = ["age"]                # optional: columns of numbers that regressions may use; value is the response
+    categories = ["ward"]             # optional: likewise, columns of categories
 
     [limits]
     epsilon = 1.0                     # the most that one study may cost a record
@@ -28,7 +30,7 @@ from sottovoce.federation.study import NAME, check_names, read_toml, text_of
 from sottovoce.protocol.card import METHODS
 from sottovoce.protocol.wire import LARGEST
 
-_RECORDS = {"value", "person", "missing", "delimiter", "decimal", "spool"}
+_RECORDS = {"value", "person", "features", "categories", "missing", "delimiter", "decimal", "spool"}
 _LIMITS = {"epsilon", "total", "studies", "methods", "open", "rounds", "points", "message", "sites"}
 
 
@@ -41,6 +43,8 @@ class RecordColumns(NamedTuple):
     delimiter: str | None = None
     decimal: str | None = None
     spool: str | None = None  # a folder for a column larger than memory
+    features: tuple[str, ...] = ()  # of numbers, for regressions
+    categories: tuple[str, ...] = ()  # of categories
 
 
 class SitePolicy(NamedTuple):
@@ -105,7 +109,14 @@ def policy_of(given: dict[str, Any], where: str = "the policy") -> SitePolicy:
     for each in ("person", "delimiter", "decimal", "spool"):
         if each in records and not isinstance(records[each], str):
             raise BadInput(f"{each} in [records] of {where} must be text; correct it.")
-    columns = RecordColumns(**{**records, "value": text_of(records, "value", f"[records] of {where}")})
+    beside = {
+        each: _texts(records[each], f"{each} in [records] of {where}")
+        for each in ("features", "categories")
+        if each in records
+    }
+    columns = RecordColumns(**{**records, **beside, "value": text_of(records, "value", f"[records] of {where}")})
+    if beside and columns.spool is not None:
+        raise BadInput(f"[records] of {where} has a spool, which holds one column; leave out features, or spool.")
     epsilon = _positive(limits.get("epsilon"), f"epsilon in [limits] of {where}")
     total = _positive(limits.get("total"), f"total in [limits] of {where}")
     opened = limits.get("open", False)

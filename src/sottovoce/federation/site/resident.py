@@ -21,7 +21,8 @@ from sottovoce.client.site_ledger import SiteLedger, StudyLedger
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private
 from sottovoce.federation import words
-from sottovoce.federation.site.opening import OwnPart, SiteMeans, part_of
+from sottovoce.federation.site.features import FeatureColumns
+from sottovoce.federation.site.opening import OwnPart, SiteMeans, check_columns, part_of
 from sottovoce.federation.site.policy import SitePolicy
 from sottovoce.protocol import card as cards
 from sottovoce.protocol.card import Card, identity
@@ -37,6 +38,7 @@ class Holding(NamedTuple):
     rows: bytes
     people: Sequence[bytes] | None = None
     column: str = ""
+    features: FeatureColumns | None = None  # what regressions may use beside it
 
     def __repr__(self) -> str:
         return f"Holding({self.records!r})"
@@ -141,11 +143,13 @@ class Resident:
         unit = card.terms.get("unit", "number")
         if unit != held.unit.kind:
             raise BadInput(f"the study is about another unit than the {held.unit.plural} of this site; correct it.")
+        if part.columns is not None:
+            check_columns(part.columns, self.holding.column, self.holding.features)
         return part
 
     def _stand(self, study: bytes, part: OwnPart, storage: StudyLedger) -> Door:
         """Open the door of a study."""
-        site = part.opened(self.holding.records, SiteMeans(self.dice, storage.key, storage))
+        site = part.opened(self.holding.records, SiteMeans(self.dice, storage.key, storage, self.holding.features))
         self.doors[study] = Door(site, study, self.policy.limits)
         return self.doors[study]
 

@@ -8,12 +8,11 @@ from sottovoce.client.regression.persons import Persons
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private
 from sottovoce.protocol.card import identity
-from sottovoce.protocol.regression.questions import KEY, public_words, uniform
+from sottovoce.protocol.regression.questions import KEY, public_words
+from sottovoce.protocol.regression.turn import whose
 from sottovoce.server.regression.dithered.method import BY_SHARE, BatchRule
 from sottovoce.server.regression.method import RegressionMethod
 from sottovoce.server.regression.plan import RegressionPlan
-
-CHANNEL_OF = 1 << 23  # the public draw of a person's channel
 
 
 def open_doors(
@@ -30,11 +29,9 @@ def open_doors(
     source: RandomSource = SystemEntropy() if dice is None else dice
     key = source.words(KEY // 8).tobytes()
     channels = plan.design.channels
-    with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
-        words = public_words(key, 0, rows.size if len(channels) > 1 else 0)
-        drawn = np.array([int(uniform(word, CHANNEL_OF) * len(channels)) for word in words], dtype=np.int64)
     parts = [rows]
     if len(channels) > 1:
+        drawn = whose(public_words(key, 0, rows.size), len(channels))
         mine = [np.flatnonzero(drawn == channel) for channel in range(len(channels))]
         parts = [Rows(rows.features()[where], rows.response()[where]) for where in mine]
     method = RegressionMethod(plan, [part.size for part in parts], key, batches, is_private(source))

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,10 +10,10 @@ from sottovoce.core.arrays import Floats
 from sottovoce.core.bounds import Bounds
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.card import Card
-from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.randomised_response import binary
-from sottovoce.protocol.regression.blocks import Open, RegressionChannel
+from sottovoce.protocol.regression.blocks import RegressionChannel
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
+from sottovoce.protocol.regression.turn import carried
 from sottovoce.server.regression.design import Design
 from sottovoce.server.regression.omega import omega_at
 from sottovoce.server.regression.pilot import Guess
@@ -117,7 +116,7 @@ class RegressionPlan:
         return RegressionResult(facts, self.bounds, tuple(fits), clipped)
 
     def card(self, key: bytes, people: Sequence[int], nonce: bytes = b"") -> Card:
-        """Return the study card: the public terms, channels as the integers that decide their epsilon."""
+        """Return the study card: the public terms, channels with the integers that decide their epsilon."""
         settings = self.settings
         terms = {
             "tau": list(settings.taus),
@@ -127,23 +126,8 @@ class RegressionPlan:
             "low": self.bounds.low.tolist(),
             "high": self.bounds.high.tolist(),
             "searches": settings.searches,
-            "channels": [_integers(channel) for channel in self.design.channels],
+            "channels": [carried(channel) for channel in self.design.channels],
             "people": list(people),
             "key": key,
         }
         return Card("regression", terms, self.response, nonce)
-
-
-def _integers(channel: RegressionChannel) -> list[Any]:
-    """Return a channel as plain values, block by block."""
-    blocks = []
-    for block in channel.blocks:
-        through = block.channel
-        if isinstance(through, Channel):  # integers of 2^62 faces, as text
-            weights: Any = [[str(weight) for weight in row] for row in through.weights]
-        elif isinstance(through, Open):
-            weights = "open"
-        else:
-            weights = list(astuple(through)[1:])  # all but its name
-        blocks.append([block.probability, None if block.slopes is None else list(block.slopes), weights])
-    return blocks

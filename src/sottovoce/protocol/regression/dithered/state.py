@@ -23,7 +23,14 @@ from sottovoce.protocol.regression.dithered.knowledge import (
     reach,
 )
 from sottovoce.protocol.regression.dithered.moments import Moments, whitened, whitener
-from sottovoce.protocol.regression.dithered.step import ASKED, InformationGain, Sums, no_sums, take_letters
+from sottovoce.protocol.regression.dithered.step import (
+    ASKED,
+    InformationGain,
+    Sums,
+    no_sums,
+    take_letters,
+    which_blocks,
+)
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.protocol.regression.questions import QueryDesign
 
@@ -108,10 +115,34 @@ def take(study: DitheredStudy, state: DitheredState, asked: AskedUnder, words: W
     points, at = np.stack([*state.points, asked.point]), np.stack([asked.point, asked.point])
     with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
         take_letters(
-            study.tables, asked.design, state.gain, sums, words, letters, state.people, study.start, at, points
+            study.tables, asked.design, state.gain, sums, words, letters, state.people, study.start, at, points, ASKED
         )
     after = state._replace(people=state.people + len(words), points=points[:ASKED].copy(), sums=sums)
     return look(study, after) if after.people == after.until else after
+
+
+def follow(study: DitheredStudy, state: DitheredState, words: Words, letters: Ints) -> DitheredState:
+    """Return the state after some people's letters, each of whom was asked at the point that the one before moved.
+
+    Letters are checked against their alphabets, which change with the design at every look.
+    """
+    check_state(study, state)
+    blocks, done = np.empty(len(words), dtype=np.int64), 0
+    while done < len(words):
+        n = min(len(words) - done, state.until - state.people)
+        part, sums, points = slice(done, done + n), Sums(*(each.copy() for each in state.sums)), state.points.copy()
+        with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
+            which_blocks(study.tables, state.design.upto, words[part], study.channel.p, blocks[part])
+            if np.any((letters[part] < 0) | (letters[part] >= study.alphabets[blocks[part]])):
+                raise BadInput("a letter is not one of its alphabet; answer through the study's channel.")
+            take_letters(
+                study.tables, state.design, state.gain, sums, words[part], letters[part], state.people, study.start,
+                points, points, 0,
+            )  # fmt: skip
+        state = state._replace(people=state.people + n, points=points, sums=sums)
+        state = look(study, state) if state.people == state.until else state
+        done += n
+    return state
 
 
 def look(study: DitheredStudy, state: DitheredState) -> DitheredState:
@@ -158,12 +189,28 @@ def design_after(study: DitheredStudy, people: int, knowledge: Knowledge) -> tup
     return QueryDesign(directions, sizes, upto), InformationGain(gains, needs, study.limit)
 
 
+def check_state(study: DitheredStudy, state: DitheredState) -> None:
+    """Refuse a state of another study, or none at all, before compiled code looks into its arrays."""
+    _check_shapes(study, state, AskedUnder(state.points[0] if state.points.ndim else state.points, state.design))
+    levels, d = study.levels, study.d
+    for each in state.behind:
+        parts = [part.shape for part in (*each.sums, each.directions, each.sizes)]
+        if parts != [*_sums(levels, d), (levels, d, d), (2, levels)]:
+            raise BadInput("the state belongs to another study; restore it with the study that it was made by.")
+    if not 0 <= state.begun <= state.people < state.until:
+        raise BadInput("the state counts people who were not asked; restore it as it was stored.")
+
+
 def _check_shapes(study: DitheredStudy, state: DitheredState, asked: AskedUnder) -> None:
     """Refuse a state of another study, before compiled code looks into its arrays."""
     levels, d = study.levels, study.d
     parts = [state.points, asked.point, *asked.design, *state.gain[:2], *state.sums]
     design = [(levels, d, d), (2, levels), (3,)]
-    sums = [(5,), (3, 2, levels, d), (4, levels, d, d), (2, d, d)]
-    shapes = [(2, levels, d), (levels, d), *design, (2, levels, d, d), (levels, d + 1), *sums]
+    shapes = [(2, levels, d), (levels, d), *design, (2, levels, d, d), (levels, d + 1), *_sums(levels, d)]
     if [part.shape for part in parts] != shapes:
         raise BadInput("the state belongs to another study; restore it with the study that it was made by.")
+
+
+def _sums(levels: int, d: int) -> list[tuple[int, ...]]:
+    """Return the shapes of sums."""
+    return [(5,), (3, 2, levels, d), (4, levels, d, d), (2, d, d)]

@@ -151,11 +151,13 @@ def take_letters(
     reference: Floats,
     asked: Floats,
     points: Floats,
+    at: int,
 ) -> None:
-    """Take in checked letters of people who were all asked under one point and design, in place.
+    """Take in checked letters of people who were all asked under one design, in place.
 
-    ``points`` is (3, levels, d): the point that they move, room, and the point that they were asked about; ``asked`` is
-    (2, levels, d): that point again, and room for a dithered one. ``first`` is how many people had answered before.
+    ``points[0]`` is the point that they move, and ``points[at]`` the one that they were asked about; ``asked`` begins
+    with that point, and has room for a dithered one. Where each was asked at the point that the one before has moved,
+    both are one array and ``at`` is 0. ``first`` is how many people had answered before.
     """
     plan, score, read, matrix, radius = tables[1], tables[4], tables[5], tables[6], tables[7]
     _, levels, d = points.shape
@@ -174,5 +176,5 @@ def take_letters(
         found = decode(plan, score, read, matrix, radius, block, chosen, letters[i], index, values)
         learn(
             gain[0], gain[1], gain[2], sums[0], sums[1], sums[2], kind, word, person, found, index, values, reference,
-            points, ASKED, along,
+            points, at, along,
         )  # fmt: skip
