@@ -27,6 +27,7 @@ from sottovoce.protocol.messages import (
     SumQuery,
     SumShare,
     Tally,
+    TurnQuery,
     WalkQuery,
     from_bytes,
     to_bytes,
@@ -75,6 +76,10 @@ GOLDEN: dict[str, tuple[Message, str]] = {
     "pilot's query": (
         PilotQuery(2, 40, (1.5, -2.0), (10, 300)),
         "84a5726f756e6402a5666972737428a6706f696e747392cb3ff8000000000000cbc000000000000000a6636f756e7473920acd012c",
+    ),
+    "turn": (
+        TurnQuery(4, 40, 300, (b"here", b"")),
+        "84a5726f756e6404a5666972737428a5636f756e74cd012ca472756e7392c40468657265c400",
     ),
     "orders": (OrderQuery((92, 95)), "81a66f7264657273925c5f"),
     "values": (OrderReport((1.5, math.inf)), "81a676616c75657392cb3ff8000000000000cb7ff0000000000000"),

@@ -19,7 +19,7 @@ from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.messages import Message, PilotQuery, Reports, TurnQuery
 from sottovoce.protocol.regression.blocks import RegressionChannel, tables_of
 from sottovoce.protocol.regression.questions import public_words
-from sottovoce.protocol.regression.turn import MOST, packed, run_of, whose
+from sottovoce.protocol.regression.turn import most_people, packed, run_of, whose
 
 CHUNK = 1 << 13  # people whose dice are thrown at once
 
@@ -62,7 +62,8 @@ class PeopleInTurn(Persons):
         """Ask people one after the other, each at the point that the one before has moved; return their letters."""
         self._check_range(query.first, query.count)
         channels = self._channels
-        if len(query.runs) != len(channels) or query.count > MOST:
+        alphabet = max(channel.letters for channel in channels)
+        if len(query.runs) != len(channels) or query.count > most_people(alphabet):
             raise BadInput("the query does not say where the regression stands, or asks too many; correct the query.")
         for data, channel in zip(query.runs, channels, strict=True):
             run_of(data, channel)
@@ -81,6 +82,6 @@ class PeopleInTurn(Persons):
                     told = np.empty(len(part), dtype=np.int64)
                     state = ask_piece(study, tables, state, self._rows, where[part], words, told)
                     letters[part] = told
-            return Reports(query.round, packed(letters, max(channel.letters for channel in channels)))
+            return Reports(query.round, packed(letters, alphabet))
 
         return self._ledger.group(query.first, query.count, query, Reports, draw)

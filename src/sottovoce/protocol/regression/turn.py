@@ -21,7 +21,7 @@ from sottovoce.protocol.regression.dithered.study import DitheredStudy, StoredDi
 from sottovoce.protocol.regression.questions import uniform
 
 CHANNEL_OF = 1 << 23  # the public draw of a person's channel
-MOST = 1 << 22  # people of one turn: their letters fit a message
+TURN = 1 << 23  # bytes of the letters of one turn: they fit a message
 Table = tuple[tuple[float, ...], ...]
 
 
@@ -133,6 +133,11 @@ def whose(words: Words, channels: int) -> Ints:
         return np.zeros(len(words), dtype=np.int64)
     with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
         return np.array([int(uniform(word, CHANNEL_OF) * channels) for word in words], dtype=np.int64)
+
+
+def most_people(letters: int) -> int:
+    """Return how many people one turn may ask; ``letters`` is the size of the largest alphabet."""
+    return TURN // _width(letters).itemsize
 
 
 def packed(letters: Ints, most: int) -> bytes:

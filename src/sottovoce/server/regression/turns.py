@@ -15,7 +15,7 @@ from sottovoce.protocol.messages import Message, Reports, Tally, TurnQuery
 from sottovoce.protocol.regression.dithered.state import follow, init
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.protocol.regression.questions import KEY, public_words
-from sottovoce.protocol.regression.turn import MOST, run_to_bytes, unpacked, whose
+from sottovoce.protocol.regression.turn import most_people, run_to_bytes, unpacked, whose
 from sottovoce.server.method import Queries, Replies
 from sottovoce.server.quantile.asking import Ask
 from sottovoce.server.regression.dithered.fit import DitheredFit
@@ -66,7 +66,7 @@ class RegressionInTurns(RegressionMethod):
         if not isinstance(reply, Reports) or reply.round != round:
             raise BadInput(f"round {round} was a site's turn; answer with the letters of its people.")
         channels = self.plan.design.channels
-        letters = unpacked(reply.letters, max(channel.letters for channel in channels))
+        letters = unpacked(reply.letters, self._alphabet)
         if len(letters) != count:
             raise BadInput(f"round {round} asked {count:,} people; answer with one letter for each.")
         words = public_words(self.key, sum(self.people[:site]) + first, count)
@@ -85,11 +85,16 @@ class RegressionInTurns(RegressionMethod):
         fits = [DitheredFit.of(study, own.run) for study, own in zip(self._studies(state), state.dithered, strict=True)]
         return self.plan.result(fits, sum(state.turned or state.searched), self.private)
 
+    @property
+    def _alphabet(self) -> int:
+        """Return how many letters the largest alphabet has."""
+        return max(channel.letters for channel in self.plan.design.channels)
+
     def _turn(self, state: RegressionState) -> tuple[int, int, int] | None:
         """Return whose turn it is: the site, the first of its people, and how many of them; None if nobody's."""
         for site, (people, done) in enumerate(zip(self.people, state.turned or state.searched, strict=True)):
             if done < people:
-                return site, done, min(people - done, MOST)
+                return site, done, min(people - done, most_people(self._alphabet))
         return None
 
     def _shares(self, asked: Ask) -> Ints:

@@ -1,0 +1,121 @@
+"""A regression over sites: what a site says is checked and repeated, letter by letter."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.server.regression.plans import WAYS, in_turn, plan_of, rows_of
+
+from sottovoce.client.regression.rows import Rows
+from sottovoce.core import codec
+from sottovoce.core.errors import BadInput, SearchFailed
+from sottovoce.local.runner import run, run_to_end
+from sottovoce.protocol.messages import PeopleReport, PilotQuery, Reports, Tally, TurnQuery
+from sottovoce.server.method import Absent
+from sottovoce.server.regression.turns import RegressionInTurns
+from sottovoce.sim.randomness import dice
+
+KEY = b"c" * 16
+
+
+def made(way: str, *sizes: int) -> tuple[RegressionInTurns, list[Any]]:
+    rows = [rows_of(n, seed) for seed, n in enumerate(sizes)]
+    return in_turn(plan_of(**WAYS[way]), rows, dice(9).split(len(sizes)))
+
+
+def test_without_a_pilot_every_site_has_one_message() -> None:
+    method, doors = made("dithered", 300, 100, 200)
+    state, asked = method.init(), []
+    while (queries := method.query(state)) is not None:
+        asked.append([type(message).__name__ if message else "" for message in queries.messages])
+        replies = [m and door.ask(queries.round, m) for m, door in zip(queries.messages, doors, strict=True)]
+        state = method.step(state, replies)
+    assert asked == [["TurnQuery", "", ""], ["", "TurnQuery", ""], ["", "", "TurnQuery"]]
+    assert method.outcome(state).people == 600
+
+
+def test_a_pilot_asks_sites_by_their_size_and_nobody_twice() -> None:
+    method, doors = made("pilot", 900, 300)
+    queries = method.query(method.init())
+    assert queries is not None
+    asked = [sum(message.counts) for message in queries.messages if isinstance(message, PilotQuery)]
+    assert len(asked) == 2
+    assert asked[0] == pytest.approx(3 * asked[1], abs=3)
+    result = run(method, doors)
+    assert result.people == 1_200
+    assert all(" 0 answered" not in repr(door) for door in doors)
+
+
+def test_levels_that_are_split_reach_everybody_once() -> None:
+    method, doors = made("split", 900, 500)
+    result = run(method, doors)
+    assert result.people == 1_400
+    assert sum(each.people for each in result.fits) < 1_400  # some answered the pilot
+    assert min(each.people for each in result.fits) > 300
+
+
+def test_people_too_few_for_the_pilot_are_said_so() -> None:
+    method, doors = made("pilot", 30, 20)
+    with pytest.raises(SearchFailed, match="did not end"):
+        method.outcome(run_to_end(method, doors))
+
+
+def test_a_site_of_several_messages_has_several_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, doors = made("dithered", 300, 100)
+    expected = run(whole, doors)
+    for side in ("server", "client"):
+        monkeypatch.setattr(f"sottovoce.{side}.regression.turns.most_people", lambda letters: 128)
+    method, doors = made("dithered", 300, 100)
+    state = run_to_end(method, doors)
+    assert state.round == 4
+    np.testing.assert_array_equal(method.outcome(state).raw, expected.raw)
+
+
+WRONG: dict[str, Callable[[Reports], Any]] = {
+    "too few": lambda said: Reports(1, said.letters[:-2]),
+    "too many": lambda said: Reports(1, said.letters + said.letters[:2]),
+    "none": lambda said: Reports(1, b""),
+    "beyond the alphabet": lambda said: Reports(1, b"\xff" * len(said.letters)),
+    "another round": lambda said: Reports(2, said.letters),
+    "another kind": lambda said: PeopleReport(1, tuple(said.letters)),
+    "sums": lambda said: Tally(1, (3,)),
+    "absent": lambda said: Absent(1),
+}
+
+
+@pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)
+def test_what_no_site_can_have_said_is_refused_and_the_state_stays(change: Callable[[Reports], Any]) -> None:
+    method, doors = made("dithered", 300, 100)
+    state = method.init()
+    queries = method.query(state)
+    assert queries is not None
+    query = queries.messages[0]
+    assert isinstance(query, TurnQuery)
+    said: Any = doors[0].ask(1, query)
+    before = codec.to_bytes(state)
+    with pytest.raises(BadInput):
+        method.step(state, [change(said), None])
+    with pytest.raises(BadInput, match="not asked"):
+        method.step(state, [None, said])
+    assert codec.to_bytes(state) == before
+    assert method.step(state, [said, None]).turned == (300, 0)
+
+
+def test_a_method_needs_people_everywhere_and_a_key() -> None:
+    plan = plan_of(**WAYS["dithered"])
+    with pytest.raises(BadInput, match="people at every site"):
+        RegressionInTurns(plan, [100, 0], KEY)
+    with pytest.raises(BadInput, match="people at every site"):
+        RegressionInTurns(plan, [100], b"short")
+    with pytest.raises(BadInput, match="leave inference out"):
+        RegressionInTurns(plan_of(**WAYS["groups"]), [100], KEY)
+
+
+def test_the_estimate_is_that_of_the_people() -> None:
+    source = dice(4).generator()
+    features = source.uniform(-1, 1, (30_000, 2))
+    response = 1.0 + features[:, 0] - 0.5 * features[:, 1] + source.logistic(0.0, 0.5, 30_000)
+    rows = [Rows(features[a:b].copy(), response[a:b].copy()) for a, b in ((0, 12_000), (12_000, 30_000))]
+    method, doors = in_turn(plan_of(**WAYS["dithered"]), rows, dice(9).split(2))
+    np.testing.assert_allclose(run(method, doors).raw[0], [1.0, 1.0, -0.5], atol=0.2)
