@@ -1,5 +1,8 @@
 """A regression over resident sites is that of one process, bit for bit; one message a site, and nothing else."""
 
+import json
+import socket
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +11,10 @@ import numpy as np
 import pytest
 from tests.federation.network import DirectPost, Network, conduct, policy, terms
 from tests.server.regression.plans import in_turn
+from typer.testing import CliRunner
 
 import sottovoce as sv
+from sottovoce.cli import app
 from sottovoce.client.reading.arrow import pa
 from sottovoce.client.reading.labels import Coded
 from sottovoce.client.record import Records
@@ -23,6 +28,7 @@ from sottovoce.core.unit import NUMBER
 from sottovoce.federation import words
 from sottovoce.federation.coordinator.rounds import Happened
 from sottovoce.federation.coordinator.studies import planned
+from sottovoce.federation.serving import stay
 from sottovoce.federation.site.features import FeatureColumns
 from sottovoce.federation.site.resident import Holding, Resident
 from sottovoce.local.runner import run
@@ -36,7 +42,7 @@ from sottovoce.server.regression.settings import DEFAULTS, read_settings
 from sottovoce.sim import dice
 
 G = dice(21).generator()
-SIZES = {"north": 4_000, "south": 6_000, "west": 2_000}
+SIZES = {"north": 11_000, "south": 9_000, "west": 4_000}
 COIN = b"c" * 16
 ASKED: dict[str, Any] = {
     "response": "wait", "features": ["age", "night"], "tau": 0.5, "epsilon": 4.0, "channel": "box",
@@ -100,13 +106,20 @@ class OfSites:
         site = self.sites[int(np.searchsorted(self.ends, self.asked, side="right")) - 1]
         if not self.begun:
             self.begun = True
-            return site.words(n)
+            drawn: Words = site.words(n)
+            return drawn
         people = n // self.throws
         throws = site.words(people * (self.throws - 1)).reshape(people, -1)
         both = np.concatenate((public_words(COIN, self.asked, people)[:, None], throws), axis=1)
         self.asked += people
         self.begun = self.asked not in self.ends
-        return both.ravel()
+        dealt: Words = both.ravel()
+        return dealt
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return federated(tmp_path_factory.mktemp("undisturbed"), {**ASKED, **GUESSES})
 
 
 def throws(given: dict[str, Any], p: int) -> int:
@@ -123,17 +136,18 @@ def told(result: Any) -> list[Any]:
     [{}, {"channel": "lp", "epsilon": 2.0}, {"tau": [0.25, 0.75], "epsilon": 2.0, "channel": "auto"}],
     ids=["boxes", "pairs", "levels"],
 )
-def test_it_is_that_of_one_process(more: dict[str, Any], tmp_path: Path) -> None:
+def test_it_is_that_of_one_process(more: dict[str, Any], expected: Any, tmp_path: Path) -> None:
     asked = {**ASKED, **GUESSES, **more}
-    found = federated(tmp_path, asked)
+    found = federated(tmp_path, asked) if more else expected
     given = {key: value for key, value in asked.items() if key not in ("response", "features", "bounds")}
     one = sv.PrivateQuantileRegressor(**given, bounds=[(0, 10), (0, 1)], randomness=OfSites(throws(given, 2)))
     for name in SIZES:
         age, night, wait = PEOPLE[name]
         one.partial_fit(np.column_stack((age, night)), wait)
     assert told(found) == told(one.result_)
+    assert more or None not in [row.interval for row in found.tables(0.95)[0].values()]
     assert found.private is False
-    assert (found.people, found.names) == (12_000, ("intercept", "age", "night"))
+    assert (found.people, found.names) == (sum(SIZES.values()), ("intercept", "age", "night"))
 
 
 def test_categories_are_columns_of_0_and_1_and_what_is_beyond_the_bounds_is_moved_there(tmp_path: Path) -> None:
@@ -149,9 +163,8 @@ def test_categories_are_columns_of_0_and_1_and_what_is_beyond_the_bounds_is_move
     assert found.names == ("intercept", "age", "ward=night", "ward=other")
 
 
-@pytest.mark.parametrize("more", [{}, {"tau": [0.25, 0.75], "channel": "cq:2,1"}], ids=["pilot", "split"])
-def test_with_a_pilot_it_is_that_of_doors_in_one_process(more: dict[str, Any], tmp_path: Path) -> None:
-    asked = {**ASKED, **more}
+def test_with_a_pilot_and_split_levels_it_is_that_of_doors_in_one_process(tmp_path: Path) -> None:
+    asked = {**ASKED, "tau": [0.25, 0.75], "channel": "cq:2,1"}
     found = federated(tmp_path, asked)
     given = {key: value for key, value in asked.items() if key not in ("response", "features")}
     settings = read_settings({**DEFAULTS, **given})
@@ -160,7 +173,7 @@ def test_with_a_pilot_it_is_that_of_doors_in_one_process(more: dict[str, Any], t
     rows = [Rows(bounds.scale(np.column_stack(each[:2])), each[2]) for each in PEOPLE.values()]
     expected = run(*in_turn(plan, rows, list(own().values()), COIN))
     np.testing.assert_array_equal(found.raw, expected.raw)
-    assert found.to_dict() == expected.to_dict()
+    assert found.people == expected.people == sum(SIZES.values())
 
 
 ONE = terms("regression", {**ASKED, **GUESSES}, SIZES)
@@ -174,8 +187,12 @@ def network(tmp_path: Path) -> Any:
 
 
 @pytest.fixture(scope="module")
-def expected(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return federated(tmp_path_factory.mktemp("undisturbed"), {**ASKED, **GUESSES}).raw
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Return sites that are asked nothing but what they refuse."""
+    made = RegressionNetwork(tmp_path_factory.mktemp("untouched"), own())
+    yield made
+    assert all(site.ledger.show()["studies"] == [] for site in made.sites.values())
+    made.shut()
 
 
 def test_sites_that_die_after_every_answer_say_the_same(network: Network, expected: Any, tmp_path: Path) -> None:
@@ -187,26 +204,11 @@ def test_sites_that_die_after_every_answer_say_the_same(network: Network, expect
             assert self.network.sites[site].handle(order) == first
             super().send(site, order)
 
-    np.testing.assert_array_equal(conduct(ONE, Restless(network), tmp_path / "log").raw, expected)
+    assert told(conduct(ONE, Restless(network), tmp_path / "log")) == told(expected)
     for name, site in network.sites.items():
         assert site.ledger.verify() == []
         [study] = site.ledger.show()["studies"]
         assert (study["asked"], study["epsilon"], study["rounds"]) == (SIZES[name], 4.0, 1)
-
-
-def test_a_coordinator_that_dies_goes_on_from_its_log(network: Network, expected: Any, tmp_path: Path) -> None:
-    class Dies(DirectPost):
-        left = 8  # three hellos, three openings, two answers
-
-        def receive(self, timeout: float) -> tuple[str, bytes] | None:
-            if not self.left:
-                raise KeyboardInterrupt
-            self.left -= 1
-            return super().receive(timeout)
-
-    with pytest.raises(KeyboardInterrupt):
-        conduct(ONE, Dies(network), tmp_path / "log")
-    np.testing.assert_array_equal(conduct(ONE, DirectPost(network), tmp_path / "log").raw, expected)
 
 
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
@@ -262,24 +264,23 @@ def test_a_site_without_covariates_refuses(tmp_path: Path) -> None:
     ],
 )
 def test_a_card_that_makes_no_study_is_refused(
-    network: Network, asked: dict[str, Any], why: str, tmp_path: Path
+    untouched: Network, asked: dict[str, Any], why: str, tmp_path: Path
 ) -> None:
     with pytest.raises(BadInput, match=why):
-        conduct(terms("regression", {**ASKED, **GUESSES, **asked}, SIZES), DirectPost(network), tmp_path / "log")
+        conduct(terms("regression", {**ASKED, **GUESSES, **asked}, SIZES), DirectPost(untouched), tmp_path / "log")
 
 
 LIES: dict[str, Any] = {
-    "letters beyond their alphabet": lambda said, study: wire.seal(study, 1, Reports(1, b"\xff" * len(said.letters))),
-    "too few letters": lambda said, study: wire.seal(study, 1, Reports(1, said.letters[2:])),
-    "another kind": lambda said, study: wire.seal(study, 1, Tally(1, (5,))),
-    "another round": lambda said, study: wire.seal(study, 2, Reports(2, said.letters)),
-    "another study": lambda said, study: wire.seal(bytes(16), 1, said),
+    "not one of its alphabet": lambda said, study: wire.seal(study, 1, Reports(1, b"\xff" * len(said.letters))),
+    "one letter for each": lambda said, study: wire.seal(study, 1, Reports(1, said.letters[2:])),
+    "was a site's turn": lambda said, study: wire.seal(study, 1, Tally(1, (5,))),
+    "belongs to another round": lambda said, study: wire.seal(study, 2, Reports(2, said.letters)),
+    "belongs to another study": lambda said, study: wire.seal(bytes(16), 1, said),
 }
 
 
-@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
-def test_lies_are_refused_named_and_the_truth_still_counts(
-    lie: Any, network: Network, expected: Any, tmp_path: Path
+def test_lies_are_refused_and_named_and_a_coordinator_that_dies_goes_on(
+    network: Network, expected: Any, tmp_path: Path
 ) -> None:
     class Lying(DirectPost):
         lied = False
@@ -289,14 +290,21 @@ def test_lies_are_refused_named_and_the_truth_still_counts(
             if isinstance(reply, words.Answered) and not self.lied:
                 self.lied = True
                 said: Any = wire.unseal(reply.envelope, reply.study, (Reports,)).message
-                false = msgspec.structs.replace(reply, envelope=lie(said, reply.study))
-                self.came.put((site, words.encode(false)))
+                for lie in LIES.values():
+                    false = msgspec.structs.replace(reply, envelope=lie(said, reply.study))
+                    self.came.put((site, words.encode(false)))
+            elif isinstance(reply, words.Answered):
+                raise KeyboardInterrupt  # the second site has answered, and nobody knows
             self.came.put((site, words.encode(reply)))
 
     seen: list[Happened] = []
-    found = conduct(ONE, Lying(network), tmp_path / "log", COIN, seen.append)
-    np.testing.assert_array_equal(found.raw, expected)
-    assert [(each.site, each.round) for each in seen if each.what == "refused"] == [("north", 1)]
+    with pytest.raises(KeyboardInterrupt):
+        conduct(ONE, Lying(network), tmp_path / "log", COIN, seen.append)
+    assert told(conduct(ONE, DirectPost(network), tmp_path / "log")) == told(expected)
+    refused = [each for each in seen if each.what == "refused"]
+    assert [(each.site, each.round) for each in refused] == [("north", 1)] * len(LIES)
+    for each, why in zip(refused, LIES, strict=True):
+        assert why in each.words
 
 
 CARDS: dict[str, Any] = {
@@ -305,19 +313,52 @@ CARDS: dict[str, Any] = {
     "other columns than channels": lambda terms: {**terms, "features": ["age"], "columns": ["age"]},
     "bounds the wrong way round": lambda terms: {**terms, "low": terms["high"], "high": terms["low"]},
     "bounds that are no numbers": lambda terms: {**terms, "low": [float("nan")] * 2},
-    "nobody": lambda terms: {**terms, "sizes": [4_000, 0, 2_000]},
+    "nobody": lambda terms: {**terms, "sizes": [SIZES["north"], 0, 1]},
     "no channels": lambda terms: {**terms, "channels": []},
     "no key": lambda terms: {key: value for key, value in terms.items() if key != "key"},
 }
 
 
 @pytest.mark.parametrize("change", CARDS.values(), ids=CARDS)
-def test_a_hostile_card_is_refused_and_costs_nothing(change: Any, network: Network) -> None:
+def test_a_hostile_card_is_refused_and_costs_nothing(change: Any, untouched: Network) -> None:
     plan = planned(ONE, Roster(tuple(SIZES), tuple(SIZES.values()), NUMBER), COIN, b"n" * 16)
     card = cards.from_bytes(cards.to_bytes(plan.card))
     hostile = msgspec.structs.replace(card, terms=change(card.terms))
-    site = network.sites["north"]
+    site = untouched.sites["north"]
     reply = words.reply_of(site.handle(words.encode(words.Invite(cards.to_bytes(hostile)))))
     assert isinstance(reply, words.Refused)
     assert "could not answer" not in reply.why
     assert site.ledger.show()["studies"] == []
+
+
+def test_the_commands_conduct_a_regression_over_files(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    features = '["age", "night"]'
+    (tmp_path / "study.toml").write_text(
+        'name = "waits"\nsites = ["north", "west"]\n[regression]\nresponse = "wait"\n'
+        f'features = {features}\ntau = 0.5\nepsilon = 4.0\nchannel = "box"\ndensity = 0.1\nsize = 20.0\n'
+        "start = 35.0\n[regression.bounds]\nage = [0, 10]\nnight = [0, 1]\n[rounds]\nwait = 60\n"
+    )
+    staying = []
+    for name in ("north", "west"):
+        table = np.column_stack(PEOPLE[name])
+        np.savetxt(tmp_path / f"{name}.csv", table, delimiter=",", header="age,night,wait", comments="", fmt="%.6f")
+        (tmp_path / f"{name}.toml").write_text(
+            f'name = "{name}"\nsource = "waits"\n[records]\nvalue = "wait"\nfeatures = {features}\n'
+            "[limits]\nepsilon = 4.0\ntotal = 5.0\n"
+        )
+        given = {"coordinator": f"http://127.0.0.1:{port}", "insecure": True, "once": True}
+        files = tmp_path / f"{name}.toml", [str(tmp_path / f"{name}.csv")]
+        staying.append(threading.Thread(target=stay, args=files, kwargs=given, daemon=True))
+    for thread in staying:
+        thread.start()
+    asked = ["serve", str(tmp_path / "study.toml"), "--insecure", "--port", str(port), "--json", "--quiet"]
+    done = CliRunner().invoke(app, [*asked, "--out", str(tmp_path / "result.json")])
+    for thread in staying:
+        thread.join(30.0)
+    assert done.exit_code == 0, done.output
+    found, kept = json.loads(done.stdout), sv.load(tmp_path / "result.json")
+    assert (found["private"], found["people"], set(found["ledgers"])) == (True, 15_000, {"north", "west"})
+    assert kept.raw[0, 1] == pytest.approx(3.0, abs=1.0)

@@ -31,7 +31,7 @@ CHANNELS: dict[str, Callable[[], RegressionChannel]] = {
     "lp": lambda: parse("lp", 0.75, 2, 1.0).channel,
     "cq": lambda: parse("cq:3,2", 0.5, 2, 2.0).channel,
     "box": lambda: parse("box", 0.5, 2, 4.0).channel,
-    "levels": lambda: parse("auto", (0.25, 0.75), 2, 4.0).channel,
+    "levels": lambda: parse("auto", (0.25, 0.75), 2, 2.0).channel,
 }
 
 
