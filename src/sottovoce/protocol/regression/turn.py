@@ -13,6 +13,7 @@ import numpy as np
 from sottovoce.core import codec
 from sottovoce.core.arrays import Ints, Words
 from sottovoce.core.errors import BadInput
+from sottovoce.core.kernels import njit
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.regression.blocks import Block, Open, RegressionChannel
 from sottovoce.protocol.regression.box_channel import BoxChannel
@@ -129,10 +130,18 @@ def run_of(data: bytes, channel: RegressionChannel) -> tuple[DitheredStudy, Dith
 
 def whose(words: Words, channels: int) -> Ints:
     """Return which channel the public word of each person gives them."""
-    if channels == 1:
-        return np.zeros(len(words), dtype=np.int64)
-    with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
-        return np.array([int(uniform(word, CHANNEL_OF) * channels) for word in words], dtype=np.int64)
+    drawn = np.zeros(len(words), dtype=np.int64)
+    if channels > 1:
+        with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
+            _draw(words, channels, drawn)
+    return drawn
+
+
+@njit(cache=True, nogil=True)
+def _draw(words: Words, channels: int, drawn: Ints) -> None:
+    """Fill in the channel of each person."""
+    for i in range(len(words)):
+        drawn[i] = int(uniform(words[i], CHANNEL_OF) * channels)
 
 
 def most_people(letters: int) -> int:
