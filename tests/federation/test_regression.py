@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 from tests.federation.network import DirectPost, Network, conduct, policy, terms
-from tests.server.regression.plans import in_turn
+from tests.server.regression.plans import over_sites
 from typer.testing import CliRunner
 
 import sottovoce as sv
@@ -31,12 +31,15 @@ from sottovoce.federation.coordinator.studies import planned
 from sottovoce.federation.serving import stay
 from sottovoce.federation.site.features import FeatureColumns
 from sottovoce.federation.site.resident import Holding, Resident
+from sottovoce.local.regression.dithered import DitheredRun
 from sottovoce.local.runner import run
 from sottovoce.protocol import card as cards
 from sottovoce.protocol import wire
 from sottovoce.protocol.messages import Reports, Tally
+from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.protocol.regression.questions import public_words
 from sottovoce.server.regression.design import design_of
+from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce.server.regression.plan import RegressionPlan
 from sottovoce.server.regression.settings import DEFAULTS, read_settings
 from sottovoce.sim import dice
@@ -76,45 +79,41 @@ def own() -> dict[str, Any]:
     return dict(zip(SIZES, dice(7).split(3), strict=True))
 
 
-def federated(folder: Path, asked: dict[str, Any]) -> Any:
+def federated(folder: Path, asked: dict[str, Any], sites: Any = tuple(SIZES)) -> Any:
     network = RegressionNetwork(folder, own())
     try:
-        return conduct(terms("regression", asked, SIZES), DirectPost(network), folder / "log", COIN)
+        return conduct(terms("regression", asked, sites), DirectPost(network), folder / "log", COIN)
     finally:
         network.shut()
 
 
-class OfSites:
-    """Dice of one process that deal what the sites throw, the public word of each person before their own."""
+class OfOneSite:
+    """Dice of one process that deal what a site throws: its order, then everybody's public word before their own."""
 
     private = False
 
-    def __init__(self, throws: int) -> None:
-        self.throws, self.asked, self.sites = throws, 0, list(own().values())
-        self.ends = np.cumsum([0, *SIZES.values()]).tolist()
-        self.begun = False  # whether the site whose turn it is has drawn its order
+    def __init__(self, name: str, throws: int) -> None:
+        self.throws, self.site, self.begun = throws, own()[name], False
+        self.asked = sum(list(SIZES.values())[: list(SIZES).index(name)])
 
-    def split(self, n: int) -> list["OfSites"]:
+    def split(self, n: int) -> list["OfOneSite"]:
         return [self] * n
 
-    def __deepcopy__(self, _: Any) -> "OfSites":
+    def __deepcopy__(self, _: Any) -> "OfOneSite":
         return self
 
     def words(self, n: int) -> Words:
         if n == 1:  # only looked at
             return np.zeros(1, dtype=np.uint64)
-        site = self.sites[int(np.searchsorted(self.ends, self.asked, side="right")) - 1]
         if not self.begun:
             self.begun = True
-            drawn: Words = site.words(n)
+            drawn: Words = self.site.words(n)
             return drawn
         people = n // self.throws
-        throws = site.words(people * (self.throws - 1)).reshape(people, -1)
-        both = np.concatenate((public_words(COIN, self.asked, people)[:, None], throws), axis=1)
+        throws = self.site.words(people * (self.throws - 1)).reshape(people, -1)
+        both: Words = np.concatenate((public_words(COIN, self.asked, people)[:, None], throws), axis=1)
         self.asked += people
-        self.begun = self.asked not in self.ends
-        dealt: Words = both.ravel()
-        return dealt
+        return both.ravel()
 
 
 @pytest.fixture(scope="module")
@@ -122,8 +121,16 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return federated(tmp_path_factory.mktemp("undisturbed"), {**ASKED, **GUESSES})
 
 
-def throws(given: dict[str, Any], p: int) -> int:
-    return 2 + design_of(read_settings({**DEFAULTS, **given}), p).channel.widest
+def plan_of(asked: dict[str, Any]) -> RegressionPlan:
+    given = {key: value for key, value in asked.items() if key not in ("response", "features")}
+    settings = read_settings({**DEFAULTS, **given})
+    bounds = read_bounds(settings.bounds, ("age", "night"))
+    return RegressionPlan(settings, design_of(settings, 2), bounds, settings.starts(bounds.to_scaled), response="wait")
+
+
+def rows_of(name: str, plan: RegressionPlan) -> Rows:
+    age, night, wait = PEOPLE[name]
+    return Rows(plan.bounds.scale(np.column_stack((age, night))), wait)
 
 
 def told(result: Any) -> list[Any]:
@@ -136,29 +143,31 @@ def told(result: Any) -> list[Any]:
     [{}, {"channel": "lp", "epsilon": 2.0}, {"tau": [0.25, 0.75], "epsilon": 2.0, "channel": "auto"}],
     ids=["boxes", "pairs", "levels"],
 )
-def test_it_is_that_of_one_process(more: dict[str, Any], expected: Any, tmp_path: Path) -> None:
+def test_it_is_that_of_loops_in_one_process(more: dict[str, Any], expected: Any, tmp_path: Path) -> None:
     asked = {**ASKED, **GUESSES, **more}
     found = federated(tmp_path, asked) if more else expected
-    given = {key: value for key, value in asked.items() if key not in ("response", "features", "bounds")}
-    one = sv.PrivateQuantileRegressor(**given, bounds=[(0, 10), (0, 1)], randomness=OfSites(throws(given, 2)))
-    for name in SIZES:
-        age, night, wait = PEOPLE[name]
-        one.partial_fit(np.column_stack((age, night)), wait)
-    assert told(found) == told(one.result_)
+    plan = plan_of(asked)
+    [study] = plan.studies(plan.guess(None))
+    assert isinstance(study, DitheredStudy)
+    runs = [DitheredRun(study) for _ in SIZES]
+    for name, loop in zip(SIZES, runs, strict=True):
+        loop.ask(rows_of(name, plan), OfOneSite(name, 2 + study.channel.widest))
+    fit = DitheredFit.of(study, *(loop.state for loop in runs))
+    assert told(found) == told(plan.result([fit], sum(SIZES.values()), False))
     assert more or None not in [row.interval for row in found.tables(0.95)[0].values()]
-    assert found.private is False
-    assert (found.people, found.names) == (sum(SIZES.values()), ("intercept", "age", "night"))
+    assert (found.private, found.people, found.facts.sites) == (False, sum(SIZES.values()), 3)
+    assert found.names == ("intercept", "age", "night")
 
 
-def test_categories_are_columns_of_0_and_1_and_what_is_beyond_the_bounds_is_moved_there(tmp_path: Path) -> None:
+def test_of_one_site_it_is_that_of_the_estimator_with_categories_and_clipping(tmp_path: Path) -> None:
     levels = {"ward": ["day", "night", "other"]}
     asked = {**ASKED, **GUESSES, "features": ["age", "ward"], "bounds": {"age": [2.0, 8.0]}, "levels": levels}
-    found = federated(tmp_path, asked)
+    found = federated(tmp_path, asked, ("north",))
     given = {**GUESSES, "epsilon": 4.0, "channel": "box", "clip": True, "levels": levels}
-    one = sv.PrivateQuantileRegressor(**given, bounds={"age": (2, 8)}, randomness=OfSites(throws(given, 3)))
-    for name in SIZES:
-        age, night, wait = PEOPLE[name]
-        one.partial_fit({"age": age, "ward": np.where(night > 0, "night", "day")}, wait)
+    throws = 2 + design_of(read_settings({**DEFAULTS, **given}), 3).channel.widest
+    one = sv.PrivateQuantileRegressor(**given, bounds={"age": (2, 8)}, randomness=OfOneSite("north", throws))
+    age, night, wait = PEOPLE["north"]
+    one.partial_fit({"age": age, "ward": np.where(night > 0, "night", "day")}, wait)
     assert told(found) == told(one.result_)
     assert found.names == ("intercept", "age", "ward=night", "ward=other")
 
@@ -166,12 +175,9 @@ def test_categories_are_columns_of_0_and_1_and_what_is_beyond_the_bounds_is_move
 def test_with_a_pilot_and_split_levels_it_is_that_of_doors_in_one_process(tmp_path: Path) -> None:
     asked = {**ASKED, "tau": [0.25, 0.75], "channel": "cq:2,1"}
     found = federated(tmp_path, asked)
-    given = {key: value for key, value in asked.items() if key not in ("response", "features")}
-    settings = read_settings({**DEFAULTS, **given})
-    bounds = read_bounds(settings.bounds, ("age", "night"))
-    plan = RegressionPlan(settings, design_of(settings, 2), bounds, response="wait")
-    rows = [Rows(bounds.scale(np.column_stack(each[:2])), each[2]) for each in PEOPLE.values()]
-    expected = run(*in_turn(plan, rows, list(own().values()), COIN))
+    plan = plan_of(asked)
+    rows = [rows_of(name, plan) for name in SIZES]
+    expected = run(*over_sites(plan, rows, list(own().values()), COIN))
     np.testing.assert_array_equal(found.raw, expected.raw)
     assert found.people == expected.people == sum(SIZES.values())
 
@@ -273,7 +279,7 @@ def test_a_card_that_makes_no_study_is_refused(
 LIES: dict[str, Any] = {
     "not one of its alphabet": lambda said, study: wire.seal(study, 1, Reports(1, b"\xff" * len(said.letters))),
     "one letter for each": lambda said, study: wire.seal(study, 1, Reports(1, said.letters[2:])),
-    "was a site's turn": lambda said, study: wire.seal(study, 1, Tally(1, (5,))),
+    "asked for a loop": lambda said, study: wire.seal(study, 1, Tally(1, (5,))),
     "belongs to another round": lambda said, study: wire.seal(study, 2, Reports(2, said.letters)),
     "belongs to another study": lambda said, study: wire.seal(bytes(16), 1, said),
 }
@@ -293,9 +299,12 @@ def test_lies_are_refused_and_named_and_a_coordinator_that_dies_goes_on(
                 for lie in LIES.values():
                     false = msgspec.structs.replace(reply, envelope=lie(said, reply.study))
                     self.came.put((site, words.encode(false)))
-            elif isinstance(reply, words.Answered):
-                raise KeyboardInterrupt  # the second site has answered, and nobody knows
             self.came.put((site, words.encode(reply)))
+
+        def receive(self, timeout: float) -> tuple[str, bytes] | None:
+            if self.lied and self.came.qsize() == 1:
+                raise KeyboardInterrupt  # all have answered, and of the last nobody knows
+            return super().receive(timeout)
 
     seen: list[Happened] = []
     with pytest.raises(KeyboardInterrupt):

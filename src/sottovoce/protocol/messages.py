@@ -117,11 +117,11 @@ class PilotQuery(Message, frozen=True):
     counts: tuple[int, ...]
 
 
-class TurnQuery(Message, frozen=True):
-    """It is a site's turn in a regression: it asks its ``count`` people from ``first`` on, one after the other.
+class LoopQuery(Message, frozen=True):
+    """A site is to ask its ``count`` people from ``first`` on in a loop of its own, one after the other.
 
-    ``runs`` says where the recursion of each channel stands (`protocol.regression.turn`), which the site goes on with.
-    It is answered by `Reports`: one letter a person, from which the server repeats what the site has done.
+    ``runs`` says where the recursion of each channel stands (`protocol.regression.carried`), from which the site goes
+    on. It is answered by `Reports`: one letter a person, from which the server repeats what the site has done.
     """
 
     round: int

@@ -65,18 +65,18 @@ def doors(plan: IntegrationPlan, opened: Opened) -> list[Door]:
 @pytest.mark.parametrize("resolution", [None, 0.5])
 def test_in_turn_side_by_side_and_through_bytes_are_one(method: str, resolution: float | None) -> None:
     plan, opened = planned(method, resolution=resolution)
-    in_turn = ask_in_turn(IntegrationMethod(plan), opened)
+    over_sites = ask_in_turn(IntegrationMethod(plan), opened)
     plan, opened = planned(method, resolution=resolution)
     beside = run(IntegrationMethod(plan), doors(plan, opened))
     plan, opened = planned(method, resolution=resolution)
     asks = IntegrationMethod(plan)
     sent = asks.outcome(converse(asks, through_bytes(asks, doors(plan, opened), identity(plan.card()))))
-    assert in_turn == beside == sent
+    assert over_sites == beside == sent
     asked = sv.integrated_quantile(
         "ours", SITES, 0.5, BUDGETS, method=method, chains=4, resolution=resolution, randomness=dice(5)
     )
-    assert asked == in_turn
-    assert asked.to_dict() == in_turn.to_dict()
+    assert asked == over_sites
+    assert asked.to_dict() == over_sites.to_dict()
 
 
 @compiled
@@ -119,12 +119,12 @@ def test_a_source_whose_search_fails_is_left_out_however_it_is_asked(method: str
     sites = {**SITES, "north": np.full(1_800, 7.25) if method == "valid" else SITES["north"][:720]}
     told: list[int] = []
     plan, opened = planned(method, sites, chains=7)
-    in_turn = ask_in_turn(IntegrationMethod(plan), opened, told.append)
+    over_sites = ask_in_turn(IntegrationMethod(plan), opened, told.append)
     plan, opened = planned(method, sites, chains=7)
     beside = run(IntegrationMethod(plan), doors(plan, opened))
-    assert in_turn == beside
-    assert [site.name for site in in_turn.lost] == ["north"]
-    assert in_turn.reports == sum(told)
+    assert over_sites == beside
+    assert [site.name for site in over_sites.lost] == ["north"]
+    assert over_sites.reports == sum(told)
 
 
 @compiled

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tests.server.regression.plans import WAYS, in_turn, plan_of, rows_of
+from tests.server.regression.plans import WAYS, over_sites, plan_of, rows_of
 
 from sottovoce.client.door import Door
 from sottovoce.client.regression.persons import Persons
@@ -12,7 +12,7 @@ from sottovoce.local.regression.doors import open_doors
 from sottovoce.server.regression.dithered.method import BY_SHARE, ONE_BY_ONE, BatchRule, DitheredMethod
 from sottovoce.server.regression.liu_hu.method import LiuHuMethod
 from sottovoce.server.regression.method import RegressionMethod
-from sottovoce.server.regression.turns import RegressionInTurns
+from sottovoce.server.regression.sites import SitesRegression
 from sottovoce.sim.randomness import dice
 
 from .subject import Case, Subject, answered_by
@@ -56,14 +56,14 @@ def part(way: str, batches: BatchRule | None) -> Case:
     return made
 
 
-def turns(way: str, sizes: Sequence[int]) -> Case:
-    """Return a regression over sites, one after the other; their order is a part of the study."""
+def sites(way: str, sizes: Sequence[int]) -> Case:
+    """Return a regression over sites; public words are numbered in their order, which is a part of the study."""
 
     def made(order: Sequence[int]) -> Subject:
         plan, rows = plan_of(**WAYS[way]), [rows_of(n, seed) for seed, n in enumerate(sizes)]
-        method, doors = in_turn(plan, rows, dice(5).split(len(sizes)))
+        method, doors = over_sites(plan, rows, dice(5).split(len(sizes)))
         return Subject(
-            lambda: RegressionInTurns(plan, method.people, method.key, private=False),
+            lambda: SitesRegression(plan, method.people, method.key, private=False),
             answered_by(doors),
             lambda result: float(result.scaled.sum()),
             anytime=not plan.settings.searches,
@@ -78,7 +78,7 @@ CASES: dict[str, Case] = {
     "RegressionMethod-groups": whole("groups", anytime=True),
     "DitheredMethod-one by one": part("dithered", ONE_BY_ONE),
     "DitheredMethod-batches": part("dithered", BY_SHARE),
-    "RegressionInTurns-pilot": turns("pilot", (300, 200, 400)),
-    "RegressionInTurns-levels": turns("shared", (100, 200)),
+    "SitesRegression-pilot": sites("pilot", (300, 200, 400)),
+    "SitesRegression-levels": sites("shared", (100, 200)),
     "LiuHuMethod": part("self-normalised", None),
 }

@@ -6,12 +6,12 @@ from typing import Any
 from sottovoce.client.door import Door
 from sottovoce.client.order import order_key
 from sottovoce.client.regression.rows import Rows
-from sottovoce.client.regression.turns import PeopleInTurn
+from sottovoce.client.regression.site_people import SitePeople
 from sottovoce.core.bounds import read_bounds
 from sottovoce.server.regression.design import design_of
 from sottovoce.server.regression.plan import RegressionPlan
 from sottovoce.server.regression.settings import DEFAULTS, read_settings
-from sottovoce.server.regression.turns import RegressionInTurns
+from sottovoce.server.regression.sites import SitesRegression
 from sottovoce.sim.randomness import dice
 
 GUESSES: dict[str, Any] = {"density": 0.5, "size": 1.5, "start": 0.5}
@@ -32,19 +32,19 @@ def plan_of(**options: Any) -> RegressionPlan:
     return RegressionPlan(settings, design_of(settings, 2), bounds, settings.starts(bounds.to_scaled), 0.9, "wait")
 
 
-def in_turn(
+def over_sites(
     plan: RegressionPlan, rows: Sequence[Rows], own: Sequence[Any], key: bytes = b"c" * 16
-) -> tuple[RegressionInTurns, list[Door]]:
+) -> tuple[SitesRegression, list[Door]]:
     """Return a regression over sites in this process, and the doors of the sites."""
     sizes = [each.size for each in rows]
     doors = [
-        PeopleInTurn(
+        SitePeople(
             part, plan.design.channels, source, epsilon=plan.design.epsilon, key=key, before=sum(sizes[:k]),
             order=order_key(source),
         )
         for k, (part, source) in enumerate(zip(rows, own, strict=True))
     ]  # fmt: skip
-    return RegressionInTurns(plan, sizes, key, private=False), [Door(each, b"study") for each in doors]
+    return SitesRegression(plan, sizes, key, private=False), [Door(each, b"study") for each in doors]
 
 
 def rows_of(n: int, seed: int = 1) -> Rows:

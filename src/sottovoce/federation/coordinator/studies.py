@@ -197,7 +197,7 @@ def _regression(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int)
     from sottovoce.server.regression.feasibility import check
     from sottovoce.server.regression.plan import RegressionPlan
     from sottovoce.server.regression.settings import DEFAULTS, read_settings
-    from sottovoce.server.regression.turns import RegressionInTurns
+    from sottovoce.server.regression.sites import SitesRegression
 
     for name in ("response", "features", "tau", "epsilon"):
         if name not in given:
@@ -221,7 +221,7 @@ def _regression(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int)
     plan = RegressionPlan(settings, design, bounds, settings.starts(bounds.to_scaled), level, response)
     people = sum(roster.sizes)
     check(people, design, settings)
-    method = RegressionInTurns(plan, roster.sizes, coin, private=not roster.seeded)
+    method = SitesRegression(plan, roster.sizes, coin, private=not roster.seeded)
     card = plan.card(coin, roster.sizes)
     asked = {"sites": roster.names, "sizes": roster.sizes, "response": response, "features": features}
     terms = {**card.terms, **asked, "levels": settings.levels, "unit": roster.unit.kind}

@@ -152,9 +152,9 @@ def _coverage(terms: dict[str, Any], place: int, policy: SitePolicy) -> OwnPart:
 
 
 def _regression(terms: dict[str, Any], place: int, policy: SitePolicy) -> OwnPart:
-    """Send one letter a person when it is this site's turn, and a bit each of the few who are asked in a pilot."""
-    from sottovoce.client.regression.turns import PeopleInTurn
-    from sottovoce.protocol.regression.turn import channel_of
+    """Send one letter a person, from a loop at this site, and before a bit each of the few who are asked in a pilot."""
+    from sottovoce.client.regression.site_people import SitePeople
+    from sottovoce.protocol.regression.carried import channel_of
 
     epsilon, sizes, key = float(terms["epsilon"]), terms["sizes"], bytes(terms["key"])
     if math.isinf(epsilon) or not epsilon > 0 or not all(type(size) is int and size > 0 for size in sizes):
@@ -167,7 +167,7 @@ def _regression(terms: dict[str, Any], place: int, policy: SitePolicy) -> OwnPar
         if own.features is None:
             raise BadInput(NO_COLUMNS)
         rows, before = own.features.rows(asked, records.values()), sum(sizes[:place])
-        return PeopleInTurn(
+        return SitePeople(
             rows, channels, own.dice, epsilon=epsilon, key=key, before=before, storage=own.storage, order=own.key,
             limits=limits,
         )  # fmt: skip

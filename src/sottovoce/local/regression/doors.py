@@ -8,8 +8,8 @@ from sottovoce.client.regression.persons import Persons
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private
 from sottovoce.protocol.card import identity
+from sottovoce.protocol.regression.carried import whose
 from sottovoce.protocol.regression.questions import KEY, public_words
-from sottovoce.protocol.regression.turn import whose
 from sottovoce.server.regression.dithered.method import BY_SHARE, BatchRule
 from sottovoce.server.regression.method import RegressionMethod
 from sottovoce.server.regression.plan import RegressionPlan

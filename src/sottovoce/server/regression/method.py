@@ -35,7 +35,7 @@ class RegressionState(NamedTuple):
     liu_hu: tuple[LiuHuRounds, ...] = ()
     open: tuple[bool, ...] = ()  # who has answered the round that is open; empty: nobody
     told: tuple[tuple[int, ...], ...] = ()  # and what, of the pilot
-    turned: tuple[int, ...] = ()  # people of each site who have answered, where sites have turns; empty: the pilot's
+    turned: tuple[int, ...] = ()  # people of each site who have answered, where there are sites; empty: the pilot's
 
 
 @dataclass(eq=False)

@@ -12,8 +12,8 @@ from sottovoce.core.errors import BadInput
 from sottovoce.protocol.card import Card
 from sottovoce.protocol.randomised_response import binary
 from sottovoce.protocol.regression.blocks import RegressionChannel
+from sottovoce.protocol.regression.carried import carried
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
-from sottovoce.protocol.regression.turn import carried
 from sottovoce.server.regression.design import Design
 from sottovoce.server.regression.omega import omega_at
 from sottovoce.server.regression.pilot import Guess
@@ -91,7 +91,9 @@ class RegressionPlan:
             moments=moments,
         )
 
-    def result(self, fits: Sequence[RegressionFit], people: int, private: bool, clipped: int = 0) -> RegressionResult:
+    def result(
+        self, fits: Sequence[RegressionFit], people: int, private: bool, clipped: int = 0, sites: int = 1
+    ) -> RegressionResult:
         """Return the result of the channels' fits; without any, that of a search that goes on."""
         channels = self.design.channels
         if not fits:
@@ -112,6 +114,7 @@ class RegressionPlan:
             self.design.split,
             self.level,
             self.response,
+            sites,
         )
         return RegressionResult(facts, self.bounds, tuple(fits), clipped)
 

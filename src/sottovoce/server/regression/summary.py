@@ -27,6 +27,9 @@ METHODS = {
 }
 
 
+OF_SITES = "the mean of the sites' own, each weighed by its people"
+
+
 class RegressionFacts(NamedTuple):
     """How a regression was run: all public, and no record."""
 
@@ -42,6 +45,7 @@ class RegressionFacts(NamedTuple):
     split: bool  # whether each person answered for one level only
     level: float = 0.95  # of the intervals, unless another is asked for
     response: str = ""  # the name of the response, if it has one
+    sites: int = 1  # whose people answered, each site's in a loop of its own
 
 
 class CoefficientRow(NamedTuple):
@@ -94,6 +98,8 @@ def describe(facts: RegressionFacts, tables: Sequence[Table], warnings: Sequence
     ]
     if facts.split:
         rows.append(("Levels", "each person answered for one level, drawn at random"))
+    if facts.sites > 1:
+        rows.append(("Sites", f"{facts.sites:,}; a coefficient is {OF_SITES}"))
     cells, reasons = _cells(facts, tables, level)
     every = len(facts.taus) * len(tables[0])
     notes = []
@@ -158,6 +164,7 @@ def _outside(facts: RegressionFacts, tables: Sequence[Table], level: float) -> O
         "The quantile is a linear function of the covariates, within their public bounds.",
         "People answer in random order, each once; no answer is missing.",
         "Intervals are asymptotic, and are not given where people tell too little.",
+        *((f"Where sites differ, a coefficient is {OF_SITES}.",) if facts.sites > 1 else ()),
     )
     settings = (
         ("Level of the quantile", taus),
@@ -192,6 +199,7 @@ def _values(facts: RegressionFacts, tables: Sequence[Table], warnings: Sequence[
         "levels": levels,
         "level": level,
         "people": facts.people,
+        **({"sites": facts.sites} if facts.sites > 1 else {}),
         "epsilon": finite(facts.epsilon),
         "private": facts.private,
         "channel": facts.channel,

@@ -214,22 +214,22 @@ def _carried(slope: Floats, omega: Floats, root: Floats, variances: Floats, cont
     return np.asarray(entries / np.einsum("ja,jk,ka->a", u, omega, u) ** 2)
 
 
-def total(segments: Sequence[LookSegment], levels: int, d: int, since: float = -1.0) -> Sums:
-    """Add the sums of all segments that end after ``since``."""
+def total(segments: Sequence[LookSegment], levels: int, d: int) -> Sums:
+    """Add the sums of segments."""
     sums = no_sums(levels, d)
     for segment in segments:
-        if segment.last > since:
-            for into, part in zip(sums, segment.sums, strict=True):
-                into += part
+        for into, part in zip(sums, segment.sums, strict=True):
+            into += part
     return sums
 
 
-def learn_all(study: DitheredStudy, segments: Sequence[LookSegment]) -> Knowledge:
-    """Return what the segments tell."""
+def learn_all(study: DitheredStudy, *runs: Sequence[LookSegment]) -> Knowledge:
+    """Return what the segments of one run tell, or those of several runs together."""
     levels, d = study.levels, study.d
-    people = segments[-1].last if segments else 0
+    segments = [segment for run in runs for segment in run]
     whole = total(segments, levels, d)
-    window = total(segments, levels, d, DROPPED * people)
+    late = [segment for run in runs for segment in run if segment.last > DROPPED * run[-1].last]
+    window = total(late, levels, d)
     weight = PRIOR_PEOPLE * d
     products = window.squares[PRODUCT] + np.transpose(np.tril(window.squares[PRODUCT], -1), (0, 2, 1))
     omegas = (products + weight * study.omega) / (window.counts[TIGHT] + weight)

@@ -102,9 +102,9 @@ class DitheredFit:
     knowledge: Knowledge
 
     @staticmethod
-    def of(study: DitheredStudy, state: DitheredState) -> "DitheredFit":
-        """Return the fit to all people so far."""
-        return DitheredFit(study, state.people, know(study, state))
+    def of(study: DitheredStudy, *states: DitheredState) -> "DitheredFit":
+        """Return the fit to all people so far; of several runs, the mean of their roots, each by its people."""
+        return DitheredFit(study, sum(state.people for state in states), know(study, *states))
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A site whose turn it is in a regression: it asks its people one after the other, and tells their letters at the end.
+"""A site in a regression: it asks its people one after the other, in a loop, and tells their letters at the end.
 
 The recursion that says where each person is asked follows from public words and letters alone, so the site goes on with
 it by itself and one message leaves: a letter a person, in a random order.
@@ -16,23 +16,23 @@ from sottovoce.client.regression.persons import Persons
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
-from sottovoce.protocol.messages import Message, PilotQuery, Reports, TurnQuery
+from sottovoce.protocol.messages import LoopQuery, Message, PilotQuery, Reports
 from sottovoce.protocol.regression.blocks import RegressionChannel, tables_of
+from sottovoce.protocol.regression.carried import most_people, packed, run_of, whose
 from sottovoce.protocol.regression.questions import public_words
-from sottovoce.protocol.regression.turn import most_people, packed, run_of, whose
 
 CHUNK = 1 << 13  # people whose dice are thrown at once
 
 
-class PeopleInTurn(Persons):
-    """Holds rows, and answers for all of them when it is their turn; before, some answer the one bit of a pilot.
+class SitePeople(Persons):
+    """Holds rows, and answers for all of them in one loop; before, some answer the one bit of a pilot.
 
     ``before`` is how many people stand before this site's in the study: a public word is a person's own.
     """
 
     __slots__ = ("_before", "_channels")
 
-    kinds: tuple[type[Message], ...] = (TurnQuery, PilotQuery)
+    kinds: tuple[type[Message], ...] = (LoopQuery, PilotQuery)
 
     def __init__(
         self,
@@ -54,11 +54,11 @@ class PeopleInTurn(Persons):
 
     def reply(self, round: int, query: Message) -> Message:
         """Check, spend and answer a query; the same again gets the same again."""
-        if isinstance(query, TurnQuery) and query.round == round:
-            return self.turn(query)
+        if isinstance(query, LoopQuery) and query.round == round:
+            return self.loop(query)
         return super().reply(round, query)
 
-    def turn(self, query: TurnQuery) -> Reports:
+    def loop(self, query: LoopQuery) -> Reports:
         """Ask people one after the other, each at the point that the one before has moved; return their letters."""
         self._check_range(query.first, query.count)
         channels = self._channels

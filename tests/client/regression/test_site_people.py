@@ -3,26 +3,26 @@
 from typing import Any
 
 import pytest
-from tests.server.regression.plans import WAYS, in_turn, plan_of, rows_of
+from tests.server.regression.plans import WAYS, over_sites, plan_of, rows_of
 
 from sottovoce.client.door import Door
 from sottovoce.core.arrays import Words
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.messages import PersonQuery, PilotQuery, TurnQuery
+from sottovoce.protocol.messages import LoopQuery, PersonQuery, PilotQuery
 from sottovoce.protocol.wire import seal
 from sottovoce.sim.randomness import dice
 
 N = 300
 
 
-def begun(source: Any = None) -> tuple[Door, TurnQuery]:
-    method, [door, _] = in_turn(
+def begun(source: Any = None) -> tuple[Door, LoopQuery]:
+    method, [door, _] = over_sites(
         plan_of(**WAYS["dithered"]), [rows_of(N), rows_of(5)], [dice(1) if source is None else source, dice(2)]
     )
     queries = method.query(method.init())
     assert queries is not None
     query = queries.messages[0]
-    assert isinstance(query, TurnQuery)
+    assert isinstance(query, LoopQuery)
     return door, query
 
 
@@ -36,8 +36,8 @@ def test_a_retry_gets_the_same_bytes_and_everybody_has_answered_once() -> None:
     assert door.answer(seal(b"study", 1, query)) == first
     assert spent(door) == f"{N} answered"
     for other in (
-        TurnQuery(2, query.first, query.count, query.runs),
-        TurnQuery(2, 10, 20, query.runs),
+        LoopQuery(2, query.first, query.count, query.runs),
+        LoopQuery(2, 10, 20, query.runs),
         PilotQuery(2, 0, (0.5,), (3,)),
     ):
         with pytest.raises(BadInput, match="already answered"):
@@ -65,7 +65,7 @@ def test_a_query_that_cannot_be_answered_costs_nothing(change: dict[str, Any]) -
     door, query = begun()
     fields = {"round": 1, "first": query.first, "count": query.count, "runs": query.runs, **change}
     with pytest.raises(BadInput):
-        door.ask(1, TurnQuery(**fields))
+        door.ask(1, LoopQuery(**fields))
     with pytest.raises(BadInput):
         door.ask(2, query)
     with pytest.raises(BadInput, match="of another kind"):

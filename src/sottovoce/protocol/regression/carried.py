@@ -1,4 +1,4 @@
-"""What a site needs to go on with a regression by itself: channels, where the recursion stands, and whose turn it is.
+"""What a site needs for the loop of a regression by itself: channels, and where the recursion stands.
 
 All of it is public, and comes from a coordinator, so it is hostile until checked: epsilon is computed from the
 channel's integers, and arrays have the shapes that compiled code looks into.
@@ -22,7 +22,7 @@ from sottovoce.protocol.regression.dithered.study import DitheredStudy, StoredDi
 from sottovoce.protocol.regression.questions import uniform
 
 CHANNEL_OF = 1 << 23  # the public draw of a person's channel
-TURN = 1 << 23  # bytes of the letters of one turn: they fit a message
+MOST = 1 << 23  # bytes of letters: they fit a message
 Table = tuple[tuple[float, ...], ...]
 
 
@@ -145,8 +145,8 @@ def _draw(words: Words, channels: int, drawn: Ints) -> None:
 
 
 def most_people(letters: int) -> int:
-    """Return how many people one turn may ask; ``letters`` is the size of the largest alphabet."""
-    return TURN // _width(letters).itemsize
+    """Return how many people one query may ask; ``letters`` is the size of the largest alphabet."""
+    return MOST // _width(letters).itemsize
 
 
 def packed(letters: Ints, most: int) -> bytes:

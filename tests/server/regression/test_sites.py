@@ -5,23 +5,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.server.regression.plans import WAYS, in_turn, plan_of, rows_of
+from tests.server.regression.plans import WAYS, over_sites, plan_of, rows_of
 
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core import codec
 from sottovoce.core.errors import BadInput, SearchFailed
 from sottovoce.local.runner import run, run_to_end
-from sottovoce.protocol.messages import PeopleReport, PilotQuery, Reports, Tally, TurnQuery
+from sottovoce.protocol.messages import LoopQuery, PeopleReport, PilotQuery, Reports, Tally
 from sottovoce.server.method import Absent
-from sottovoce.server.regression.turns import RegressionInTurns
+from sottovoce.server.regression.sites import SitesRegression
 from sottovoce.sim.randomness import dice
 
 KEY = b"c" * 16
 
 
-def made(way: str, *sizes: int) -> tuple[RegressionInTurns, list[Any]]:
+def made(way: str, *sizes: int) -> tuple[SitesRegression, list[Any]]:
     rows = [rows_of(n, seed) for seed, n in enumerate(sizes)]
-    return in_turn(plan_of(**WAYS[way]), rows, dice(9).split(len(sizes)))
+    return over_sites(plan_of(**WAYS[way]), rows, dice(9).split(len(sizes)))
 
 
 def test_without_a_pilot_every_site_has_one_message() -> None:
@@ -31,7 +31,7 @@ def test_without_a_pilot_every_site_has_one_message() -> None:
         asked.append([type(message).__name__ if message else "" for message in queries.messages])
         replies = [m and door.ask(queries.round, m) for m, door in zip(queries.messages, doors, strict=True)]
         state = method.step(state, replies)
-    assert asked == [["TurnQuery", "", ""], ["", "TurnQuery", ""], ["", "", "TurnQuery"]]
+    assert asked == [["LoopQuery"] * 3]
     assert method.outcome(state).people == 600
 
 
@@ -61,14 +61,14 @@ def test_people_too_few_for_the_pilot_are_said_so() -> None:
         method.outcome(run_to_end(method, doors))
 
 
-def test_a_site_of_several_messages_has_several_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_site_of_several_messages_goes_on_from_where_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, doors = made("dithered", 300, 100)
     expected = run(whole, doors)
-    for side in ("server", "client"):
-        monkeypatch.setattr(f"sottovoce.{side}.regression.turns.most_people", lambda letters: 128)
+    for side in ("server.regression.sites", "client.regression.site_people"):
+        monkeypatch.setattr(f"sottovoce.{side}.most_people", lambda letters: 128)
     method, doors = made("dithered", 300, 100)
     state = run_to_end(method, doors)
-    assert state.round == 4
+    assert state.round == 3
     np.testing.assert_array_equal(method.outcome(state).raw, expected.raw)
 
 
@@ -91,31 +91,36 @@ def test_what_no_site_can_have_said_is_refused_and_the_state_stays(change: Calla
     queries = method.query(state)
     assert queries is not None
     query = queries.messages[0]
-    assert isinstance(query, TurnQuery)
+    assert isinstance(query, LoopQuery)
     said: Any = doors[0].ask(1, query)
     before = codec.to_bytes(state)
     with pytest.raises(BadInput):
         method.step(state, [change(said), None])
-    with pytest.raises(BadInput, match="not asked"):
-        method.step(state, [None, said])
     assert codec.to_bytes(state) == before
-    assert method.step(state, [said, None]).turned == (300, 0)
+    after = method.step(state, [said, None])
+    assert (after.turned, after.round, after.open) == ((300, 0), 0, (True, False))
+    with pytest.raises(BadInput, match="not asked"):
+        method.step(after, [said, None])
 
 
 def test_a_method_needs_people_everywhere_and_a_key() -> None:
     plan = plan_of(**WAYS["dithered"])
     with pytest.raises(BadInput, match="people at every site"):
-        RegressionInTurns(plan, [100, 0], KEY)
+        SitesRegression(plan, [100, 0], KEY)
     with pytest.raises(BadInput, match="people at every site"):
-        RegressionInTurns(plan, [100], b"short")
+        SitesRegression(plan, [100], b"short")
     with pytest.raises(BadInput, match="leave inference out"):
-        RegressionInTurns(plan_of(**WAYS["groups"]), [100], KEY)
+        SitesRegression(plan_of(**WAYS["groups"]), [100], KEY)
 
 
-def test_the_estimate_is_that_of_the_people() -> None:
-    source = dice(4).generator()
-    features = source.uniform(-1, 1, (30_000, 2))
-    response = 1.0 + features[:, 0] - 0.5 * features[:, 1] + source.logistic(0.0, 0.5, 30_000)
-    rows = [Rows(features[a:b].copy(), response[a:b].copy()) for a, b in ((0, 12_000), (12_000, 30_000))]
-    method, doors = in_turn(plan_of(**WAYS["dithered"]), rows, dice(9).split(2))
-    np.testing.assert_allclose(run(method, doors).raw[0], [1.0, 1.0, -0.5], atol=0.2)
+def test_unlike_sites_make_the_mean_of_their_coefficients() -> None:
+    source, rows = dice(4).generator(), []
+    for n, shift in ((20_000, -0.3), (40_000, 0.3)):
+        features = source.uniform(-1, 1, (n, 2))
+        response = 1.0 + shift + features[:, 0] - 0.5 * features[:, 1] + source.logistic(0.0, 0.5, n)
+        rows.append(Rows(features, response))
+    method, doors = over_sites(plan_of(**WAYS["dithered"]), rows, dice(9).split(2))
+    result = run(method, doors)
+    np.testing.assert_allclose(result.raw[0], [1.1, 1.0, -0.5], atol=0.15)
+    assert result.facts.sites == 2
+    assert "the mean of the sites' own" in result.summary()

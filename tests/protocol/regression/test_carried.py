@@ -12,8 +12,7 @@ from tests.server.regression.plans import WAYS, plan_of
 from sottovoce.core import codec
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel, tables_of
-from sottovoce.protocol.regression.dithered.state import init
-from sottovoce.protocol.regression.turn import (
+from sottovoce.protocol.regression.carried import (
     CarriedRun,
     carried,
     channel_of,
@@ -24,6 +23,7 @@ from sottovoce.protocol.regression.turn import (
     unpacked,
     whose,
 )
+from sottovoce.protocol.regression.dithered.state import init
 from sottovoce.protocol.wire import LARGEST
 from sottovoce.server.regression.design import parse
 
