@@ -192,7 +192,7 @@ KERNELS = sorted(name for name, path in MODULES.items() if "@njit" in path.read_
 
 
 def test_there_are_kernels_and_one_door_to_the_compiler() -> None:
-    assert {"sottovoce.client.quantile.encode", "sottovoce.local.regression.dithered"} <= set(KERNELS)
+    assert {"sottovoce.client.quantile.encode", "sottovoce.client.regression.loop"} <= set(KERNELS)
     assert any(name.startswith("sottovoce_papers") for name in KERNELS)
     direct = {name for name, path in MODULES.items() if "from numba" in path.read_text()}
     assert direct == {"sottovoce.core.kernels", "sottovoce.client.regression.lent"}

@@ -140,7 +140,7 @@ def told(result: Any) -> list[Any]:
 
 @pytest.mark.parametrize(
     "more",
-    [{}, {"channel": "lp", "epsilon": 2.0}, {"tau": [0.25, 0.75], "epsilon": 2.0, "channel": "auto"}],
+    [{}, {"channel": "lp", "epsilon": 2.0}, {"tau": [0.25, 0.75], "channel": "auto"}],
     ids=["boxes", "pairs", "levels"],
 )
 def test_it_is_that_of_loops_in_one_process(more: dict[str, Any], expected: Any, tmp_path: Path) -> None:
@@ -173,13 +173,27 @@ def test_of_one_site_it_is_that_of_the_estimator_with_categories_and_clipping(tm
 
 
 def test_with_a_pilot_and_split_levels_it_is_that_of_doors_in_one_process(tmp_path: Path) -> None:
-    asked = {**ASKED, "tau": [0.25, 0.75], "channel": "cq:2,1"}
+    asked = {**ASKED, "tau": [0.25, 0.75], "epsilon": 8.0}
     found = federated(tmp_path, asked)
     plan = plan_of(asked)
     rows = [rows_of(name, plan) for name in SIZES]
     expected = run(*over_sites(plan, rows, list(own().values()), COIN))
     np.testing.assert_array_equal(found.raw, expected.raw)
     assert found.people == expected.people == sum(SIZES.values())
+
+
+def test_a_site_too_small_for_a_loop_is_left_out_and_said(tmp_path: Path) -> None:
+    made = RegressionNetwork(tmp_path, own())
+    seen: list[Happened] = []
+    try:
+        study = terms("regression", {**ASKED, **GUESSES, "epsilon": 2.0, "channel": "cq:2,1"}, SIZES)
+        found = conduct(study, DirectPost(made), tmp_path / "log", COIN, seen.append)
+        [said] = [each.words for each in seen if "left out" in each.words]
+        assert said.startswith("site 'west' has too few people and is left out, not asked")
+        assert (found.people, found.facts.sites) == (20_000, 2)
+        assert made.sites["west"].ledger.show()["studies"] == []
+    finally:
+        made.shut()
 
 
 ONE = terms("regression", {**ASKED, **GUESSES}, SIZES)
@@ -265,7 +279,7 @@ def test_a_site_without_covariates_refuses(tmp_path: Path) -> None:
         ({"levels": {"ward": ["0", "other"]}}, "levels names 'ward'"),
         ({"bounds": {"age": [0.0, 1.0]}}, "night"),
         ({"inference": "groups"}, "'inference', which is not known"),
-        ({"epsilon": 1e-4}, "needs about"),
+        ({"epsilon": 1e-4}, "no site has them"),
         ({"tau": None}, "tau"),
     ],
 )

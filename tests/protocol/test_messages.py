@@ -214,6 +214,7 @@ def test_kinds_have_names_of_their_own_on_the_wire() -> None:
         "people-query",
         "people-report",
         "pilot-query",
+        "loop-query",
         "order-query",
         "order-report",
         "cell-query",

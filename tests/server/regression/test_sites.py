@@ -9,11 +9,11 @@ from tests.server.regression.plans import WAYS, over_sites, plan_of, rows_of
 
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core import codec
-from sottovoce.core.errors import BadInput, SearchFailed
+from sottovoce.core.errors import BadInput, Infeasible, SearchFailed
 from sottovoce.local.runner import run, run_to_end
 from sottovoce.protocol.messages import LoopQuery, PeopleReport, PilotQuery, Reports, Tally
 from sottovoce.server.method import Absent
-from sottovoce.server.regression.sites import SitesRegression
+from sottovoce.server.regression.sites import SitesRegression, large_enough, people_alone
 from sottovoce.sim.randomness import dice
 
 KEY = b"c" * 16
@@ -124,3 +124,20 @@ def test_unlike_sites_make_the_mean_of_their_coefficients() -> None:
     np.testing.assert_allclose(result.raw[0], [1.1, 1.0, -0.5], atol=0.15)
     assert result.facts.sites == 2
     assert "the mean of the sites' own" in result.summary()
+
+
+def test_sites_too_small_for_a_loop_of_their_own_are_left_out_and_said() -> None:
+    plan = plan_of(**WAYS["dithered"])
+    least = people_alone(plan)
+    assert 1_000 < least < 10_000
+    assert large_enough(plan, ["a"], [10]) == ((True,), ())
+    assert large_enough(plan, ["a", "b"], [least, least]) == ((True, True), ())
+    stay, [said] = large_enough(plan, ["a", "b", "c"], [least, least - 1, 5])
+    assert stay == (True, False, False)
+    assert said.startswith("each of 2 sites ('b', 'c') has too few people and is left out, not asked")
+    assert f"about {least:,} people at epsilon 2" in said
+    with pytest.raises(Infeasible, match="no site has them"):
+        large_enough(plan, ["a", "b"], [least - 1, 5])
+    assert people_alone(plan_of(epsilon=1.0)) > people_alone(plan_of(epsilon=4.0))
+    large = {**WAYS["dithered"], "size": 100.0}  # a guess too large buys nothing
+    assert people_alone(plan_of(**large)) >= people_alone(plan_of(epsilon=2.0))

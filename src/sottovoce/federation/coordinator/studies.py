@@ -197,7 +197,7 @@ def _regression(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int)
     from sottovoce.server.regression.feasibility import check
     from sottovoce.server.regression.plan import RegressionPlan
     from sottovoce.server.regression.settings import DEFAULTS, read_settings
-    from sottovoce.server.regression.sites import SitesRegression
+    from sottovoce.server.regression.sites import SitesRegression, large_enough
 
     for name in ("response", "features", "tau", "epsilon"):
         if name not in given:
@@ -219,6 +219,9 @@ def _regression(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int)
     bounds = read_bounds(with_dummies(settings.bounds, names, settings.levels), names)
     design = design_of(settings, len(names))
     plan = RegressionPlan(settings, design, bounds, settings.starts(bounds.to_scaled), level, response)
+    stay, said = large_enough(plan, roster.names, roster.sizes)
+    left = tuple(name for name, stays in zip(roster.names, stay, strict=True) if not stays)
+    roster = roster.only(stay)
     people = sum(roster.sizes)
     check(people, design, settings)
     method = SitesRegression(plan, roster.sizes, coin, private=not roster.seeded)
@@ -226,7 +229,7 @@ def _regression(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int)
     asked = {"sites": roster.names, "sizes": roster.sizes, "response": response, "features": features}
     terms = {**card.terms, **asked, "levels": settings.levels, "unit": roster.unit.kind}
     found = msgspec.structs.replace(card, terms=terms)
-    return PlannedRounds(method, found, roster.names, (), (*roster.doubts, *barely(plan, people)))
+    return PlannedRounds(method, found, roster.names, left, (*roster.doubts, *said, *barely(plan, people)))
 
 
 def _weights(given: Any, roster: Roster) -> tuple[tuple[float, ...], str]:

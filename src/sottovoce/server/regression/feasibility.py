@@ -43,7 +43,7 @@ def information(design: Design) -> Floats:
 
 def needed(design: Design) -> int:
     """Return about how many people are enough."""
-    return max(2, _round_up(LEAST / float(information(design).min())))
+    return max(2, round_up(LEAST / float(information(design).min())))
 
 
 def check(n: int, design: Design, settings: RegressionSettings) -> None:
@@ -55,7 +55,7 @@ def check(n: int, design: Design, settings: RegressionSettings) -> None:
             f"a regression on {p} {'covariate' if p == 1 else 'covariates'} needs about {needed(design):,} people at "
             f"epsilon {design.epsilon:g}, and {there}: add people, raise epsilon, or leave covariates out."
         )
-    first = _round_up(SPARE * searchers(rate_of(binary(design.epsilon)))) if settings.searches else 0
+    first = round_up(SPARE * searchers(rate_of(binary(design.epsilon)))) if settings.searches else 0
     if n < first:
         raise Infeasible(
             f"the first people tell location and scale, which takes about {first:,} at epsilon "
@@ -76,7 +76,7 @@ def _check_tree(n: int, first: int, levels: int, tree: Tree) -> None:
         after = " after the search for location and scale" if first else ""
         raise Infeasible(
             f"a tree of {tree.nodes:,} segments needs{each} a person for each{after}, which takes about "
-            f"{_round_up(least):,} people, and there are {n:,}: add people, or give a tree with fewer branches."
+            f"{round_up(least):,} people, and there are {n:,}: add people, or give a tree with fewer branches."
         )
 
 
@@ -86,7 +86,7 @@ def check_batches(settings: RegressionSettings) -> None:
         raise BadInput("higrad needs all people at once, to deal them to its tree; use fit, or another inference.")
 
 
-def _round_up(number: float) -> int:
+def round_up(number: float) -> int:
     """Round up to two digits, as a plan would be stated."""
     unit = 10.0 ** max(0, math.floor(math.log10(max(number, 1.0))) - 1)
     return int(math.ceil(number / unit - 1e-9) * unit)

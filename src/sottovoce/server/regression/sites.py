@@ -5,25 +5,66 @@ which the same steps are repeated here. The sums of all sites make one fit: its 
 roots, each weighed by its people, with a slope and a noise that all of them tell together.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from sottovoce.core.arrays import Ints
-from sottovoce.core.errors import BadInput
+from sottovoce.core.checks import first_few
+from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.protocol.messages import LoopQuery, Message, Reports, Tally
 from sottovoce.protocol.regression.carried import most_people, run_to_bytes, unpacked, whose
-from sottovoce.protocol.regression.dithered.state import follow, init
+from sottovoce.protocol.regression.dithered.state import follow, gain, init
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.protocol.regression.questions import KEY, public_words
 from sottovoce.server.method import Queries, Replies
 from sottovoce.server.quantile.asking import Ask
+from sottovoce.server.quantile.search import Found
 from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce.server.regression.dithered.method import DitheredRounds
+from sottovoce.server.regression.feasibility import round_up
 from sottovoce.server.regression.method import RegressionMethod, RegressionState
-from sottovoce.server.regression.pilot import Guess
+from sottovoce.server.regression.pilot import QUARTILE, Guess, guess_of
+from sottovoce.server.regression.plan import RegressionPlan
 from sottovoce.server.regression.result import RegressionResult
+
+ALONE = 100  # times the people whom the guess is worth: a loop that ends sooner has not settled (decision 0066)
+
+
+def people_alone(plan: RegressionPlan) -> int:
+    """Return about how many people a loop needs by itself; sites with fewer would pull the mean to the start."""
+    settings = plan.settings
+    guesses = [guess_of(Found(0.0, QUARTILE, ()), settings.taus, plan.p)]  # in units of the response's own spread
+    guesses += [] if settings.searches else [plan.guess(None)]
+    worth = [
+        float(np.mean(gain(study.density[level] * study.moments, study.omega[level], study.size)[2]))
+        for guess in guesses
+        for study in plan.studies(guess)
+        if isinstance(study, DitheredStudy)
+        for level in range(study.levels)
+    ]
+    return round_up(ALONE * max(worth) * len(plan.design.channels))
+
+
+def large_enough(
+    plan: RegressionPlan, names: Sequence[str], sizes: Sequence[int]
+) -> tuple[tuple[bool, ...], tuple[str, ...]]:
+    """Return which sites have people enough for a loop of their own, and a sentence on those that are left out.
+
+    A site that is the only one takes part however small it is: a fit to it knows what it does not know.
+    """
+    least = people_alone(plan) if len(sizes) > 1 else 0
+    stay = tuple(size >= least for size in sizes)
+    needs = f"a loop of its own takes about {least:,} people at epsilon {plan.design.epsilon:g}"
+    if not any(stay):
+        raise Infeasible(f"{needs}, and no site has them: raise epsilon, or leave covariates out.")
+    small = [name for name, stays in zip(names, stay, strict=True) if not stays]
+    if not small:
+        return stay, ()
+    who = f"site {small[0]!r} has" if len(small) == 1 else f"each of {len(small):,} sites ({first_few(small)}) has"
+    return stay, (f"{who} too few people and is left out, not asked: {needs}; the answer is over the sites left",)
 
 
 @dataclass(eq=False)
