@@ -6,19 +6,31 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.fuzz.mutate import mutants, read
-from tests.server.regression.plans import WAYS, plan_of, rows_of
+from tests.server.regression.plans import WAYS, over_sites, plan_of, rows_of
 
 from sottovoce.client.door import Door, SiteLimits
 from sottovoce.client.regression.persons import Persons
+from sottovoce.client.regression.rows import Rows
+from sottovoce.client.regression.site_people import SitePeople
 from sottovoce.core import codec
 from sottovoce.core.errors import BadInput
 from sottovoce.local.regression.doors import open_doors
-from sottovoce.protocol.messages import PeopleQuery, PeopleReport, PersonQuery, PersonReport, PilotQuery, Tally
+from sottovoce.protocol.messages import (
+    LoopQuery,
+    PeopleQuery,
+    PeopleReport,
+    PersonQuery,
+    PersonReport,
+    PilotQuery,
+    Reports,
+    Tally,
+)
 from sottovoce.protocol.regression.box import cq
 from sottovoce.protocol.regression.decode import alphabets
 from sottovoce.protocol.wire import seal, unseal
 from sottovoce.server.regression.dithered.method import BY_SHARE, ONE_BY_ONE, BatchRule
 from sottovoce.server.regression.method import RegressionMethod, RegressionState
+from sottovoce.server.regression.plan import RegressionPlan
 from sottovoce.sim.randomness import dice
 
 STUDY, KEY, PEOPLE = b"0123456789abcdef", b"the public key..", 200
@@ -192,3 +204,39 @@ def test_mutated_replies(name: str, n: int) -> None:
 def test_many_mutated_replies(name: str, n: int) -> None:
     way, batches, stop = CONVERSATIONS[name]
     assert 100 < replies(way, batches, n // 2, 4, stop) < n / 4
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("n", [300, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_a_site_believes_no_mutated_loop(n: int) -> None:
+    plan, rows = plan_of(**WAYS["dithered"]), [rows_of(PEOPLE)]
+    method, _ = over_sites(plan, rows, [dice(1)])
+    queries = method.query(method.init())
+    assert queries is not None
+    assert queries.messages[0] is not None
+    good = [seal(STUDY, 1, queries.messages[0]), seal(STUDY, 2, PilotQuery(2, 0, (1.5,), (7,)))]
+    answered = 0
+    door = None
+    for mutant in mutants(good, n, 5, KINDS):
+        door = door or Door(sites_people(plan, rows), STUDY)
+        before = repr(door)
+        try:
+            reply = door.answer(mutant.data)
+        except BadInput as refusal:
+            assert repr(door) == before, mutant.how
+            one_sentence(refusal)
+            continue
+        answered += 1
+        opened = unseal(mutant.data, STUDY, SitePeople.kinds)
+        assert door.answer(mutant.data) == reply, "a retry"
+        told: Any = unseal(reply, STUDY, (Reports, Tally), opened.round).message
+        if isinstance(opened.message, LoopQuery):
+            assert len(told.letters) == opened.message.count <= PEOPLE
+            assert max(told.letters) < plan.design.channel.letters <= 256
+        door = None  # its people have answered
+    assert 0 < answered < n
+
+
+def sites_people(plan: RegressionPlan, rows: list[Rows]) -> SitePeople:
+    given: Any = {"epsilon": plan.design.epsilon, "key": KEY, "before": 0}
+    return SitePeople(rows[0], plan.design.channels, dice(1), **given)

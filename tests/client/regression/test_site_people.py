@@ -2,13 +2,16 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.server.regression.plans import WAYS, over_sites, plan_of, rows_of
 
 from sottovoce.client.door import Door
+from sottovoce.core import codec
 from sottovoce.core.arrays import Words
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.messages import LoopQuery, PersonQuery, PilotQuery
+from sottovoce.protocol.regression.carried import CarriedRun
 from sottovoce.protocol.wire import seal
 from sottovoce.sim.randomness import dice
 
@@ -70,6 +73,16 @@ def test_a_query_that_cannot_be_answered_costs_nothing(change: dict[str, Any]) -
         door.ask(2, query)
     with pytest.raises(BadInput, match="of another kind"):
         door.answer(seal(b"study", 1, PersonQuery(0, 0, (1,), ((0.0, 0.0, 0.0),))))
+    assert spent(door) == "0 answered"
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_recursion_that_leads_nowhere_costs_nothing() -> None:
+    door, query = begun()
+    terms, limit, state = codec.from_bytes(query.runs[0], CarriedRun)
+    flat = codec.to_bytes(CarriedRun(terms._replace(omega=np.zeros_like(terms.omega)), limit, state))
+    with pytest.raises(BadInput, match="leads nowhere"):
+        door.ask(1, LoopQuery(1, query.first, query.count, (flat,)))
     assert spent(door) == "0 answered"
 
 

@@ -101,6 +101,7 @@ def changed(**state: Any) -> Callable[[CarriedRun], Any]:
 BAD: dict[str, Callable[[CarriedRun], Any]] = {
     "a look that never comes": changed(until=0),
     "people before the beginning": changed(people=-1),
+    "a look beyond all numbers": changed(until=1 << 60),
     "a point too short": changed(points=np.zeros((2, 1, 1))),
     "a point of no axes": changed(points=np.zeros(())),
     "a point that is no number": changed(points=np.full((2, 1, 3), np.nan)),

@@ -21,6 +21,7 @@ from sottovoce.protocol.regression.blocks import RegressionChannel, tables_of
 from sottovoce.protocol.regression.carried import most_people, packed, run_of, whose
 from sottovoce.protocol.regression.questions import public_words
 
+NOWHERE = "where the regression stands leads nowhere; correct the query."
 CHUNK = 1 << 13  # people whose dice are thrown at once
 
 
@@ -80,7 +81,10 @@ class SitePeople(Persons):
                     words = np.concatenate((own[part][:, None], self._throw(len(part), channel)), axis=1)
                     words.setflags(write=False)  # the loop is compiled for such words alone
                     told = np.empty(len(part), dtype=np.int64)
-                    state = ask_piece(study, tables, state, self._rows, where[part], words, told)
+                    try:
+                        state = ask_piece(study, tables, state, self._rows, where[part], words, told)
+                    except (np.linalg.LinAlgError, ValueError, ArithmeticError):
+                        raise BadInput(NOWHERE) from None
                     letters[part] = told
             return Reports(query.round, packed(letters, alphabet))
 

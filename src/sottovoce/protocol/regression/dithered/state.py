@@ -197,7 +197,7 @@ def check_state(study: DitheredStudy, state: DitheredState) -> None:
         parts = [part.shape for part in (*each.sums, each.directions, each.sizes)]
         if parts != [*_sums(levels, d), (levels, d, d), (2, levels)]:
             raise BadInput("the state belongs to another study; restore it with the study that it was made by.")
-    if not 0 <= state.begun <= state.people < state.until:
+    if not 0 <= state.begun <= state.people < state.until < 1 << 53:
         raise BadInput("the state counts people who were not asked; restore it as it was stored.")
 
 
