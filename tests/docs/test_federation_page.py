@@ -30,10 +30,11 @@ def lines() -> list[str]:
 
 
 def test_the_examples_are_a_policy_and_a_study() -> None:
-    policy, study = map(tomllib.loads, blocks("toml"))
+    policy, study, regression = map(tomllib.loads, blocks("toml"))
     assert policy_of(policy).name in study_of(study).sites
     policy_of(policy).check_study(study["name"], study_of(study).method, len(study["sites"]))
     policy_of(policy).check_budget(study["quantile"]["epsilon"])
+    assert study_of({"name": study["name"], "sites": study["sites"], **regression}).asked["features"] == ["age", "ward"]
 
 
 @pytest.mark.parametrize("line", lines())
