@@ -12,6 +12,7 @@ from tests.server.regression.plans import WAYS, plan_of
 from sottovoce.core import codec
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel, tables_of
+from sottovoce.protocol.regression.box import box
 from sottovoce.protocol.regression.carried import (
     CarriedRun,
     carried,
@@ -31,7 +32,7 @@ CHANNELS: dict[str, Callable[[], RegressionChannel]] = {
     "lp": lambda: parse("lp", 0.75, 2, 1.0).channel,
     "cq": lambda: parse("cq:3,2", 0.5, 2, 2.0).channel,
     "box": lambda: parse("box", 0.5, 2, 4.0).channel,
-    "levels": lambda: parse("auto", (0.25, 0.75), 2, 2.0).channel,
+    "levels": lambda: box((0.25, 0.75), 2, 4.0, slopes=1, cells=4, width=1, alone=0.3),
 }
 
 

@@ -30,6 +30,7 @@ from sottovoce.protocol.randomised_response import with_flips
 from sottovoce.protocol.selection.geometric import NoisyCount
 
 MOST_FLIPS = 1 << 63
+MOST_COLUMNS = 200  # of covariates and levels: they are held in memory as numbers
 NO_COLUMNS = "the policy of this site opens no columns for a regression; ask its operator."
 
 
@@ -180,6 +181,8 @@ def _columns(terms: dict[str, Any], coefficients: set[int]) -> AskedColumns:
     features = tuple(str(each) for each in terms["features"])
     levels = {str(name): tuple(map(str, given)) for name, given in terms["levels"].items()}
     names = [each for name in features for each in (dummies(name, levels[name]) if name in levels else [name])]
+    if len(names) > MOST_COLUMNS:
+        raise BadInput(f"the study card asks for more than {MOST_COLUMNS} columns of covariates; name fewer.")
     if coefficients != {len(names)} or not set(levels) <= set(features) or names != list(terms["columns"]):
         raise BadInput("the covariates of the study card do not fit its channels; correct it.")
     if len(set(features)) < len(features) or not all(OTHER in each for each in levels.values()):
