@@ -159,9 +159,9 @@ def under_way(state: DitheredState) -> LookSegment:
     return LookSegment(state.begun, state.people, state.sums, state.design.directions, state.design.sizes)
 
 
-def know(study: DitheredStudy, *states: DitheredState) -> Knowledge:
-    """Return what all people so far tell, of one run or of several that began alike."""
-    return learn_all(study, *((*state.behind, under_way(state)) for state in states))
+def know(study: DitheredStudy, state: DitheredState) -> Knowledge:
+    """Return what all people so far tell."""
+    return learn_all(study, (*state.behind, under_way(state)))
 
 
 def design_after(study: DitheredStudy, people: int, knowledge: Knowledge) -> tuple[QueryDesign, InformationGain]:

@@ -24,6 +24,7 @@ from sottovoce.protocol.regression.dithered.state import DitheredState, gain, kn
 from sottovoce.protocol.regression.dithered.step import GRADIENT, LOOKED, POINT, SPREAD, Sums
 from sottovoce.protocol.regression.dithered.study import DitheredStudy, DitheredTerms
 from sottovoce.protocol.regression.questions import FAR, NEAR, TIGHT
+from sottovoce.server.regression.dithered.runs import know_runs
 
 # of the dithers' square: the points' own, up to which the curvature they see is the dithers' (decision 0021)
 FAR_OFF = 0.3
@@ -104,7 +105,8 @@ class DitheredFit:
     @staticmethod
     def of(study: DitheredStudy, *states: DitheredState) -> "DitheredFit":
         """Return the fit to all people so far; of several runs, the mean of their roots, each by its people."""
-        return DitheredFit(study, sum(state.people for state in states), know(study, *states))
+        found = know(study, states[0]) if len(states) == 1 else know_runs(study, states)
+        return DitheredFit(study, sum(state.people for state in states), found)
 
     @property
     def warnings(self) -> tuple[str, ...]:
