@@ -182,7 +182,7 @@ def test_a_site_too_small_for_a_loop_is_left_out_and_said(tmp_path: Path) -> Non
     made = RegressionNetwork(tmp_path, own())
     seen: list[Happened] = []
     try:
-        study = terms("regression", {**ASKED, **GUESSES, "epsilon": 2.0, "channel": "cq:2,1"}, SIZES)
+        study = terms("regression", {**ASKED, **GUESSES, "epsilon": 2.0}, SIZES)
         found = conduct(study, DirectPost(made), tmp_path / "log", COIN, seen.append)
         [said] = [each.words for each in seen if "left out" in each.words]
         assert said.startswith("site 'west' has too few people and is left out, not asked")

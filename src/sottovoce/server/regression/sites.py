@@ -30,7 +30,7 @@ from sottovoce.server.regression.pilot import QUARTILE, Guess, guess_of
 from sottovoce.server.regression.plan import RegressionPlan
 from sottovoce.server.regression.result import RegressionResult
 
-ALONE = 100  # times the people whom the guess is worth: a loop that ends sooner has not settled (decision 0066)
+ALONE = 200  # times the people whom the guess is worth: a loop that ends sooner has not settled (decision 0066)
 
 
 def people_alone(plan: RegressionPlan) -> int:
