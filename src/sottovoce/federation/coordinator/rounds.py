@@ -210,7 +210,7 @@ class Rounds:
                 raise BadInput(f"refuses: {reply.why}")
             if not isinstance(reply, words.Answered) or reply.study != study:
                 return False
-            self._check_head(site, reply.counter, reply.head)
+            self._newer_head(site, reply.counter, reply.head)
             message = _opened(method, study, round, reply.envelope)
             after = method.step(held[0], _only(names, site, message))  # refuses what no site can have said
             self.log.tell(round, site, reply.envelope, reply.counter, reply.head)
@@ -293,12 +293,16 @@ class Rounds:
         return list(waiting)
 
     def _check_head(self, site: str, counter: int, head: bytes) -> None:
+        """Keep the head of a site's ledger, unless it is refused or known."""
+        if self._newer_head(site, counter, head):
+            self.log.keep_head(site, counter, head)
+
+    def _newer_head(self, site: str, counter: int, head: bytes) -> bool:
         """Refuse a site whose ledger has gone back: what it has forgotten it could say again, with other noise."""
         known = self.log.head(site)
         if known is not None and (counter < known[0] or (counter == known[0] and head != known[1])):
             raise BadInput("shows a ledger that has gone back to an earlier time; it is out of this study")
-        if known is None or counter > known[0]:
-            self.log.keep_head(site, counter, head)
+        return known is None or counter > known[0]
 
     def _over(self, study: bytes, how: str) -> None:
         """Tell all sites that the study is over, and wait a little until they have heard it."""
