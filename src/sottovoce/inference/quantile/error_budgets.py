@@ -19,6 +19,7 @@ true one, so that both sides have the whole ``alpha``.
 A part ``pot`` of every budget may be bet on a query alone, as if it were the last: it rejects far classes early.
 """
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -118,8 +119,8 @@ def heard(classes: Classes, evidence: Evidence, s: float) -> Classes:
     edges, budgets = classes
     place = int(np.searchsorted(edges, evidence.point))
     if place == len(edges) or edges[place] != evidence.point:
-        edges = np.insert(edges, place, evidence.point)
-        budgets = np.insert(budgets, place, budgets[:, place], axis=1)
+        edges = np.concatenate((edges[:place], [evidence.point], edges[place:]))
+        budgets = np.concatenate((budgets[:, : place + 1], budgets[:, place:]), axis=1)
     part = slice(None, place + 1) if evidence.side < 0 else slice(place + 1, None)
     successes, p = (evidence.below, s) if evidence.side < 0 else (evidence.reports - evidence.below, 1 - s)
     budgets = budgets.copy()
@@ -167,6 +168,11 @@ def interval(evidence: Sequence[Evidence], s: float, alpha: float) -> tuple[floa
 
     So intervals are nested in the level, and the smaller level holds all the more.
     """
+    return _interval(tuple(evidence), s, alpha)
+
+
+@functools.lru_cache(maxsize=64)  # a result is asked for it by its summary, its warnings and its pictures
+def _interval(evidence: tuple[Evidence, ...], s: float, alpha: float) -> tuple[float, float]:
     classes = folded(evidence, s, np.array([alpha]))
     if np.any(classes.budgets < DONE):
         return hull(classes)
