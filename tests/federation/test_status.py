@@ -12,8 +12,9 @@ from tests.federation.network import WAITS, DirectPost, Network, terms
 
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import parts_of
+from sottovoce.federation.coordinator.exchange import Happened
 from sottovoce.federation.coordinator.log import StudyLog
-from sottovoce.federation.coordinator.rounds import Happened, Rounds
+from sottovoce.federation.coordinator.rounds import Rounds
 from sottovoce.federation.site.resident import Resident, Seen
 from sottovoce.federation.status import Notice, SiteBoard, StudyBoard
 from sottovoce.federation.status_page import StatusServer, status_page

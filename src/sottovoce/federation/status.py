@@ -13,13 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sottovoce.federation.coordinator.exchange import Happened
 from sottovoce.federation.coordinator.log import StudyLog
-from sottovoce.federation.coordinator.rounds import Happened
 from sottovoce.federation.study import StudyTerms
 
 SHOWN = 20  # refusals on a page
 NAMED = 4  # sites that a line names
-_STATES = {"hello": "there", "opened": "takes part", "told": "takes part"}
+_STATES = {"hello": "there", "willing": "ready", "opened": "takes part", "told": "takes part", "departed": "gone"}
 
 
 class Notice(NamedTuple):
