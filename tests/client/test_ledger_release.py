@@ -199,6 +199,8 @@ def look(ledger: SiteLedger, epsilon: float, people: Any = None, cap: float = 4.
 
 
 def test_a_look_reserves_nothing_and_refuses_what_would_be_refused(ledger: SiteLedger) -> None:
+    with pytest.raises(BadInput, match="more than this site allows"):
+        look(ledger, 1.5, ids(5, 6, 5, 5))  # one that is there three times
     enrol(ledger, b"other", 3.0, people=ids(1, 2))
     enrol(ledger, b"whole", 0.5)
     before = (ledger.head, costs(ledger))

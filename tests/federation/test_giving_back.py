@@ -126,6 +126,16 @@ def test_a_refusal_after_all_were_willing_ends_the_study_and_gives_back(network:
     assert state_of(tmp_path) == "failed"
 
 
+def test_a_refusal_by_the_last_to_be_invited_ends_what_others_have_joined(network: Network, tmp_path: Path) -> None:
+    before = spent(network)
+    with pytest.raises(StudyPaused, match="site 'west' did not open the study"):
+        conduct(STUDY, Noting(network, lost_at("west", words.Invite)), tmp_path / "log")
+    network.sites["west"].policy = policy("west", epsilon=1.0)
+    with pytest.raises(BadInput, match="site 'west' does not take part"):
+        conduct(STUDY, DirectPost(network), tmp_path / "log")
+    assert (spent(network), state_of(tmp_path)) == (before, "failed")
+
+
 class Killed(BaseException):
     """What kills a coordinator."""
 

@@ -47,9 +47,9 @@ def serve_study(
     terms, tell = read_study(study), _silent if watch is None else watch
     with _logged(study, terms, log) as kept:
         known = kept.study()
+        if without:
+            check_leaving(known)
         if known is not None and known.result is not None:
-            if without:
-                check_leaving(known)
             from sottovoce.server.load import from_dict
 
             return Served(from_dict(json.loads(known.result)), _ledgers(kept))
