@@ -23,6 +23,7 @@ from sottovoce.protocol.messages import Query
 from sottovoce.server.conformal.report import CoverageMethod
 from sottovoce.sim import dice
 
+pytestmark = pytest.mark.filterwarnings("ignore:the .* quantile is barely supported:UserWarning")
 STUDY = terms("coverage", {"threshold": 30.0, "epsilon": 3.0}, wait=0.1, deadline=0.1)  # one round
 
 
@@ -57,10 +58,12 @@ def state_of(folder: Path) -> str:
     return found.state
 
 
-def give_up(network: Network, folder: Path, study: StudyTerms = STUDY) -> list[str]:
+def give_up(network: Network, folder: Path, study: StudyTerms = STUDY, done: bool = False) -> list[str]:
     log = StudyLog(folder / "log", study.name)
     try:
-        return Rounds(study, log, DirectPost(network)).give_up()
+        ended = Rounds(study, log, DirectPost(network)).give_up()
+        assert ended.given_up is not done
+        return ended.not_heard
     finally:
         log.close()
 
@@ -195,10 +198,26 @@ def test_what_has_answered_has_paid(network: Network, tmp_path: Path) -> None:
     assert (after["north"], after["west"]) == (paid["north"], paid["west"])
 
 
-def test_a_finished_study_is_not_given_up(network: Network, tmp_path: Path) -> None:
-    conduct(STUDY, DirectPost(network), tmp_path / "log")
-    with pytest.raises(BadInput, match="is over and has its result"):
-        give_up(network, tmp_path)
+def test_a_study_that_is_done_keeps_its_result_and_whoever_was_away_is_told(network: Network, tmp_path: Path) -> None:
+    """South has joined, was asked nothing, and was away at the end: as a site that has left, or that was absent."""
+    held = network.sites["south"]
+    study = terms("quantile", {"tau": 0.5, "epsilon": 3.0, "method": "sequence", "until": 30.0, "bounds": [0.0, 60.0]})
+
+    class Leaves(Noting):
+        def receive(self, timeout: float) -> tuple[str, bytes] | None:
+            if "Invite" in self.kinds("south"):
+                self.network.sites.pop("south", None)
+            return super().receive(timeout)
+
+    with pytest.raises(StudyPaused):
+        conduct(study._replace(rounds=STUDY.rounds), Leaves(network), tmp_path / "log")
+    log = StudyLog(tmp_path / "log", study.name)
+    Rounds(study._replace(rounds=STUDY.rounds), log, DirectPost(network)).conduct(["south"])
+    log.close()
+    network.sites["south"] = held
+    assert states(network) == {"north": ["closed"], "south": ["open"], "west": ["closed"]}
+    assert give_up(network, tmp_path, study._replace(rounds=STUDY.rounds), done=True) == []
+    assert states(network) == {"north": ["closed"], "south": ["released"], "west": ["closed"]}
     assert state_of(tmp_path) == "done"
 
 

@@ -111,8 +111,6 @@ def test_it_goes_on_without_a_site_and_its_sites_are_told(card: Path, network: N
     assert states == {"north": "closed", "south": "released", "west": "closed"}
     refused = CliRunner().invoke(app, ["serve", str(card), "--insecure", "--without", "west"])
     assert (refused.exit_code, "the study is over, so that no site can leave it" in refused.output) == (2, True)
-    refused = CliRunner().invoke(app, ["serve", str(card), "--insecure", "--give-up"])
-    assert (refused.exit_code, "is over and has its result" in refused.output) == (2, True)
 
 
 def test_it_is_given_up_and_whoever_is_there_is_told(
@@ -134,7 +132,7 @@ def test_it_is_given_up_and_whoever_is_there_is_told(
         refused = CliRunner().invoke(app, [*command, *wrong])
         assert (refused.exit_code, why in refused.output) == (2, True)
     sites = Sites(network, ["south"])
-    assert give_up_study(card, port=0, insecure=True, watch=sites.watch) == ["north", "west"]
+    assert give_up_study(card, port=0, insecure=True, watch=sites.watch) == (True, ["north", "west"])
     sites.end()
     assert network.sites["south"].ledger.show()["sources"] == []
     monkeypatch.setattr(exchange, "LONGEST", 0.01)

@@ -25,7 +25,11 @@ def serve(
         option("SITE", "Go on without a site that will not come back, for good; once for each such site."),
     ] = None,
     give_up: Annotated[
-        bool, flag("--give-up", "End a study that is paused for good, and tell its sites; there is no result.")
+        bool,
+        flag(
+            "--give-up",
+            "End a paused study for good, without a result, and tell its sites; again, to tell those that were away.",
+        ),
     ] = False,
     json: Json = False,
     status: Status = None,
@@ -77,10 +81,10 @@ def _give_up(study: str, where: dict[str, Any], events: str, quiet: bool, json: 
     from sottovoce.federation.serving import give_up_study
 
     with teller(events, quiet) as watch:
-        missing = give_up_study(study, **where, watch=watch)
+        ended = give_up_study(study, **where, watch=watch)
     if json:
-        print_json({"given_up": True, "not_heard": missing})
+        print_json(ended._asdict())
         return
-    typer.echo("The study is given up: no site is asked any more, and none that was asked nothing has paid for it.")
-    if missing:
-        typer.echo(f"Not heard yet:  {', '.join(missing)}; repeat this command when they are there.")
+    typer.echo("The study is given up for good." if ended.given_up else "The study is over, and keeps its result.")
+    if ended.not_heard:
+        typer.echo(f"Not heard yet:  {', '.join(ended.not_heard)}; repeat this command when they are there.")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sottovoce.core.errors import BadInput
 from sottovoce.federation.coordinator.log import StudyLog
-from sottovoce.federation.coordinator.rounds import Rounds, check_giving_up, check_leaving
+from sottovoce.federation.coordinator.rounds import Ended, Rounds, check_giving_up, check_leaving
 from sottovoce.federation.status import LedgerState, Notice, SiteBoard, StudyBoard, heads_as_state
 from sottovoce.federation.status_page import StatusServer
 from sottovoce.federation.study import Certificates, StudyTerms, read_study
@@ -67,8 +67,8 @@ def give_up_study(
     log: str | Path | None = None,
     watch: Callable[[Notice], None] | None = None,
     status: int | None = None,
-) -> list[str]:
-    """End a study for good and tell its sites, which give back what they had reserved in vain; return who is left."""
+) -> Ended:
+    """End a study for good and tell its sites, which give back what they have reserved in vain."""
     need("starlette", "uvicorn", "httptools")
     _check_secure(certificates, insecure)
     terms, tell = read_study(study), _silent if watch is None else watch

@@ -128,7 +128,7 @@ class StudyBoard:
         elif event.what == "absent" and event.site:
             self._absent.append(event.site)
         elif event.what == "over":
-            self._state = "done" if event.words == "done" else "failed"
+            self._state = event.words if event.words in ("done", "given up") else "failed"
         interval = getattr(event, "interval", None)
         if interval is not None:
             self._interval = [end if math.isfinite(end) else None for end in interval]

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sottovoce.core import codec
 from sottovoce.core.errors import BadInput, Infeasible, SearchFailed
@@ -36,6 +36,13 @@ from sottovoce.server.method import Absent, Queries
 
 NONE = bytes(16)  # stands for a study that has no card yet
 GIVEN_UP = "given up"
+
+
+class Ended(NamedTuple):
+    """How a study was ended by hand: whether it was given up or is done, and which sites have not heard it yet."""
+
+    given_up: bool
+    not_heard: list[str]
 
 
 class Rounds:
@@ -92,12 +99,15 @@ class Rounds:
         self._over(study, "done")
         return result
 
-    def give_up(self) -> list[str]:
-        """End a study for good, whether it is paused or has failed; return who has not heard it."""
+    def give_up(self) -> Ended:
+        """End a study for good, whether it is paused or has failed, and tell all sites; one that is done stays so."""
         known = check_giving_up(self.log.study(), self.terms)
-        self.log.finish(GIVEN_UP, None)
+        done = known.result is not None
+        if not done:
+            self.log.finish(GIVEN_UP, None)
         study = NONE if known.card is None else cards.identity(cards.from_bytes(known.card))
-        return self._over(study, GIVEN_UP)
+        wait = self.terms.rounds.deadline
+        return Ended(not done, self._line.over(study, "done" if done else GIVEN_UP, self.terms.sites, wait))
 
     def _planned(self, begun: LoggedStudy) -> tuple[PlannedRounds, bool]:
         """Plan the study over its sites, as the log has them; return whether their noise is seeded, too."""
@@ -218,11 +228,11 @@ class Rounds:
             self._watch(Happened("absent", name, round))
         return state
 
-    def _over(self, study: bytes, how: str) -> list[str]:
-        """Tell all sites that have not left that the study is over; return who has not heard it."""
+    def _over(self, study: bytes, how: str) -> None:
+        """Tell all sites that have not left that the study is over."""
         gone = {name for names in self.log.departures().values() for name in names}
         sites = [site for site in self.terms.sites if site not in gone]
-        return self._line.over(study, how, sites, self.terms.rounds.deadline)
+        self._line.over(study, how, sites, self.terms.rounds.deadline)
 
     @contextmanager
     def _tells(self, study: bytes) -> Iterator[None]:
@@ -255,13 +265,11 @@ def check_leaving(known: LoggedStudy | None) -> None:
 
 
 def check_giving_up(known: LoggedStudy | None, terms: StudyTerms) -> LoggedStudy:
-    """Refuse to give up what was never begun, or is done."""
+    """Refuse to give up what was never begun."""
     if known is None:
         raise BadInput("this log holds no such study, so that there is nothing to give up; look at --log.")
     if known.terms != codec.to_bytes(terms):
         raise BadInput("this log holds a study of the same name with other terms; give its own study card.")
-    if known.result is not None:
-        raise BadInput("the study is over and has its result, so that it cannot be given up; leave out --give-up.")
     return known
 
 
