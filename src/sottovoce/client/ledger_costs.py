@@ -23,8 +23,8 @@ ON CONFLICT (id) DO UPDATE
 SET spent = CASE WHEN MIN(spent + :cost, {INFINITE}) <= :most THEN MIN(spent + :cost, {FULL}) END
 """
 _GIVE_BACK = f"""{_PLACES}
-UPDATE record SET spent = CASE WHEN spent >= :cost * times THEN spent - :cost * times END
-FROM (SELECT substr(:ids, i, 16) AS one, COUNT(*) AS times FROM place GROUP BY 1) WHERE id = one
+UPDATE record SET spent = CASE WHEN spent >= :cost THEN spent - :cost END
+WHERE id IN (SELECT substr(:ids, i, 16) FROM place)
 """
 
 
@@ -48,11 +48,13 @@ def charged_to(file: sqlite3.Connection, source: str, people: Sequence[bytes] | 
     return Charged(source, ids[np.lexsort((ids[:, 1], ids[:, 0]))])  # in the order of the file, written from end to end
 
 
-def has_room(file: sqlite3.Connection, cost: int, to: Charged, record: int) -> bool:
-    """Tell whether the dearest id of the ledger could pay, so that nobody has to be looked at; each is there once."""
-    if to.ids is None or (len(to.ids) > 1 and bool(np.all(to.ids[1:] == to.ids[:-1], axis=1).any())):
+def has_room(
+    file: sqlite3.Connection, cost: int, source: str, people: Sequence[bytes] | None, size: int, record: int
+) -> bool:
+    """Tell whether even the dearest id of the ledger could pay, so that no id has to be looked up."""
+    if people is None or len(set(people)) != size:
         return False
-    (whole,) = file.execute("SELECT COALESCE(MAX(spent), 0) FROM source WHERE name = ?", (to.source,)).fetchone()
+    (whole,) = file.execute("SELECT COALESCE(MAX(spent), 0) FROM source WHERE name = ?", (source,)).fetchone()
     (dearest,) = file.execute("SELECT COALESCE(MAX(spent), 0) FROM record").fetchone()
     return bool(whole + dearest + cost <= record)
 
@@ -93,7 +95,11 @@ def give_back(file: sqlite3.Connection, cost: int, to: Charged) -> bool:
         (dearest,) = file.execute("SELECT COALESCE(MAX(spent), 0) FROM record").fetchone()
         if dearest >= FULL:  # what was added beyond it is forgotten
             return False
-        _run(file, _GIVE_BACK, to.ids, cost)
+        turn = to.ids
+        while len(turn):  # an id that is there twice was charged twice
+            again = np.append(np.all(turn[1:] == turn[:-1], axis=1), np.False_)
+            _run(file, _GIVE_BACK, turn[~again], cost)
+            turn = turn[again]
         file.execute("DELETE FROM record WHERE spent = 0")
     studies = file.execute(
         "SELECT named, epsilon FROM study WHERE source = ? AND state != 'released'", (to.source,)

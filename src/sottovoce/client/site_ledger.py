@@ -139,8 +139,10 @@ class SiteLedger:
     ) -> None:
         """Refuse what `enrol` would refuse; nothing is reserved."""
         with self._book.transaction() as file:  # whose head does not move, so that it is undone
+            if not self.knows(study) and has_room(file, units(epsilon), source, people, size, ceiling(cap_record)):
+                return
             known, cost, to, _ = self._looked(file, study, card, epsilon, source, size, rows, people)
-            if not known and not has_room(file, cost, to, ceiling(cap_record)):
+            if not known:
                 reserve(file, cost, to, ceiling(cap_record), ceiling(cap_source))
 
     def study(self, study: bytes) -> "StudyLedger":

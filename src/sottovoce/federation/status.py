@@ -161,7 +161,7 @@ class SiteBoard:
             self._refusals.appendleft({"at": now, "order": event.order, "study": event.study, "why": why})
         study = f" of study {event.study}" if event.study else ""
         round = f", round {event.round}" if event.round else ""
-        return Notice(fields, f"{event.order}{study}{round}: {event.outcome}", event.order == "ask" and not why)
+        return Notice(fields, f"{event.order}{study}{round}: {event.outcome}", event.order == "question" and not why)
 
     def reached(self, code: int) -> None:
         """Note that the coordinator has answered."""
