@@ -285,16 +285,33 @@ def test_a_full_disk_at_the_end_is_no_farewell(
     assert states(network) == {"north": ["released"], "south": ["released"], "west": []}
 
 
-@pytest.mark.parametrize("error", [SearchFailed("nothing was found."), BadInput("this cannot be said.")], ids=repr)
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ("query", SearchFailed("nothing was found.")),
+        ("outcome", SearchFailed("nothing was found.")),
+        ("outcome", BadInput("this cannot be said.")),
+    ],
+    ids=repr,
+)
 def test_a_study_without_an_outcome_is_told_to_all(
-    error: Exception, network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: str, error: Exception, network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(*given: Any) -> Any:
-        raise error
+    """It is told again when it is started again, and nobody is asked anything for that."""
+    real: Callable[..., Any] = getattr(CoverageMethod, call)
 
-    monkeypatch.setattr(CoverageMethod, "outcome", failing)
-    with pytest.raises(type(error)):
-        conduct(STUDY, DirectPost(network), tmp_path / "log")
+    def failing(self: CoverageMethod, state: Any) -> Any:
+        found = real(self, state)
+        if call == "outcome" or found is None:
+            raise error
+        return found
+
+    monkeypatch.setattr(CoverageMethod, call, failing)
+    for kinds in (["Who", "Look", "Invite", "Question", "Over"], ["Over"]):
+        post = Noting(network)
+        with pytest.raises(type(error)):
+            conduct(STUDY, post, tmp_path / "log")
+        assert post.kinds("south") == kinds
     assert state_of(tmp_path) == "failed"
     assert states(network) == {name: ["closed"] for name in WAITS}
 

@@ -78,7 +78,8 @@ class Rounds:
             )
         plan, seeded = self._planned(begun)
         study = cards.identity(plan.card)
-        standing = replay(plan, self.log, study, self.terms.rounds.least)
+        with self._ends(study, SearchFailed):
+            standing = replay(plan, self.log, study, self.terms.rounds.least)
         if gone:
             standing = self._parted(standing, tuple(dict.fromkeys(gone)))
         self.plan = standing.plan
@@ -89,7 +90,8 @@ class Rounds:
         self._line.part_with(study, [name for names in left.values() for name in names])
         for warning in standing.plan.warnings:
             self._watch(Happened("warning", words=warning))
-        self._open(standing.plan, study, begun.state)
+        if standing.plan.method.query(standing.state) is not None:  # else all is said
+            self._open(standing.plan, study, begun.state)
         with self._ends(study, SearchFailed, Infeasible):
             state = self._asked(standing, study)
         with self._ends(study, SearchFailed, BadInput):
