@@ -12,8 +12,9 @@ from sottovoce.client.record import Records
 from sottovoce.client.site_ledger import SiteLedger
 from sottovoce.core.arrays import Floats
 from sottovoce.core.random_source import RandomSource
+from sottovoce.federation.coordinator.exchange import Happened, Post
 from sottovoce.federation.coordinator.log import StudyLog
-from sottovoce.federation.coordinator.rounds import Happened, Post, Rounds
+from sottovoce.federation.coordinator.rounds import Rounds
 from sottovoce.federation.site.policy import SitePolicy, policy_of
 from sottovoce.federation.site.resident import Holding, Resident
 from sottovoce.federation.study import StudyTerms, study_of

@@ -152,10 +152,10 @@ def _test(at, places, values, variances, shares, extra, ends):  # type: ignore[n
             variance += shares[group] * shares[group] * doubt[group]
         return mixed / variance, 1 / variance
     total, information = 0.0, 0.0
-    group = start = np.int64(0)  # typed: the compiler makes a copy of a function for every constant
+    only = start = np.int64(0)  # typed: the compiler makes a copy of a function for every constant
     for stage in range(len(ends)):
         place = through(at, extra[stage, 2], extra[stage, 3])
-        value, variance = _stage(place, group, start, ends[stage], places, values, variances)
+        value, variance = _stage(place, only, start, ends[stage], places, values, variances)
         remainder = _left_out(place, start, ends[stage], places, extra[stage, 0], extra[stage, 1])
         variance += remainder * remainder
         total += value / variance
