@@ -29,9 +29,8 @@ COIN = b"c" * 16
 ASKED = {"tau": 0.5, "epsilon": 3.0, "bounds": [0.0, 60.0]}
 SHORT = {"wait": 0.05, "deadline": 0.05}
 STUDIES = {
-    "staged": terms("quantile", ASKED, **SHORT),
-    "staged, all of three": terms("quantile", ASKED, **SHORT, least=3),
-    "sequence": terms("quantile", {**ASKED, "method": "sequence", "until": 8.0}, **SHORT),
+    "staged": terms("quantile", ASKED, **SHORT, least=3),
+    "sequence": terms("quantile", {**ASKED, "method": "sequence", "until": 20.0}, **SHORT),
     "levels": terms("quantiles", {"taus": [0.4, 0.6], "epsilon": 3.0, "bounds": [0.0, 60.0]}, **SHORT),
 }
 STUDY = STUDIES["staged"]
@@ -164,18 +163,19 @@ def test_it_goes_on_over_the_others_and_a_replay_is_the_same(name: str, tmp_path
 
 
 def test_one_after_the_other_may_leave(tmp_path: Path) -> None:
+    study = STUDIES["sequence"]
     network, other = made(tmp_path / "one"), made(tmp_path / "two")
     try:
-        paused(network, tmp_path, site="west")
+        paused(network, tmp_path, study, "west")
         with pytest.raises(StudyPaused, match="site 'north' did not answer round 7"):
-            conduct(STUDY, Leaving(network, "north", first=7), tmp_path, ["west"])
-        found = conduct(STUDY, DirectPost(network), tmp_path, ["north", "north"])
-        log = StudyLog(tmp_path / "log", STUDY.name)
+            conduct(study, Leaving(network, "north", first=7), tmp_path, ["west"])
+        found = conduct(study, DirectPost(network), tmp_path, ["north", "north"])
+        log = StudyLog(tmp_path / "log", study.name)
         assert log.departures() == {LEAVES: ["west"], 7: ["north"]}
         log._run("UPDATE study SET state = 'invited', result = NULL")
         log.close()
-        assert conduct(STUDY, DirectPost(network), tmp_path).to_dict() == found.to_dict()
-        assert found.to_dict() == in_one_process(other, STUDY, [(LEAVES, "west"), (7, "north")]).to_dict()
+        assert conduct(study, DirectPost(network), tmp_path).to_dict() == found.to_dict()
+        assert found.to_dict() == in_one_process(other, study, [(LEAVES, "west"), (7, "north")]).to_dict()
     finally:
         network.shut()
         other.shut()
