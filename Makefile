@@ -6,6 +6,8 @@ LOWEST := .venv-lowest
 WORKERS ?= $(shell nproc 2>/dev/null || echo auto)
 PIP := -m pip install -qq --disable-pip-version-check
 
+# A worker is one process a core already: linear algebra that took all cores as well would wait for itself.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 # Modules are compiled once, and not again in each of the hundreds of processes that the tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -30,11 +32,11 @@ flights.csv: $(VENV)/.demo scripts/write_flights.py ## a file to try the command
 	@$(BIN)/python scripts/write_flights.py $@
 
 test: $(VENV)/.test ## the tests, without the slow statistical ones, on all cores (WORKERS=1: on one)
-	@start=$$(date +%s); $(BIN)/python -m pytest -n $(WORKERS); status=$$?; took=$$(($$(date +%s) - start)); \
+	@start=$$(date +%s); $(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS); status=$$?; took=$$(($$(date +%s) - start)); \
 		echo "make test took $$((took / 60)) min $$((took % 60)) s with $(WORKERS) workers"; exit $$status
 
 test-lowest: $(LOWEST)/.installed ## the tests of commands, the public API and reading, with the lowest versions stated
-	@start=$$(date +%s); $(LOWEST)/bin/python -m pytest -n $(WORKERS) tests/cli tests/install tests/client tests/api; \
+	@start=$$(date +%s); $(ONE_THREAD) $(LOWEST)/bin/python -m pytest -n $(WORKERS) tests/cli tests/install tests/client tests/api; \
 		status=$$?; echo "make test-lowest took $$(($$(date +%s) - start)) s"; exit $$status
 
 test-install: $(BIN)/python ## build wheels and sdists, install each into an environment of its own, and use it

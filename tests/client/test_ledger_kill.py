@@ -138,8 +138,8 @@ def ledger_says(folder: Path) -> int:
 
 ENROLLING = {
     "before BEGIN": (at("BEGIN", after=False), False),
-    "before the ids": (at("\nWITH RECURSIVE", after=False), False),
-    "after the ids": (at("\nWITH RECURSIVE", after=True), False),
+    "before the ids": (at("WITH RECURSIVE", after=False), False),
+    "after the ids": (at("WITH RECURSIVE", after=True), False),
     "before COMMIT": (at("COMMIT", after=False), False),
     "after COMMIT": (at("COMMIT", after=True), True),
     "after the head": (beside(after=True), True),
@@ -164,6 +164,26 @@ def test_killed_while_enrolling(tmp_path: Path, set_up: Callable[[SiteLedger, Ki
         first = enrol(ledger, b"killed", 0.5, people=people, cap=1.0)
         assert enrol(ledger, b"killed", 0.5, people=people, cap=1.0).key.tolist() == first.key.tolist()
         assert (ledger.show()["dearest"], ledger.verify()) == (1.0, [])
+
+
+@pytest.mark.parametrize(("set_up", "kept"), ENROLLING.values(), ids=ENROLLING)
+def test_killed_while_giving_back(tmp_path: Path, set_up: Callable[[SiteLedger, Killer], None], kept: bool) -> None:
+    people = [b"patient %d" % number for number in range(200)]
+    with opened(tmp_path) as ledger:
+        enrol(ledger, b"before", 0.5, people=people[:100], cap=1.0)
+        enrol(ledger, b"killed", 0.5, people=people, cap=1.0)
+
+    def work(die: Killer) -> None:
+        ledger = opened(tmp_path)
+        set_up(ledger, die)
+        ledger.end(b"killed", rows=b"digest of the rows", people=people)
+
+    assert killed(work) == b""
+    with opened(tmp_path) as ledger:
+        shown = ledger.show()
+        assert (shown["ids"], shown["dearest"], ledger.verify()) == ((100, 0.5, []) if kept else (200, 1.0, []))
+        assert ledger.end(b"killed", rows=b"digest of the rows", people=people)
+        assert (ledger.show()["ids"], ledger.show()["dearest"], ledger.verify()) == (100, 0.5, [])
 
 
 @pytest.mark.parametrize("statement", ["BEGIN", "INSERT INTO meta", "COMMIT", "SELECT counter"])

@@ -12,8 +12,9 @@ from sottovoce.client.record import Records
 from sottovoce.client.site_ledger import SiteLedger
 from sottovoce.core.arrays import Floats
 from sottovoce.core.random_source import RandomSource
+from sottovoce.federation.coordinator.exchange import Happened, Post
 from sottovoce.federation.coordinator.log import StudyLog
-from sottovoce.federation.coordinator.rounds import Happened, Post, Rounds
+from sottovoce.federation.coordinator.rounds import Rounds
 from sottovoce.federation.site.policy import SitePolicy, policy_of
 from sottovoce.federation.site.resident import Holding, Resident
 from sottovoce.federation.study import StudyTerms, study_of
@@ -40,14 +41,14 @@ def policy(name: str, **limits: Any) -> SitePolicy:
 class Network:
     """Resident sites in this process, each with a ledger in a folder; a site can be stopped and started again."""
 
-    def __init__(self, folder: Path, own: Mapping[str, RandomSource], **limits: Any) -> None:
-        self.folder, self.own, self.limits = folder, own, limits
+    def __init__(self, folder: Path, own: Mapping[str, RandomSource], waits: Any = WAITS, **limits: Any) -> None:
+        self.folder, self.own, self.waits, self.limits = folder, own, waits, limits
         self.sites: dict[str, Resident] = {}
         for name in own:
             self.start(name)
 
     def start(self, name: str) -> None:
-        held = Records(np.ascontiguousarray(WAITS[name]))
+        held = Records(np.ascontiguousarray(self.waits[name]))
         ledger = SiteLedger(self.folder / f"{name}.ledger")
         holding = Holding(held, rows_digest(held), None, "wait")
         self.sites[name] = Resident(policy(name, **self.limits), holding, ledger, dice=self.own[name])

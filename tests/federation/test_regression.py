@@ -26,7 +26,7 @@ from sottovoce.core.errors import BadInput
 from sottovoce.core.roster import Roster
 from sottovoce.core.unit import NUMBER
 from sottovoce.federation import words
-from sottovoce.federation.coordinator.rounds import Happened
+from sottovoce.federation.coordinator.exchange import Happened
 from sottovoce.federation.coordinator.studies import planned
 from sottovoce.federation.serving import stay
 from sottovoce.federation.site.features import FeatureColumns

@@ -14,9 +14,9 @@ from sottovoce.core import codec
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import parts_of
 from sottovoce.federation import words
-from sottovoce.federation.coordinator import rounds
+from sottovoce.federation.coordinator import exchange
 from sottovoce.federation.coordinator.log import Refusal, StudyLog
-from sottovoce.federation.coordinator.rounds import StudyPaused
+from sottovoce.federation.coordinator.opening import StudyPaused
 from sottovoce.protocol import wire
 from sottovoce.protocol.messages import Tally
 from sottovoce.server.load import from_dict
@@ -81,7 +81,7 @@ class BadPost(DirectPost):
 def test_what_is_lost_doubled_or_reordered_changes_nothing(
     seed: int, network: Network, expected: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rounds, "AGAIN", 0.0)
+    monkeypatch.setattr(exchange, "AGAIN", 0.0)
     assert told(conduct(STUDY, BadPost(network, seed), tmp_path / "log")) == expected
     assert all(resident.ledger.verify() == [] for resident in network.sites.values())
 

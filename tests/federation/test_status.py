@@ -12,8 +12,9 @@ from tests.federation.network import WAITS, DirectPost, Network, terms
 
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import parts_of
+from sottovoce.federation.coordinator.exchange import Happened
 from sottovoce.federation.coordinator.log import StudyLog
-from sottovoce.federation.coordinator.rounds import Happened, Rounds
+from sottovoce.federation.coordinator.rounds import Rounds
 from sottovoce.federation.site.resident import Resident, Seen
 from sottovoce.federation.status import Notice, SiteBoard, StudyBoard
 from sottovoce.federation.status_page import StatusServer, status_page
@@ -99,7 +100,8 @@ def test_a_site_says_that_its_line_is_down_once(tmp_path: Path) -> None:
     assert board.status()["line"]["state"] == "no line"
     board.reached(204)
     assert board.status()["line"]["state"] == "connected"
-    fields = board.seen(Seen("open", "", 0, "refused: it costs too much.")).fields
+    assert board.seen(Seen("question", "0a1b2c3d", 3, "done")).passing
+    fields = board.seen(Seen("invite", "", 0, "refused: it costs too much.")).fields
     assert (fields["outcome"], fields["why"]) == ("refused", "it costs too much.")
     assert board.status()["refusals"][0]["why"] == "it costs too much."
     network.shut()

@@ -4,9 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
-from sottovoce.cli.options import Json, Report, option
-from sottovoce.cli.output import check_outputs, in_options, show
+from sottovoce.cli.options import Json, Report, flag, option
+from sottovoce.cli.output import check_outputs, in_options, print_json, show
 from sottovoce.cli.telling import Certificates, Events, Insecure, Quiet, Status, teller
+from sottovoce.core.errors import BadInput
 
 
 def serve(
@@ -19,6 +20,17 @@ def serve(
     out: Annotated[str | None, option("PATH", "Keep the result in a .json file.")] = None,
     plot: Annotated[str | None, option("PATH", "Draw the run to a .png, .svg or .pdf file.")] = None,
     report: Report = None,
+    without: Annotated[
+        list[str] | None,
+        option("SITE", "Go on without a site that will not come back, for good; once for each such site."),
+    ] = None,
+    give_up: Annotated[
+        bool,
+        flag(
+            "--give-up",
+            "End a paused study for good, without a result, and tell its sites; again, to tell those that were away.",
+        ),
+    ] = False,
     json: Json = False,
     status: Status = None,
     events: Events = "text",
@@ -27,26 +39,30 @@ def serve(
     """Conduct a study: wait for its sites, ask them, and print what they told.
 
     Sites connect to this program; it never connects to them, and never sees a record. Stopped or killed, it goes on
-    from its log when it is started again, and asks nobody twice.
+    from its log when it is started again, and asks nobody twice; with --without it goes on over the other sites.
     """
     from sottovoce.federation.serving import serve_study
 
+    where: dict[str, Any] = {
+        "host": host,
+        "port": port,
+        "certificates": certificates,
+        "insecure": insecure,
+        "log": log,
+        "status": status,
+    }
+    if give_up:
+        if without:
+            raise BadInput("--give-up ends the study for all sites, and --without goes on with it; leave one out.")
+        _give_up(study, where, events, quiet, json)
+        return
     check_outputs(plot, report)
     if out is not None:
         from sottovoce.federation.serving import check_file
 
         check_file(out)
     with teller(events, quiet) as watch:
-        served = serve_study(
-            study,
-            host=host,
-            port=port,
-            certificates=certificates,
-            insecure=insecure,
-            log=log,
-            watch=watch,
-            status=status,
-        )
+        served = serve_study(study, **where, watch=watch, without=without or ())
     found: Any = served.result
     payload, lines = found.to_dict(), [in_options(found.summary())]
     payload["ledgers"] = {site: each._asdict() for site, each in served.ledgers.items()}
@@ -58,3 +74,17 @@ def serve(
         payload["out"] = str(found.save(out))
         lines.append(f"Result:        {payload['out']}")
     show(found, payload, lines, json, plot if hasattr(found, "plot") else None, report)
+
+
+def _give_up(study: str, where: dict[str, Any], events: str, quiet: bool, json: bool) -> None:
+    """End a study, and say who has not heard it."""
+    from sottovoce.federation.serving import give_up_study
+
+    with teller(events, quiet) as watch:
+        ended = give_up_study(study, **where, watch=watch)
+    if json:
+        print_json(ended._asdict())
+        return
+    typer.echo("The study is given up for good." if ended.given_up else "The study is over, and keeps its result.")
+    if ended.not_heard:
+        typer.echo(f"Not heard yet:  {', '.join(ended.not_heard)}; repeat this command when they are there.")

@@ -21,7 +21,8 @@ from sottovoce.core.errors import BadInput
 from sottovoce.protocol.card import from_bytes
 
 UNIT = 10**12  # of an epsilon of 1, in the ledger: sums of integers do not drift
-INFINITE = 1 << 61  # what costs more than two million is not private
+INFINITE = 1 << 57  # what costs more than a hundred thousand is not private
+FULL = 1 << 62  # where sums end: they hold thirty studies without privacy, each of which can be taken back
 GRACE = 1_000  # units by which a cap may be passed: each study rounds up by one, so that ten tenths fill a cap of 1
 
 
@@ -120,7 +121,7 @@ def faults(file: sqlite3.Connection, beside: LedgerHead | None, *, whole: bool =
     secret, counter, digest = file.execute("SELECT secret, counter, head FROM meta").fetchone()
     chains, taken, sums = _beginnings(file)
     head, at = first_head(secret), 0
-    heads = {0: head}
+    heads, said, ended = {0: head}, set[bytes](), set[bytes]()
     for event in events(file):
         at, study = at + 1, event["study"]
         where = f"study {study.hex()[:8]}"
@@ -133,6 +134,13 @@ def faults(file: sqlite3.Connection, beside: LedgerHead | None, *, whole: bool =
             taken[study] += event["count"]
             if chains[study] != event["chain"]:
                 return [f"{where}: the chain breaks at transaction {at}, of {event['at']}"]
+            if study in ended:
+                wrong.append(f"{where}: it has answered in transaction {at}, after its end")
+            said.add(study)
+        elif event["what"] != "open":
+            ended.add(study)
+        if event["what"] == "released" and study in said:
+            wrong.append(f"{where}: it was released in transaction {at}, though it has answered")
         head = next_head(head, at, study, event["what"], chains[study])
         if beside is not None and at == beside.counter:
             heads[at] = head
@@ -151,16 +159,18 @@ def faults(file: sqlite3.Connection, beside: LedgerHead | None, *, whole: bool =
 
 
 def _beginnings(file: sqlite3.Connection) -> tuple[dict[bytes, bytes], dict[bytes, int], dict[str, list[int]]]:
-    """Return where the chain of each study begins, that nobody has answered, and what it cost each source."""
+    """Return where the chain of each study begins, that nobody has answered, and what it costs each source."""
     chains: dict[bytes, bytes] = {}
     sums: dict[str, list[int]] = {}
-    for study, card, key, *told in file.execute(
-        "SELECT id, card, key, size, rows_digest, epsilon, source, named FROM study"
+    for study, card, key, state, *told in file.execute(
+        "SELECT id, card, key, state, size, rows_digest, epsilon, source, named FROM study"
     ):
         chains[study] = first_link(study, _digest(card), _digest(key), *told)
+        if state == "released":
+            continue
         size, _, epsilon, source, named = told
         costs = sums.setdefault(source, [0, 0, 0])
-        costs[named] = min(costs[named] + epsilon, INFINITE)
+        costs[named] = min(costs[named] + epsilon, FULL)
         costs[2] += size * epsilon * named
     return chains, dict.fromkeys(chains, 0), sums
 
@@ -176,7 +186,7 @@ def _wrong_sums(file: sqlite3.Connection, sums: dict[str, list[int]]) -> list[st
         "SELECT COALESCE(SUM(spent >> 30), 0), COALESCE(SUM(spent & 1073741823), 0), COALESCE(MAX(spent), 0) "
         "FROM record"
     ).fetchone()
-    if most < INFINITE and (high << 30) + low != sum(each[2] for each in sums.values()):
+    if most < FULL and (high << 30) + low != sum(each[2] for each in sums.values()):
         wrong.append("ids: their costs are not the sum of their studies")
     return wrong
 

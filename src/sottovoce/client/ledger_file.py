@@ -27,7 +27,7 @@ CREATE TABLE meta (
 CREATE TABLE study (
     id BLOB PRIMARY KEY, card BLOB NOT NULL, key BLOB NOT NULL, size INTEGER NOT NULL, rows_digest BLOB NOT NULL,
     epsilon INTEGER NOT NULL, source TEXT NOT NULL, named INTEGER NOT NULL, taken INTEGER NOT NULL, head BLOB NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('open', 'closed', 'refused')),
+    state TEXT NOT NULL CHECK (state IN ('open', 'closed', 'refused', 'released')),
     opened INTEGER NOT NULL, opened_at TEXT NOT NULL, ended INTEGER, ended_at TEXT
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE reply (

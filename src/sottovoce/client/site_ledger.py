@@ -2,23 +2,23 @@
 
 Spending, drawing, keeping and chaining are one transaction with full sync, and no reply leaves before it. When a study
 opens, its epsilon is reserved for every enrolled id, or for the named source where there are none, and refused for all
-if it would pass the cap of any. A file put back from an old copy is noticed by the head written beside it
+if it would pass the cap of any; a study that ends before it was answered anything gives it back, and is closed for
+good. A file put back from an old copy is noticed by the head written beside it
 (`client.ledger_file`); if both are put back, by the coordinator alone, who remembers the head.
 """
 
 import hashlib
 import os
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any, Self
 
 import numpy as np
 
 from sottovoce.client.ledger import Entry
 from sottovoce.client.ledger_audit import (
-    INFINITE,
     ceiling,
     digest_of,
     faults,
@@ -30,6 +30,7 @@ from sottovoce.client.ledger_audit import (
     units,
 )
 from sottovoce.client.ledger_book import LedgerBook, time_now
+from sottovoce.client.ledger_costs import Charged, charged_to, give_back, has_room, reserve
 from sottovoce.client.order import Key
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol import messages, summaries
@@ -42,14 +43,6 @@ KINDS = {
     if isinstance(kind, type) and issubclass(kind, Message) and kind is not Message
 }
 _LONGEST = 63  # bits of an integer in the file
-_PIECE = 1 << 20  # ids of one statement
-# No cost at all is what the file refuses, at the first id beyond the most; a statement a piece, not one an id.
-_CHARGE = f"""
-WITH RECURSIVE place (i) AS (SELECT 1 UNION ALL SELECT i + 16 FROM place WHERE i + 16 < :end)
-INSERT INTO record SELECT substr(:ids, i, 16), CASE WHEN :cost <= :most THEN :cost END FROM place WHERE TRUE
-ON CONFLICT (id) DO UPDATE
-SET spent = CASE WHEN MIN(spent + :cost, {INFINITE}) <= :most THEN MIN(spent + :cost, {INFINITE}) END
-"""
 
 
 class SiteLedger:
@@ -116,32 +109,41 @@ class SiteLedger:
         draw_key
             Draws the key of the random order, once for the study.
         """
-        cost, size, named = units(epsilon), int(size), people is not None
-        if people is not None and len(people) != size:
-            raise BadInput("every record needs one id; give as many ids as records, or charge the source as a whole.")
         with self._book.transaction() as file:
-            known = file.execute(
-                "SELECT card, size, rows_digest, epsilon, source, named, state FROM study WHERE id = ?", (study,)
-            ).fetchone()
-            if known is not None:
-                if known[:6] != (card, size, rows, cost, source, named):
-                    raise BadInput(
-                        "this study was opened with another card or other records; open it with the same, or as a "
-                        "new study."
-                    )
-                if known[6] == "refused":
-                    raise BadInput("this site has refused the study; run it without this site.")
+            known, cost, to, rows = self._looked(file, study, card, epsilon, source, size, rows, people)
+            if known:
                 return StudyLedger(self._book, study)
-            _reserve(file, cost, source, people, ceiling(cap_record), ceiling(cap_source))
+            reserve(file, cost, to, ceiling(cap_record), ceiling(cap_source))
             key = np.ascontiguousarray(draw_key(), dtype="<u4").tobytes()
-            digests = hashlib.sha256(card).digest(), hashlib.sha256(key).digest()
-            chain = first_link(study, *digests, size, rows, cost, source, int(named))
+            digests, named = (hashlib.sha256(card).digest(), hashlib.sha256(key).digest()), int(people is not None)
+            chain = first_link(study, *digests, size, rows, cost, source, named)
             counter = self._book.advance(study, "open", chain)
             file.execute(
                 "INSERT INTO study VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, 'open', ?, ?, NULL, NULL)",
-                (study, card, key, size, rows, cost, source, int(named), chain, counter, time_now()),
+                (study, card, key, size, rows, cost, source, named, chain, counter, time_now()),
             )
         return StudyLedger(self._book, study)
+
+    def look(
+        self,
+        study: bytes,
+        card: bytes,
+        epsilon: float,
+        *,
+        source: str,
+        size: int,
+        rows: bytes,
+        people: Sequence[bytes] | None,
+        cap_record: float,
+        cap_source: float,
+    ) -> None:
+        """Refuse what `enrol` would refuse; nothing is reserved."""
+        with self._book.transaction() as file:  # whose head does not move, so that it is undone
+            if not self.knows(study) and has_room(file, units(epsilon), source, people, size, ceiling(cap_record)):
+                return
+            known, cost, to, _ = self._looked(file, study, card, epsilon, source, size, rows, people)
+            if not known:
+                reserve(file, cost, to, ceiling(cap_record), ceiling(cap_source))
 
     def study(self, study: bytes) -> "StudyLedger":
         """Return the part of a study that was opened before."""
@@ -149,17 +151,40 @@ class SiteLedger:
 
     def close(self, study: bytes, *, refused: bool = False) -> None:
         """End a study, or refuse it: it is answered nothing new; an ended one still gets what it was told."""
-        state = "refused" if refused else "closed"
         with self._book.transaction() as file:
-            found = file.execute("SELECT state, head FROM study WHERE id = ?", (study,)).fetchone()
-            if found is None:
-                raise BadInput("this ledger knows no such study; open it first.")
-            if found[0] == "open":
-                counter = self._book.advance(study, state, found[1])
-                file.execute(
-                    "UPDATE study SET state = ?, ended = ?, ended_at = ? WHERE id = ?",
-                    (state, counter, time_now(), study),
+            if self._ending(file, study)[0] == "open":
+                self._end(file, study, "refused" if refused else "closed")
+
+    def end(self, study: bytes, *, rows: bytes, people: Sequence[bytes] | None) -> bool:
+        """End a study; if nothing was ever said in it, give back what it has reserved, and tell so.
+
+        ``rows`` and ``people`` are those it was opened with: what ids were charged is given back to the same ids alone.
+        """
+        with self._book.transaction() as file:
+            state, taken, replies, cost, source, named, enrolled = self._ending(file, study)
+            if state != "open":
+                return bool(state == "released")
+            if taken or replies:
+                self._end(file, study, "closed")
+                return False
+            to = charged_to(file, source, people if named else None)
+            if named and to.digest(rows) != enrolled:
+                raise BadInput(
+                    "this study was opened over other records than this site holds now; start the site with the files "
+                    "of the study to end it."
                 )
+            file.execute("SAVEPOINT given")
+            self._end(file, study, "released")
+            if give_back(file, cost, to):
+                return True
+            file.execute("ROLLBACK TO given")
+            self._end(file, study, "closed")
+            return False
+
+    def knows(self, study: bytes) -> bool:
+        """Tell whether a study was ever opened."""
+        with self._book.reading() as file:
+            return file.execute("SELECT 1 FROM study WHERE id = ?", (study,)).fetchone() is not None
 
     def verify(self) -> list[str]:
         """Return what is wrong and where, over all chains and sums; nothing if nothing is."""
@@ -179,6 +204,57 @@ class SiteLedger:
     def shut(self) -> None:
         """Close the file."""
         self._book.shut()
+
+    @staticmethod
+    def _looked(
+        file: Connection,
+        study: bytes,
+        card: bytes,
+        epsilon: float,
+        source: str,
+        size: int,
+        rows: bytes,
+        people: Sequence[bytes] | None,
+    ) -> tuple[bool, int, Charged, bytes]:
+        """Return whether a study is open already, its cost, whom it is charged to and the digest of their rows."""
+        if people is not None and len(people) != size:
+            raise BadInput("every record needs one id; give as many ids as records, or charge the source as a whole.")
+        cost, to = units(epsilon), charged_to(file, source, people)
+        rows = to.digest(rows)
+        known = file.execute(
+            "SELECT card, size, rows_digest, epsilon, source, named, state FROM study WHERE id = ?", (study,)
+        ).fetchone()
+        if known is None:
+            return False, cost, to, rows
+        if known[:6] != (card, size, rows, cost, source, people is not None):
+            raise BadInput(
+                "this study was opened with another card or other records; open it with the same, or as a new study."
+            )
+        if known[6] == "refused":
+            raise BadInput("this site has refused the study; run it without this site.")
+        if known[6] == "released":
+            raise BadInput("the study is over at this site, which was asked nothing in it; begin a new study.")
+        return True, cost, to, rows
+
+    @staticmethod
+    def _ending(file: Connection, study: bytes) -> tuple[Any, ...]:
+        """Return what counts when a study ends: its state, what was said in it, what it costs whom."""
+        found = file.execute(
+            "SELECT state, taken, (SELECT COUNT(*) FROM reply WHERE reply.study = study.id), epsilon, source, named, "
+            "rows_digest FROM study WHERE id = ?",
+            (study,),
+        ).fetchone()
+        if found is None:
+            raise BadInput("this ledger knows no such study; open it first.")
+        return tuple(found)
+
+    def _end(self, file: Connection, study: bytes, state: str) -> None:
+        """End a study in the running transaction."""
+        (head,) = file.execute("SELECT head FROM study WHERE id = ?", (study,)).fetchone()
+        counter = self._book.advance(study, state, head)
+        file.execute(
+            "UPDATE study SET state = ?, ended = ?, ended_at = ? WHERE id = ?", (state, counter, time_now(), study)
+        )
 
 
 class StudyLedger:
@@ -207,7 +283,7 @@ class StudyLedger:
 
     @property
     def state(self) -> str:
-        """Return whether the study is open, closed or refused."""
+        """Return whether the study is open, closed, refused or released."""
         return str(self._told("state")[0])
 
     @contextmanager
@@ -271,52 +347,3 @@ class StudyLedger:
             return None
         key, asked, query, first, count, kind, body = found
         return Entry(key, from_bytes(query, KINDS[asked]), first, count, from_bytes(body, KINDS[kind]))
-
-
-def _reserve(
-    file: sqlite3.Connection, cost: int, source: str, people: Sequence[bytes] | None, record: int, whole: int
-) -> None:
-    """Charge every id, or the source, or refuse all of it."""
-    found = file.execute("SELECT spent, named FROM source WHERE name = ?", (source,)).fetchone()
-    spent, by_id = found or (0, 0)
-    if people is None:
-        spent += cost
-        if min(spent + by_id, INFINITE) > whole:
-            raise BadInput(
-                "with this study the records of this source would have cost more than this site allows over all "
-                "studies; ask for a smaller epsilon, or ask other records."
-            )
-    else:
-        # what a source was charged as a whole, each of its ids was charged too
-        record = record if record == INFINITE else record - spent
-        _charge(file, cost, people, record)
-        by_id += cost
-    file.execute(
-        "INSERT INTO source VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE SET spent = ?2, named = ?3",
-        (source, min(spent, INFINITE), min(by_id, INFINITE)),
-    )
-
-
-def _charge(file: sqlite3.Connection, cost: int, people: Sequence[bytes], most: int) -> None:
-    """Charge every id, or refuse all of them; ids stand in the file as keyed digests."""
-    (secret,) = file.execute("SELECT secret FROM meta").fetchone()
-    ids = np.frombuffer(b"".join(_hidden(people, secret)), dtype=">u8").reshape(-1, 2)
-    ids = ids[np.argsort(ids[:, 0])]  # in the order of the file, which is then written from end to end
-    try:
-        for start in range(0, len(ids), _PIECE):
-            piece = ids[start : start + _PIECE].tobytes()
-            file.execute(_CHARGE, {"ids": piece, "end": len(piece), "cost": cost, "most": most})
-    except sqlite3.IntegrityError:
-        raise BadInput(
-            "with this study an id would have cost more than this site allows over all studies; ask for a smaller "
-            "epsilon, or ask other records."
-        ) from None
-
-
-def _hidden(people: Sequence[bytes], secret: bytes) -> Iterator[bytes]:
-    """Yield the digest of each id under the ledger's secret."""
-    keyed = hashlib.blake2b(key=secret, digest_size=16)
-    for each in people:
-        one = keyed.copy()
-        one.update(each)
-        yield one.digest()

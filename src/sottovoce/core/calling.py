@@ -130,7 +130,7 @@ def _unquoted(text: str, value: Any) -> str:
         text = _replaced(text, value)
     if _nested(value) and getattr(value, "ndim", 1) > 0 and len(value):
         first = next(iter(value.values() if isinstance(value, Mapping) else value))
-        if repr(first) in text:  # writing out a long column is costly: only where the sentence begins to
+        if not _unwritten(first, text) and repr(first) in text:  # costly: only where the sentence begins to
             text = _replaced(_replaced(text, value), list(value))
     for token in set(_TOKENS.findall(text)):
         if _holds(value, token.strip("'\"")):
@@ -140,11 +140,20 @@ def _unquoted(text: str, value: Any) -> str:
 
 def _replaced(text: str, value: Any) -> str:
     """Put the kind of a value in the place of the value."""
+    if _unwritten(value, text):
+        return text
     try:
         written = repr(value)
     except Exception:  # of an object that is not whole
         return text
+    if len(written) > len(text):
+        return text
     return text.replace(written, kind_of(value)).replace(escaped(written), kind_of(value))
+
+
+def _unwritten(value: object, text: str) -> bool:
+    """Tell whether a value cannot stand in a text, without writing it out, which is costly for an array."""
+    return type(value) is np.ndarray and "array(" not in text
 
 
 def _holds(value: Any, token: str) -> bool:

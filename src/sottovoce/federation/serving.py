@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from sottovoce.core.errors import BadInput
 from sottovoce.federation.coordinator.log import StudyLog
-from sottovoce.federation.coordinator.rounds import Rounds
+from sottovoce.federation.coordinator.rounds import Ended, Rounds, check_giving_up, check_leaving
 from sottovoce.federation.status import LedgerState, Notice, SiteBoard, StudyBoard, heads_as_state
 from sottovoce.federation.status_page import StatusServer
-from sottovoce.federation.study import Certificates, read_study
+from sottovoce.federation.study import Certificates, StudyTerms, read_study
 
 PARTS = ("authority.pem", "certificate.pem", "key.pem")
 
@@ -35,31 +35,80 @@ def serve_study(
     log: str | Path | None = None,
     watch: Callable[[Notice], None] | None = None,
     status: int | None = None,
+    without: Sequence[str] = (),
 ) -> Served:
     """Conduct a study over HTTPS and return its result; begun before, it goes on from its log.
 
-    ``watch`` is told what happens; ``status`` is a port of loopback for the page that shows it.
+    ``watch`` is told what happens; ``status`` is a port of loopback for the page that shows it. ``without`` names sites
+    that will not come back: a study that was begun goes on over the others.
     """
     need("starlette", "uvicorn", "httptools")
-    from sottovoce.federation.coordinator.http import HttpPost
-
-    terms, tell = read_study(study), _silent if watch is None else watch
     _check_secure(certificates, insecure)
-    kept = StudyLog(Path(study).with_suffix(".log") if log is None else log, terms.name)
-    try:
+    terms, tell = read_study(study), _silent if watch is None else watch
+    with _logged(study, terms, log) as kept:
         known = kept.study()
+        if without:
+            check_leaving(known)
         if known is not None and known.result is not None:
             from sottovoce.server.load import from_dict
 
             return Served(from_dict(json.loads(known.result)), _ledgers(kept))
-        with HttpPost(terms.sites, host, port, _files(certificates)) as post:
-            board = StudyBoard(terms, kept, kept.where, lambda: post.seen)
-            with _shown(status, board.status, tell):
-                tell(board.listens(f"{host}:{post.port}"))
-                found = Rounds(terms, kept, post, lambda event: tell(board.happened(event))).conduct()
-                return Served(found, _ledgers(kept))
+        with _rounds(terms, kept, Address(host, port, certificates, insecure), tell, status) as rounds:
+            return Served(rounds.conduct(without), _ledgers(kept))
+
+
+def give_up_study(
+    study: str | Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8443,
+    certificates: str | Path | None = None,
+    insecure: bool = False,
+    log: str | Path | None = None,
+    watch: Callable[[Notice], None] | None = None,
+    status: int | None = None,
+) -> Ended:
+    """End a study for good and tell its sites, which give back what they have reserved in vain."""
+    need("starlette", "uvicorn", "httptools")
+    _check_secure(certificates, insecure)
+    terms, tell = read_study(study), _silent if watch is None else watch
+    with _logged(study, terms, log) as kept:
+        check_giving_up(kept.study(), terms)
+        with _rounds(terms, kept, Address(host, port, certificates, insecure), tell, status) as rounds:
+            return rounds.give_up()
+
+
+class Address(NamedTuple):
+    """Where a coordinator listens, and with which certificates."""
+
+    host: str
+    port: int
+    certificates: str | Path | None
+    insecure: bool
+
+
+@contextmanager
+def _logged(study: str | Path, terms: StudyTerms, log: str | Path | None) -> Iterator[StudyLog]:
+    """Open the log of a study."""
+    kept = StudyLog(Path(study).with_suffix(".log") if log is None else log, terms.name)
+    try:
+        yield kept
     finally:
         kept.close()
+
+
+@contextmanager
+def _rounds(
+    terms: StudyTerms, kept: StudyLog, where: Address, tell: Callable[[Notice], None], status: int | None
+) -> Iterator[Rounds]:
+    """Listen for the sites of a study, and show what happens."""
+    from sottovoce.federation.coordinator.http import HttpPost
+
+    with HttpPost(terms.sites, where.host, where.port, _files(where.certificates)) as post:
+        board = StudyBoard(terms, kept, kept.where, lambda: post.seen)
+        with _shown(status, board.status, tell):
+            tell(board.listens(f"{where.host}:{post.port}"))
+            yield Rounds(terms, kept, post, lambda event: tell(board.happened(event)))
 
 
 def stay(

@@ -13,13 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sottovoce.federation.coordinator.exchange import Happened
 from sottovoce.federation.coordinator.log import StudyLog
-from sottovoce.federation.coordinator.rounds import Happened
 from sottovoce.federation.study import StudyTerms
 
 SHOWN = 20  # refusals on a page
 NAMED = 4  # sites that a line names
-_STATES = {"hello": "there", "opened": "takes part", "told": "takes part"}
+_STATES = {"hello": "there", "willing": "ready", "opened": "takes part", "told": "takes part", "departed": "gone"}
 
 
 class Notice(NamedTuple):
@@ -128,7 +128,7 @@ class StudyBoard:
         elif event.what == "absent" and event.site:
             self._absent.append(event.site)
         elif event.what == "over":
-            self._state = "done" if event.words == "done" else "failed"
+            self._state = event.words if event.words in ("done", "given up") else "failed"
         interval = getattr(event, "interval", None)
         if interval is not None:
             self._interval = [end if math.isfinite(end) else None for end in interval]
@@ -161,7 +161,7 @@ class SiteBoard:
             self._refusals.appendleft({"at": now, "order": event.order, "study": event.study, "why": why})
         study = f" of study {event.study}" if event.study else ""
         round = f", round {event.round}" if event.round else ""
-        return Notice(fields, f"{event.order}{study}{round}: {event.outcome}", event.order == "ask" and not why)
+        return Notice(fields, f"{event.order}{study}{round}: {event.outcome}", event.order == "question" and not why)
 
     def reached(self, code: int) -> None:
         """Note that the coordinator has answered."""

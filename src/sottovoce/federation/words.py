@@ -29,6 +29,12 @@ class Who(_Said, frozen=True):
     version: int = VERSION
 
 
+class Look(_Said, frozen=True):
+    """Show a site the card of a study, to hear whether it would take part; nothing is reserved."""
+
+    card: bytes
+
+
 class Invite(_Said, frozen=True):
     """Invite a site to a study, by its card (`protocol.card`)."""
 
@@ -43,10 +49,11 @@ class Question(_Said, frozen=True):
 
 
 class Over(_Said, frozen=True):
-    """Tell a site that a study is over, and how it ended."""
+    """Tell a site that a study is over, how it ended, and how far its ledger is known to have come."""
 
     study: bytes
     words: str = ""
+    counter: int = 0
 
 
 class Hello(_Said, frozen=True):
@@ -61,6 +68,12 @@ class Hello(_Said, frozen=True):
     per_person: bool = False
     seeded: bool = False
     version: int = VERSION
+
+
+class Willing(_Said, frozen=True):
+    """The site would take part in a study as its card says, and has reserved nothing."""
+
+    study: bytes
 
 
 class Joined(_Said, frozen=True):
@@ -89,15 +102,15 @@ class Refused(_Said, frozen=True):
 
 
 class Bye(_Said, frozen=True):
-    """The site has closed a study; the head of its ledger."""
+    """The site has ended a study, or never knew it; the head of its ledger."""
 
     study: bytes
     counter: int
     head: bytes
 
 
-Order = Who | Invite | Question | Over
-Reply = Hello | Joined | Answered | Refused | Bye
+Order = Who | Look | Invite | Question | Over
+Reply = Hello | Willing | Joined | Answered | Refused | Bye
 
 
 def encode(said: Order | Reply) -> bytes:

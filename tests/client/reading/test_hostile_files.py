@@ -48,7 +48,7 @@ def written(path: Path, text: str | bytes) -> Path:
         (b"delay,x\n1,\x81\xff\n", "is not text in UTF-8"),
         (b"PK\x03\x04", "is a zip archive or a spreadsheet: save it as CSV"),
         (b"PAR1", "is a Parquet file: end its name in .parquet"),
-        (gzip.compress(b"delay\n1\n"), "is a gzip file: end its name in .csv.gz"),
+        (gzip.compress(b"delay\n1\n", mtime=0), "is a gzip file: end its name in .csv.gz"),
         ("delay\n" + "9" * 5000 + "\n1\n", "holds an infinite number in row 1"),
     ],
     ids=lambda value: ascii(value)[:30],

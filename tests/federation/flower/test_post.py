@@ -239,7 +239,8 @@ class BadGrid:
 
 def test_a_bad_grid_changes_no_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr("sottovoce.federation.coordinator.rounds.time", SimpleNamespace(monotonic=clock))
+    for module in ("exchange", "rounds"):
+        monkeypatch.setattr(f"sottovoce.federation.coordinator.{module}.time", SimpleNamespace(monotonic=clock))
     asked: dict[str, Any] = {"tau": 0.5, "epsilon": 4.0}
     network = Network(tmp_path, dict(zip(WAITS, parts_of(dice(SEED), len(WAITS)), strict=True)))
     grid = BadGrid(network, 3)

@@ -26,7 +26,7 @@ from sottovoce.inference.quantile.error_budgets import (
     hull,
     interval,
     opened,
-    p_values,
+    p_value,
 )
 
 Row = npt.NDArray[np.float64]
@@ -298,7 +298,7 @@ def test_budgets_grow_with_alpha_and_sets_are_nested(told: tuple[list[Evidence],
 @given(told=stories, value=st.floats(-7, 7), alpha=st.floats(1e-6, 0.999))
 def test_p_values_agree_with_intervals(told: tuple[list[Evidence], float], value: float, alpha: float) -> None:
     evidence, s = told
-    at_most, at_least = p_values(evidence, s, value)
+    at_most, at_least = (p_value(evidence, s, value, side) for side in (-1, 1))
     assert min(at_most, at_least) >= SMALLEST
     assert max(at_most, at_least) <= 1
     if np.all(folded(evidence, s, np.array([alpha])).budgets >= DONE):
@@ -313,18 +313,19 @@ def test_p_values_agree_with_intervals(told: tuple[list[Evidence], float], value
 @settings(max_examples=40, deadline=None)
 @given(told=stories, values=st.lists(st.floats(-7, 7), min_size=2, max_size=2))
 def test_p_values_are_monotone(told: tuple[list[Evidence], float], values: list[float]) -> None:
-    (one, other), (three, four) = (p_values(*told, value) for value in sorted(values))
+    (one, other), (three, four) = ([p_value(*told, value, side) for side in (-1, 1)] for value in sorted(values))
     assert one <= three
     assert other >= four
 
 
 def test_a_p_value_of_one_query_is_the_binomial_one() -> None:
     for ones in (10, 14, 19):
-        at_most, _ = p_values([Evidence(1.0, -1, 40, ones, 40)], 0.5, 1.0)
+        at_most = p_value([Evidence(1.0, -1, 40, ones, 40)], 0.5, 1.0, -1)
         assert at_most == pytest.approx(binom.cdf(ones, 40, 0.5), rel=1.1e-3)
         assert at_most >= binom.cdf(ones, 40, 0.5)
-    assert p_values([Evidence(1.0, -1, 40, 40, 40)], 0.5, 2.0) == (1.0, 1.0)  # the query says nothing about 2
-    assert p_values([Evidence(1.0, -1, 400, 0, 400)], 0.5, 1.0)[0] == SMALLEST
+    nothing = [Evidence(1.0, -1, 40, 40, 40)]  # the query says nothing about 2
+    assert p_value(nothing, 0.5, 2.0, -1) == p_value(nothing, 0.5, 2.0, 1) == 1.0
+    assert p_value([Evidence(1.0, -1, 400, 0, 400)], 0.5, 1.0, -1) == SMALLEST
     assert math.log(1 / SMALLEST) / 1.1e-3 < ALPHAS**3  # as fine as the tests above say
 
 
@@ -371,7 +372,7 @@ def test_when_every_class_is_rejected_nothing_is_said() -> None:
     evidence = [Evidence(1.0, -1, 40, 2, 40), Evidence(1.0, 1, 40, 38, 40)]
     assert folded(evidence, 0.5, np.array([0.05])).budgets.tolist() == [[1.0, 1.0]]
     assert interval(evidence, 0.5, 0.05) == (-math.inf, math.inf)
-    assert max(p_values(evidence, 0.5, 1.0)) < 1e-6
+    assert max(p_value(evidence, 0.5, 1.0, side) for side in (-1, 1)) < 1e-6
 
 
 def test_a_hole_of_rejected_classes_is_inside_the_hull() -> None:

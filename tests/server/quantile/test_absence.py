@@ -21,7 +21,7 @@ from sottovoce.server.quantile.conversation import LEFT, Conversation, Log
 from sottovoce.server.quantile.feasibility import CERTIFIED
 from sottovoce.server.quantile.layouts import KeptStage
 from sottovoce.server.quantile.levels import StagedQuantiles
-from sottovoce.server.quantile.method import AWAY, StagedQuantile
+from sottovoce.server.quantile.method import AWAY, FENCED, StagedQuantile
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
 from sottovoce.server.quantile.quorum import Quorum, quorum_of
 from sottovoce.server.quantile.recursion.method import RecursionMethod, plan_recursion
@@ -46,27 +46,42 @@ METHODS: dict[str, Making] = {
     "sequence": lambda: SequenceQuantile(PLAN, coin=b"coin"),
     "levels": lambda: StagedQuantiles([plan_of(tau) for tau in (0.3, 0.6)], (0.5, 0.5), coin=b"coin"),
 }
+
+
+def mixture(shares: Any) -> float:
+    low, high = -5.0, 8.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if shares @ special.ndtr(middle - np.array(PLACES)) < 0.5 else (low, middle)
+    return low
+
+
+MIDDLE = mixture(SHARES)
 every = pytest.mark.parametrize("make", METHODS.values(), ids=METHODS)
 
 
-def tally(site: int, query: Message, rate: float = float(PLAN.crowd.rates[0])) -> Tally:
-    """Answer as unlike normal records would, some of chance off, whatever the number of the round is."""
+def tally(site: int, query: Message, rate: float = float(PLAN.crowd.rates[0]), lump: float = 0.0) -> Tally:
+    """Answer as unlike normal records would, some of chance off, whatever the number of the round is.
+
+    Records of ``lump`` after lump beside the median of all stand at its end.
+    """
     assert isinstance(query, Query)
     counts, points = np.array(query.counts), np.array(query.points)
-    above = special.ndtr(PLACES[site] - points) if not query.periods else np.full(len(points), 0.5)
+    seen = points if not lump else MIDDLE + lump * np.floor((points - MIDDLE) / lump)
+    above = special.ndtr(PLACES[site] - seen) if not query.periods else np.full(len(points), 0.5)
     noise = 0.25 * np.sqrt(counts) * np.sin(1e3 * points + site)
     ones = np.rint(counts * ((1 - rate) / 2 + rate * above) + noise).astype(np.int64)
     return Tally(query.round, tuple(np.clip(ones, 0, counts).tolist()))
 
 
-def run(method: Any, absent: Callable[[int, Queries], set[int]]) -> tuple[Any, Log]:
+def run(method: Any, absent: Callable[[int, Queries], set[int]], lump: float = 0.0) -> tuple[Any, Log]:
     """Run a method whose sites miss rounds: the number of the round and the question say who."""
     state, rounds = method.init(), 0
     while (queries := method.query(state)) is not None:
         rounds += 1
         away = absent(rounds, queries)
         said = [
-            None if message is None else Absent(queries.round) if k in away else tally(k, message)
+            None if message is None else Absent(queries.round) if k in away else tally(k, message, lump=lump)
             for k, message in enumerate(queries.messages)
         ]
         state = method.step(state, said)
@@ -146,12 +161,13 @@ def test_a_site_that_stays_away_costs_length_and_not_truth() -> None:
     assert again.interval == result.interval
 
 
-def mixture(shares: Any) -> float:
-    low, high = -5.0, 8.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if shares @ special.ndtr(middle - np.array(PLACES)) < 0.5 else (low, middle)
-    return low
+def test_the_checks_of_a_stage_hear_what_the_absent_would_have_said() -> None:
+    """Half of the records lie up to the median and half beyond the next lump: the interval reaches over all between."""
+    result, log = run(StagedQuantile(PLAN), lambda rounds, queries: {1} if rounds > 19 else set(), lump=0.2)
+    assert log.spent[1] < SIZES[1]
+    assert FENCED in result.warnings
+    assert result.interval.low < MIDDLE + 0.01
+    assert result.interval.high > MIDDLE + 0.2
 
 
 def test_a_site_that_comes_back_is_asked_what_it_missed() -> None:

@@ -8,7 +8,7 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,8 @@ _TABLES = (
     " body BLOB NOT NULL, at REAL NOT NULL, PRIMARY KEY (study, round, site))",
     "CREATE TABLE IF NOT EXISTS absent (study TEXT NOT NULL, round BIGINT NOT NULL, site TEXT NOT NULL,"
     " spent BIGINT NOT NULL, at REAL NOT NULL, PRIMARY KEY (study, round, site))",
+    "CREATE TABLE IF NOT EXISTS gone (study TEXT NOT NULL, round BIGINT NOT NULL, site TEXT NOT NULL,"
+    " at REAL NOT NULL, PRIMARY KEY (study, site))",
     "CREATE TABLE IF NOT EXISTS head (study TEXT NOT NULL, site TEXT NOT NULL, counter BIGINT NOT NULL,"
     " head BLOB NOT NULL, PRIMARY KEY (study, site))",
     "CREATE TABLE IF NOT EXISTS refused (study TEXT NOT NULL, at REAL NOT NULL, site TEXT NOT NULL,"
@@ -118,6 +120,11 @@ class StudyLog:
         with self._transaction():
             self._run("UPDATE study SET roster = ?, card = ? WHERE name = ?", roster, card, self.name)
 
+    def invite(self) -> None:
+        """Keep that sites are about to be invited: from here on they may have reserved what the study costs."""
+        with self._transaction():
+            self._run("UPDATE study SET state = 'invited' WHERE name = ? AND state = 'open'", self.name)
+
     def finish(self, state: str, result: str | None) -> None:
         """Keep how the study ended."""
         with self._transaction():
@@ -155,6 +162,17 @@ class StudyLog:
         """Keep that a site is given up in a round: later it is not counted there any more."""
         with self._transaction():
             self._run("INSERT INTO absent VALUES (?, ?, ?, ?, ?)", self.name, round, site, int(spent), time.time())
+
+    def departures(self) -> dict[int, list[str]]:
+        """Return who has left the study for good, by the round before which it was."""
+        rows = self._run("SELECT round, site FROM gone WHERE study = ? ORDER BY round, site", self.name).fetchall()
+        return {round: [site for at, site in rows if at == round] for round, _ in rows}
+
+    def depart(self, round: int, sites: Sequence[str]) -> None:
+        """Keep that sites have left the study before a round: all of them, or nobody."""
+        with self._transaction():
+            for site in sites:
+                self._run("INSERT INTO gone VALUES (?, ?, ?, ?)", self.name, round, site, time.time())
 
     def head(self, site: str) -> tuple[int, bytes] | None:
         """Return the newest head of a site's ledger that was told."""

@@ -1,78 +1,48 @@
 """A study from its first question to its result: rounds that survive whatever happens to either side.
 
 A reply is checked by the method that asked for it before it is kept, and kept before anything goes on. Whoever has not
-answered is asked again, with the same bytes, until the deadline. Replies that are late, forged, doubled, too large or
-impossible are refused, named and logged without a value. A site whose ledger has gone back is out of the study.
+answered is asked again, with the same bytes, until the deadline. However a study ends, its sites are told, so that
+those which were asked nothing get back what they have reserved.
 """
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from sottovoce.core import codec
-from sottovoce.core.errors import BadInput, SearchFailed
+from sottovoce.core.errors import BadInput, Infeasible, SearchFailed
 from sottovoce.core.roster import Roster
 from sottovoce.federation import words
-from sottovoce.federation.coordinator.log import StudyLog
+from sottovoce.federation.coordinator import exchange
+from sottovoce.federation.coordinator.exchange import Exchange, Happened, Post, SiteRefused, Watch, listed
+from sottovoce.federation.coordinator.log import LoggedStudy, StudyLog
+from sottovoce.federation.coordinator.opening import StudyPaused, invite, look, roster_of
+from sottovoce.federation.coordinator.replay import (
+    Standing,
+    check_asked,
+    only,
+    opened,
+    questions_of,
+    replay,
+    without,
+)
 from sottovoce.federation.coordinator.studies import PlannedRounds, planned
 from sottovoce.federation.study import StudyTerms
 from sottovoce.protocol import card as cards
-from sottovoce.protocol import wire
-from sottovoce.protocol.messages import Message
-from sottovoce.server.method import Absent, Method, Queries
+from sottovoce.server.method import Absent, Queries
 
-TICK = 0.5  # seconds between looks at the clock
-AGAIN = 10.0  # seconds after which whoever has not answered is asked again, with the same bytes
+NONE = bytes(16)  # stands for a study that has no card yet
+GIVEN_UP = "given up"
 
 
-class Post(Protocol):
-    """What carries orders to sites and replies back; it may lose and double both."""
+class Ended(NamedTuple):
+    """How a study was ended by hand: whether it was given up or is done, and which sites have not heard it yet."""
 
-    def send(self, site: str, order: bytes) -> None:
-        """Put an order where a site will find it; the newest replaces what it has not taken."""
-
-    def receive(self, timeout: float) -> tuple[str, bytes] | None:
-        """Return the next reply and the site whose it is, as the carrier knows it; None if none came in time."""
-
-    def handed(self, site: str) -> bool:
-        """Tell whether a site may have got the newest order; True where the carrier does not know."""
-
-
-class Happened(NamedTuple):
-    """What may be seen of a study: a round and who answered in it, never a value of a reply."""
-
-    what: str  # hello, opened, told, refused, absent, round, over
-    site: str = ""
-    round: int = 0
-    words: str = ""
-    records: int = 0
-    interval: tuple[float, float] | None = None  # so far, where the method can tell
-
-    def line(self) -> str | None:
-        """Return one line for whoever watches."""
-        if self.what == "hello":
-            return f"{self.site} is there, with {self.records:,} records"
-        if self.what == "opened":
-            return f"{self.site} takes part"
-        if self.what == "told":
-            return f"round {self.round}: {self.site} has answered"
-        if self.what == "absent":
-            return f"round {self.round}: goes on without {self.site}"
-        if self.what == "refused":
-            return f"round {self.round}: refused from {self.site}: it {self.words}"
-        if self.what == "round":
-            return f"round {self.round}: {self.records:,} records have answered"
-        return f"{self.what}: {self.words}" if self.words else self.what
-
-
-class StudyPaused(BadInput):
-    """A study cannot go on now; nothing is lost, and it goes on from its log when it is started again."""
-
-
-Watch = Callable[[Happened], None]
-Expected = Callable[[str, words.Reply], bool]
+    given_up: bool
+    not_heard: list[str]
 
 
 class Rounds:
@@ -87,122 +57,119 @@ class Rounds:
         random: Callable[[], bytes] | None = None,
     ) -> None:
         self.terms, self.log, self.post = terms, log, post
-        self._watch: Watch = (lambda _: None) if watch is None else watch
+        self._line = Exchange(log, post, watch)
+        self._watch = self._line.watch
         self._random = _fresh if random is None else random
         self.plan: PlannedRounds | None = None
 
-    def conduct(self) -> Any:
-        """Ask until there is a result, from wherever the log stands; tell every site that the study is over."""
+    def conduct(self, gone: Sequence[str] = ()) -> Any:
+        """Ask until there is a result, from wherever the log stands; tell every site that the study is over.
+
+        ``gone`` are sites that will not come back: the study goes on over the others, here and whenever it is started
+        again.
+        """
+        if gone:
+            check_leaving(self.log.study())
         begun = self.log.begin(codec.to_bytes(self.terms), self._random(), self._random())
-        roster = self._roster() if begun.roster is None else codec.from_bytes(begun.roster, Roster)
-        plan = self.plan = planned(self.terms, roster, begun.coin, begun.nonce)
-        if begun.card is None:
-            self.log.settle(codec.to_bytes(roster), cards.to_bytes(plan.card))
-        elif begun.card != cards.to_bytes(plan.card):
-            raise BadInput("this program makes another card of these terms than the log holds; use the same version.")
+        if begun.state == GIVEN_UP:
+            raise BadInput(
+                "this study was given up; --give-up tells it to sites that have not heard it, and a new study needs "
+                "another name."
+            )
+        plan, seeded = self._planned(begun)
         study = cards.identity(plan.card)
-        for warning in plan.warnings:
+        with self._ends(study, SearchFailed):
+            standing = replay(plan, self.log, study, self.terms.rounds.least)
+        if gone:
+            standing = self._parted(standing, tuple(dict.fromkeys(gone)))
+        self.plan = standing.plan
+        left = self.log.departures()
+        for round, names in sorted(left.items()):
+            for name in names:
+                self._watch(Happened("departed", name, round))
+        self._line.part_with(study, [name for names in left.values() for name in names])
+        for warning in standing.plan.warnings:
             self._watch(Happened("warning", words=warning))
-        self._open(plan, study)
-        try:
-            result = self._asked(plan, study)
-        except SearchFailed as error:
-            self.log.finish("failed", None)
-            self._over(study, str(error))
-            raise
-        result = _without_privacy(result) if roster.seeded else result
+        if standing.plan.method.query(standing.state) is not None:  # else all is said
+            self._open(standing.plan, study, begun.state)
+        with self._ends(study, SearchFailed, Infeasible):
+            state = self._asked(standing, study)
+        with self._ends(study, SearchFailed, BadInput):
+            found = standing.plan.method.outcome(state)
+        result = _without_privacy(found) if seeded else found
         self.log.finish("done", json.dumps(result.to_dict(), allow_nan=False))
         self._over(study, "done")
         return result
 
-    def _roster(self) -> Roster:
-        """Ask who the sites are, until all have said so."""
-        hellos: dict[str, words.Hello] = {}
+    def give_up(self) -> Ended:
+        """End a study for good, whether it is paused or has failed, and tell all sites; one that is done stays so."""
+        known = check_giving_up(self.log.study(), self.terms)
+        done = known.result is not None
+        if not done:
+            self.log.finish(GIVEN_UP, None)
+        study = NONE if known.card is None else cards.identity(cards.from_bytes(known.card))
+        wait = self.terms.rounds.deadline
+        return Ended(not done, self._line.over(study, "done" if done else GIVEN_UP, self.terms.sites, wait))
 
-        def fits(site: str, reply: words.Reply) -> bool:
-            if not isinstance(reply, words.Hello):
-                return False
-            if reply.site != site or reply.version != wire.VERSION or reply.size < 0:
-                raise BadInput("says hello under another name, version or without records")
-            hellos[site] = reply
-            self._watch(Happened("hello", site, records=reply.size))
-            return True
-
-        order = words.encode(words.Who(self.terms.name))
-        self._exchange(dict.fromkeys(self.terms.sites, order), fits, 0, self.terms.rounds.wait)
-        missing = [site for site in self.terms.sites if site not in hellos]
-        if missing:
-            raise StudyPaused(f"{_listed(missing)} did not say hello; start the study again when they are there.")
-        first = hellos[self.terms.sites[0]]
-        for site, hello in hellos.items():
-            if hello.unit != first.unit:
-                raise BadInput(
-                    f"site {site!r} holds {hello.unit.plural}, others {first.unit.plural}; ask for one unit."
-                )
-        sizes = tuple(hellos[site].size for site in self.terms.sites)
-        people = all(hello.per_person for hello in hellos.values())
-        seeded = any(hello.seeded for hello in hellos.values())
-        return Roster(self.terms.sites, sizes, first.unit, per_person=people, seeded=seeded, column=first.column)
-
-    def _open(self, plan: PlannedRounds, study: bytes) -> None:
-        """Invite all sites that take part; a refusal ends the study before anything was asked."""
-        opened: set[str] = set()
+    def _planned(self, begun: LoggedStudy) -> tuple[PlannedRounds, bool]:
+        """Plan the study over its sites, as the log has them; return whether their noise is seeded, too."""
+        with self._tells(NONE) if begun.card is None else nullcontext():
+            roster = (
+                roster_of(self._line, self.terms) if begun.roster is None else codec.from_bytes(begun.roster, Roster)
+            )
+            plan = planned(self.terms, roster, begun.coin, begun.nonce)
         card = cards.to_bytes(plan.card)
+        if begun.card is None:
+            self.log.settle(codec.to_bytes(roster), card)
+        elif begun.card != card:
+            raise BadInput("this program makes another card of these terms than the log holds; use the same version.")
+        return plan, roster.seeded
 
-        def fits(site: str, reply: words.Reply) -> bool:
-            if isinstance(reply, words.Refused) and reply.study in (study, bytes(16)):
-                raise _SiteRefused(site, reply.why)
-            if not isinstance(reply, words.Joined) or reply.study != study:
-                return False
-            self._check_head(site, reply.counter, reply.head)
-            opened.add(site)
-            self._watch(Happened("opened", site))
-            return True
+    def _parted(self, standing: Standing, gone: tuple[str, ...]) -> Standing:
+        """Go on without some sites, for good: once that is checked, it is kept."""
+        queries = standing.plan.method.query(standing.state)
+        rest = without(standing, gone, self.terms.rounds.least)
+        assert queries is not None  # nobody can leave a study that is over
+        self.log.depart(queries.round, gone)
+        return rest
 
-        self._exchange(dict.fromkeys(plan.names, words.encode(words.Invite(card))), fits, 0, self.terms.rounds.wait)
-        missing = [name for name in plan.names if name not in opened]
-        if missing:
-            raise StudyPaused(f"{_listed(missing)} did not open the study; start it again when they are there.")
+    def _open(self, plan: PlannedRounds, study: bytes, state: str) -> None:
+        """Open the study at all sites that take part, or at none: who refuses ends it before anything was asked."""
+        card, wait = cards.to_bytes(plan.card), self.terms.rounds.wait
+        if state == "open":
+            with self._tells(study):
+                look(self._line, plan.names, card, study, wait)
+            self.log.invite()
+        try:
+            invite(self._line, plan.names, card, study, wait)
+        except SiteRefused as error:
+            if not self.log.counts("told"):
+                with self._ends(study, SiteRefused):
+                    raise
+            raise StudyPaused(
+                f"{str(error).rstrip('.')}; others have answered already: start the study again when it does, go on "
+                "with --without, or end it with --give-up."
+            ) from None
 
-    def _asked(self, plan: PlannedRounds, study: bytes) -> Any:
-        """Fold the log, and ask what is not in it."""
-        method, state = plan.method, plan.method.init()
-        while (queries := method.query(state)) is not None:
-            state = self._round(plan, study, method, state, queries)
-        return method.outcome(state)
+    def _asked(self, standing: Standing, study: bytes) -> Any:
+        """Ask what is not in the log; return the last state."""
+        plan, state = standing
+        while (queries := plan.method.query(state)) is not None:
+            state = self._round(plan, study, state, queries)
+        return state
 
-    def _round(self, plan: PlannedRounds, study: bytes, method: Method[Any, Any], state: Any, queries: Queries) -> Any:
+    def _round(self, plan: PlannedRounds, study: bytes, state: Any, queries: Queries) -> Any:
         """Ask one round until it is answered."""
-        round, names = queries.round, plan.names
-        questions = {
-            name: wire.seal(study, round, message)
-            for name, message in zip(names, queries.messages, strict=True)
-            if message is not None
-        }
+        round, names, method = queries.round, plan.names, plan.method
+        questions = questions_of(study, names, queries)
         if not questions:
             return method.step(state, [None] * len(names))
         known = self.log.asked(round)
-        if any(name in known and known[name] != question for name, question in questions.items()):
-            raise BadInput(
-                f"round {round} asks something else than the log says was asked; go on with the version that asked it."
-            )
+        check_asked(round, questions, known)
         new = {name: question for name, question in questions.items() if name not in known}
         if new:
             self.log.ask(round, new)
-        for name, body in self.log.told(round).items():
-            if name in questions:
-                state = method.step(state, _only(names, name, _opened(method, study, round, body)))
-        for name, spent in self.log.absent(round).items():
-            if name in questions:
-                state = method.step(state, _only(names, name, Absent(round, spent)))
-        still = method.query(state)
-        if still is None or still.round != round:
-            return state
-        waiting = {
-            name: words.encode(words.Question(study, questions[name]))
-            for name, message in zip(names, still.messages, strict=True)
-            if message is not None and name in questions
-        }
+        waiting = {name: words.encode(words.Question(study, question)) for name, question in questions.items()}
         held = [state]
 
         def fits(site: str, reply: words.Reply) -> bool:
@@ -210,21 +177,23 @@ class Rounds:
                 raise BadInput(f"refuses: {reply.why}")
             if not isinstance(reply, words.Answered) or reply.study != study:
                 return False
-            self._check_head(site, reply.counter, reply.head)
-            message = _opened(method, study, round, reply.envelope)
-            after = method.step(held[0], _only(names, site, message))  # refuses what no site can have said
+            self._line.newer_head(site, reply.counter, reply.head)
+            message = opened(method, study, round, reply.envelope)
+            after = method.step(held[0], only(names, site, message))  # refuses what no site can have said
             self.log.tell(round, site, reply.envelope, reply.counter, reply.head)
             held[0] = after
             self._watch(Happened("told", site, round))
             return True
 
         rules, begun = self.terms.rounds, time.monotonic()
-        enough = len(names) if rules.least is None else rules.least  # sites that must not be missing
-        left = self._exchange(waiting, fits, round, rules.deadline if enough < len(names) else rules.wait)
-        while left and len(names) - len(left) < enough and time.monotonic() - begun < rules.wait:
-            left = self._exchange({name: waiting[name] for name in left}, fits, round, min(AGAIN, rules.wait))
+        least = len(names) if rules.least is None else min(rules.least, len(names))  # sites that must not be missing
+        most = len(names) - least - (len(self.log.absent(round)) if known else 0)  # that may be, beside those given up
+        left = self._line.ask(waiting, fits, round, rules.deadline if most > 0 else rules.wait)
+        while len(left) > max(most, 0) and time.monotonic() - begun < rules.wait:
+            again = {name: waiting[name] for name in left}
+            left = self._line.ask(again, fits, round, min(exchange.AGAIN, rules.wait))
         if left:
-            held[0] = self._closed_without(left, plan, method, held[0], round, known)
+            held[0] = self._closed_without(left, most, plan, held[0], round, known)
         so_far = getattr(method, "so_far", None)
         interval = None if so_far is None else so_far(held[0])
         self._watch(Happened("round", round=round, records=queries.records, interval=interval))
@@ -233,28 +202,27 @@ class Rounds:
     def _closed_without(
         self,
         left: Sequence[str],
+        most: int,
         plan: PlannedRounds,
-        method: Method[Any, Any],
         state: Any,
         round: int,
         known: Mapping[str, bytes],
     ) -> Any:
-        """Close a round without sites whose deadline is over, if enough have answered; else the study pauses.
+        """Close a round without sites whose deadline is over, at ``most`` so many of them; else the study pauses.
 
         What a site was handed it may have spent, whatever became of its reply, so that these records count as spent;
         so do those of questions that an earlier coordinator logged, of which nobody knows whether they were handed.
         """
-        rules = self.terms.rounds
         paused = StudyPaused(
-            f"{_listed(left)} did not answer round {round}; nothing is lost, and the study goes on when it is started "
+            f"{listed(left)} did not answer round {round}; nothing is lost, and the study goes on when it is started "
             "again."
         )
-        if rules.least is None or len(plan.names) - len(left) < rules.least:
+        if len(left) > most:
             raise paused
         for name in left:
             spent = name in known or self.post.handed(name)
             try:
-                after = method.step(state, _only(plan.names, name, Absent(round, spent)))
+                after = plan.method.step(state, only(plan.names, name, Absent(round, spent)))
             except BadInput:  # this method needs every site
                 raise paused from None
             self.log.miss(round, name, spent)
@@ -262,75 +230,49 @@ class Rounds:
             self._watch(Happened("absent", name, round))
         return state
 
-    def _exchange(self, orders: Mapping[str, bytes], fits: Expected, round: int, seconds: float) -> list[str]:
-        """Send orders and take the replies that fit, until all have come or the time is up; return who is missing."""
-        waiting = dict(orders)
-        for site, order in waiting.items():
-            self.post.send(site, order)
-        end, again = time.monotonic() + seconds, time.monotonic() + AGAIN
-        while waiting:
-            rest = end - time.monotonic()
-            came = self.post.receive(min(max(rest, 0.0), TICK))
-            if came is None and rest <= 0:  # what has come by now still counts
-                break
-            if time.monotonic() > again:
-                again = time.monotonic() + AGAIN
-                for site, order in waiting.items():
-                    self.post.send(site, order)
-            if came is None:
-                continue
-            site, data = came
-            try:
-                reply = words.reply_of(data)
-                if site in waiting and fits(site, reply):
-                    del waiting[site]
-            except _SiteRefused:
-                raise
-            except BadInput as error:
-                why = words.sentence(str(error))
-                self.log.refuse(site, round, why)
-                self._watch(Happened("refused", site, round, why))
-        return list(waiting)
-
-    def _check_head(self, site: str, counter: int, head: bytes) -> None:
-        """Refuse a site whose ledger has gone back: what it has forgotten it could say again, with other noise."""
-        known = self.log.head(site)
-        if known is not None and (counter < known[0] or (counter == known[0] and head != known[1])):
-            raise BadInput("shows a ledger that has gone back to an earlier time; it is out of this study")
-        if known is None or counter > known[0]:
-            self.log.keep_head(site, counter, head)
-
     def _over(self, study: bytes, how: str) -> None:
-        """Tell all sites that the study is over, and wait a little until they have heard it."""
-        told: set[str] = set()
+        """Tell all sites that have not left that the study is over."""
+        gone = {name for names in self.log.departures().values() for name in names}
+        sites = [site for site in self.terms.sites if site not in gone]
+        self._line.over(study, how, sites, self.terms.rounds.deadline)
 
-        def fits(site: str, reply: words.Reply) -> bool:
-            if not isinstance(reply, words.Bye) or reply.study != study:
-                return False
-            self._check_head(site, reply.counter, reply.head)
-            told.add(site)
-            return True
+    @contextmanager
+    def _tells(self, study: bytes) -> Iterator[None]:
+        """Tell the sites where a study cannot begin; it may be started again, for nothing was reserved."""
+        try:
+            yield
+        except StudyPaused:
+            raise
+        except BadInput as error:
+            self._over(study, str(error))
+            raise
 
-        order = words.encode(words.Over(study, how))
-        self._exchange(dict.fromkeys(self.terms.sites, order), fits, 0, min(30.0, self.terms.rounds.deadline))
-        self._watch(Happened("over", words=how))
-
-
-class _SiteRefused(BadInput):
-    """A site does not take part."""
-
-    def __init__(self, site: str, why: str) -> None:
-        super().__init__(f"site {site!r} does not take part: {words.sentence(why)}")
-
-
-def _opened(method: Method[Any, Any], study: bytes, round: int, envelope: bytes) -> Message:
-    """Open an envelope of this round, with a reply that the method understands."""
-    return wire.unseal(envelope, study, method.replies, round).message
+    @contextmanager
+    def _ends(self, study: bytes, *errors: type[Exception]) -> Iterator[None]:
+        """End the study for good where it fails, and tell the sites."""
+        try:
+            yield
+        except errors as error:
+            self.log.finish("failed", None)
+            self._over(study, str(error))
+            raise
 
 
-def _only(names: Sequence[str], name: str, message: Message) -> list[Message | None]:
-    """Return one site's reply among the others that have not come."""
-    return [message if each == name else None for each in names]
+def check_leaving(known: LoggedStudy | None) -> None:
+    """Refuse to go on without a site where a study has not begun, or is over."""
+    if known is None or known.state == "open":
+        raise BadInput("the study has not begun, so that no site can leave it; take the site out of the study card.")
+    if known.state in ("done", "failed"):
+        raise BadInput("the study is over, so that no site can leave it any more; begin a new study.")
+
+
+def check_giving_up(known: LoggedStudy | None, terms: StudyTerms) -> LoggedStudy:
+    """Refuse to give up what was never begun."""
+    if known is None:
+        raise BadInput("this log holds no such study, so that there is nothing to give up; look at --log.")
+    if known.terms != codec.to_bytes(terms):
+        raise BadInput("this log holds a study of the same name with other terms; give its own study card.")
+    return known
 
 
 def _without_privacy(result: Any) -> Any:
@@ -338,13 +280,6 @@ def _without_privacy(result: Any) -> Any:
     if hasattr(result, "results"):
         return replace(result, results=tuple(map(_without_privacy, result.results)))
     return replace(result, private=False) if any(each.name == "private" for each in fields(result)) else result
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Name some sites."""
-    shown = ", ".join(repr(name) for name in names[:4])
-    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-    return f"site{'s' if len(names) > 1 else ''} {shown}{more}"
 
 
 def _fresh() -> bytes:

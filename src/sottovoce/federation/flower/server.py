@@ -10,8 +10,9 @@ from flwr.app import Context, Message
 from flwr.serverapp import Grid, ServerApp
 
 from sottovoce.core.errors import BadInput
+from sottovoce.federation.coordinator.exchange import Happened
 from sottovoce.federation.coordinator.log import StudyLog
-from sottovoce.federation.coordinator.rounds import Happened, Rounds
+from sottovoce.federation.coordinator.rounds import Rounds
 from sottovoce.federation.coordinator.studies import WALKS
 from sottovoce.federation.flower.folder import folder_of
 from sottovoce.federation.flower.letter import body_of, packed

@@ -8,9 +8,8 @@ import logging
 import math
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -89,6 +88,8 @@ class Resident:
         """Do what an order says; return the reply, and the round it was about."""
         if isinstance(order, words.Who):
             return self._hello(), 0
+        if isinstance(order, words.Look):
+            return self._look(order.card), 0
         if isinstance(order, words.Invite):
             return self._open(order.card), 0
         if isinstance(order, words.Question):
@@ -96,9 +97,7 @@ class Resident:
             last = self.ledger.study(order.study).last()
             told = words.Answered(order.study, envelope, self.ledger.counter, self.ledger.head)
             return told, 0 if last is None else getattr(last.query, "round", last.key)  # people have numbers as keys
-        with suppress(BadInput):  # a study that this site was left out of
-            self.ledger.close(order.study)
-        self.doors.pop(order.study, None)
+        self._end(order)
         return words.Bye(order.study, self.ledger.counter, self.ledger.head), 0
 
     def _hello(self) -> words.Hello:
@@ -116,24 +115,48 @@ class Resident:
 
     def _open(self, data: bytes) -> words.Joined:
         """Take part in a study: check its card, reserve what it costs, and open the door."""
-        card = cards.from_bytes(data)
-        part, study, held = self._part(card), identity(card), self.holding
-        most = math.inf if math.isinf(part.epsilon) else self.policy.total  # no cap holds what the policy opens
+        study, part, cost = self._cost(data)
         storage = self.ledger.enrol(
-            study,
-            data,
-            part.epsilon,
-            source=self.policy.source,
-            size=held.records.size,
-            rows=held.rows,
-            people=held.people,
-            cap_record=most,
-            cap_source=most,
-            draw_key=lambda: order_key(self.dice) if part.ordered else np.zeros(ROUNDS, np.uint32),
+            **cost, draw_key=lambda: order_key(self.dice) if part.ordered else np.zeros(ROUNDS, np.uint32)
         )
         self._stand(study, part, storage)
         last = storage.last()
         return words.Joined(study, 0 if last is None else last.key, self.ledger.counter, self.ledger.head)
+
+    def _look(self, data: bytes) -> words.Willing:
+        """Tell whether the site would take part: card, policy, records and what is left of the caps allow it."""
+        study, _, cost = self._cost(data)
+        self.ledger.look(**cost)
+        return words.Willing(study)
+
+    def _end(self, order: words.Over) -> None:
+        """End a study; one that was answered nothing gives back what it has reserved, and is never answered."""
+        if self.ledger.counter < order.counter:
+            raise BadInput("the ledger of this site is older than the coordinator knows it; put its newest copy back.")
+        if self.ledger.knows(order.study):  # else this site was left out of it, or never invited
+            self.ledger.end(order.study, rows=self.holding.rows, people=self.holding.people)
+        self.doors.pop(order.study, None)
+
+    def _cost(self, data: bytes) -> tuple[bytes, OwnPart, dict[str, Any]]:
+        """Check a card; return its study, this site's part of it, and what the ledger is to reserve."""
+        card = cards.from_bytes(data)
+        part, study, held = self._part(card), identity(card), self.holding
+        most = math.inf if math.isinf(part.epsilon) else self.policy.total  # no cap holds what the policy opens
+        return (
+            study,
+            part,
+            {
+                "study": study,
+                "card": data,
+                "epsilon": part.epsilon,
+                "source": self.policy.source,
+                "size": held.records.size,
+                "rows": held.rows,
+                "people": held.people,
+                "cap_record": most,
+                "cap_source": most,
+            },
+        )
 
     def _part(self, card: Card) -> OwnPart:
         """Hold a card against policy and records."""

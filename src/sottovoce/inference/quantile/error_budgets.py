@@ -19,6 +19,7 @@ true one, so that both sides have the whole ``alpha``.
 A part ``pot`` of every budget may be bet on a query alone, as if it were the last: it rejects far classes early.
 """
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -31,6 +32,7 @@ from sottovoce.core.arrays import Floats
 DONE = 1 - 1e-12  # a budget from here on counts as one
 LEAST = 1e-300
 ALPHAS = 33  # a p-value is found on so many levels in equal ratios, then between two of them, three times: to .1 %
+COARSE = 8  # first every so many of them, as most are far from it
 SMALLEST = 1e-15  # the smallest p-value that is told
 
 
@@ -117,8 +119,8 @@ def heard(classes: Classes, evidence: Evidence, s: float) -> Classes:
     edges, budgets = classes
     place = int(np.searchsorted(edges, evidence.point))
     if place == len(edges) or edges[place] != evidence.point:
-        edges = np.insert(edges, place, evidence.point)
-        budgets = np.insert(budgets, place, budgets[:, place], axis=1)
+        edges = np.concatenate((edges[:place], [evidence.point], edges[place:]))
+        budgets = np.concatenate((budgets[:, : place + 1], budgets[:, place:]), axis=1)
     part = slice(None, place + 1) if evidence.side < 0 else slice(place + 1, None)
     successes, p = (evidence.below, s) if evidence.side < 0 else (evidence.reports - evidence.below, 1 - s)
     budgets = budgets.copy()
@@ -166,6 +168,11 @@ def interval(evidence: Sequence[Evidence], s: float, alpha: float) -> tuple[floa
 
     So intervals are nested in the level, and the smaller level holds all the more.
     """
+    return _interval(tuple(evidence), s, alpha)
+
+
+@functools.lru_cache(maxsize=64)  # a result is asked for it by its summary, its warnings and its pictures
+def _interval(evidence: tuple[Evidence, ...], s: float, alpha: float) -> tuple[float, float]:
     classes = folded(evidence, s, np.array([alpha]))
     if np.any(classes.budgets < DONE):
         return hull(classes)
@@ -177,25 +184,29 @@ def interval(evidence: Sequence[Evidence], s: float, alpha: float) -> tuple[floa
     return hull(folded(evidence, s, np.array([low])))
 
 
-def p_values(evidence: Sequence[Evidence], s: float, value: float) -> tuple[float, float]:
-    """Return p-values of "the quantile is at most the value" and of "it is at least the value".
+def p_value(evidence: Sequence[Evidence], s: float, value: float, side: int) -> float:
+    """Return the p-value of "the quantile is at most the value" (side -1), or of "it is at least the value" (1).
 
     The first is the largest level at which some class up to the value is not rejected, so that tests and intervals
     agree at every level.
     """
-    found = []
-    for side in (-1, 1):
-        start, stop = SMALLEST, 1 - 1e-9
-        for _ in range(3):
-            alphas = np.geomspace(start, stop, ALPHAS)
-            edges, budgets = folded(evidence, s, alphas)
-            place = int(np.searchsorted(edges, value))
-            part = budgets[:, : place + 1] if side < 0 else budgets[:, place:]
-            kept = np.flatnonzero(np.any(part < DONE, axis=1))
-            last = int(kept[-1]) if len(kept) else -1
-            if last in (-1, ALPHAS - 1):  # only the first time, as the ends are kept to the bit
-                stop = SMALLEST if last < 0 else 1.0
-                break
-            start, stop = alphas[last], alphas[last + 1]
-        found.append(float(stop))
-    return found[0], found[1]
+    start, stop = SMALLEST, 1 - 1e-9
+    for _ in range(3):
+        alphas = np.geomspace(start, stop, ALPHAS)
+        last = _last_kept(evidence, s, alphas[::COARSE], value, side) * COARSE
+        if last < 0:  # only the first time, as the ends are kept to the bit
+            return SMALLEST
+        if last == ALPHAS - 1:
+            return 1.0
+        last += 1 + _last_kept(evidence, s, alphas[last + 1 : last + COARSE], value, side)
+        start, stop = alphas[last], alphas[last + 1]
+    return float(stop)
+
+
+def _last_kept(evidence: Sequence[Evidence], s: float, alphas: Floats, value: float, side: int) -> int:
+    """Return the place of the last of ascending levels that keeps a class on a side of the value; -1 if none does."""
+    edges, budgets = folded(evidence, s, alphas)
+    place = int(np.searchsorted(edges, value))
+    part = budgets[:, : place + 1] if side < 0 else budgets[:, place:]
+    kept = np.flatnonzero(np.any(part < DONE, axis=1))
+    return int(kept[-1]) if len(kept) else -1

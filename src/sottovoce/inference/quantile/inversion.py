@@ -151,12 +151,12 @@ def _test(at, places, values, variances, shares, extra, ends):  # type: ignore[n
             mixed += shares[group] * curve[group]
             variance += shares[group] * shares[group] * doubt[group]
         return mixed / variance, 1 / variance
-    total, information, start = 0.0, 0.0, 0
+    total, information = 0.0, 0.0
+    only = start = np.int64(0)  # typed: the compiler makes a copy of a function for every constant
     for stage in range(len(ends)):
-        allowance, spacing, origin, curvature = extra[stage]
-        place = through(at, origin, curvature)
-        value, variance = _stage(place, 0, start, ends[stage], places, values, variances)
-        remainder = _left_out(place, start, ends[stage], places, allowance, spacing)
+        place = through(at, extra[stage, 2], extra[stage, 3])
+        value, variance = _stage(place, only, start, ends[stage], places, values, variances)
+        remainder = _left_out(place, start, ends[stage], places, extra[stage, 0], extra[stage, 1])
         variance += remainder * remainder
         total += value / variance
         information += 1 / variance
@@ -169,11 +169,10 @@ def _apart(at, places, values, variances, shares, extra, ends):  # type: ignore[
     """Return each group's curve and its variance, and what may not cancel between groups."""
     groups, stages = len(shares), len(ends)
     curve, known, weights, left_out = np.zeros(groups), np.zeros(groups), np.zeros((groups, stages)), np.zeros(stages)
-    start = 0
+    start = np.int64(0)
     for stage in range(stages):
-        allowance, spacing, origin, curvature = extra[stage]
-        place = through(at, origin, curvature)
-        left_out[stage] = _left_out(place, start, ends[stage], places, allowance, spacing)
+        place = through(at, extra[stage, 2], extra[stage, 3])
+        left_out[stage] = _left_out(place, start, ends[stage], places, extra[stage, 0], extra[stage, 1])
         seen, noise, share = np.zeros(groups), np.zeros(groups), 0.0
         pooled = 0.0
         for group in range(groups):
@@ -193,7 +192,8 @@ def _apart(at, places, values, variances, shares, extra, ends):  # type: ignore[
         if known[group] > 0:
             curve[group] /= known[group]
             doubt[group] = 1 / known[group]
-            weights[group] /= known[group]
+            for stage in range(stages):
+                weights[group, stage] /= known[group]
     for stage in range(stages):
         mean = 0.0
         for group in range(groups):

@@ -71,8 +71,8 @@ def wagered(fortunes: Fortunes, wager: Wager) -> Fortunes:
     edges, wealth, peaks = fortunes
     place = int(np.searchsorted(edges, wager.point))
     if place == len(edges) or edges[place] != wager.point:
-        edges = np.insert(edges, place, wager.point)
-        wealth, peaks = np.insert(wealth, place, wealth[place]), np.insert(peaks, place, peaks[place])
+        edges = np.concatenate((edges[:place], [wager.point], edges[place:]))
+        wealth, peaks = (np.concatenate((each[: place + 1], each[place:])) for each in (wealth, peaks))
     part = slice(None, place + 1) if wager.side < 0 else slice(place + 1, None)
     successes, s = wager.below, wager.success
     if wager.side > 0:

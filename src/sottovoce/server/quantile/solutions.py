@@ -138,11 +138,12 @@ class CertifiedSolution:
 
     def p_value(self, value: float, alternative: str) -> float:
         """Return the p-value that agrees with the interval at every level."""
-        if not self.certificate.bounds[0] < value <= self.certificate.bounds[1]:
-            low, high = (0.0, 1.0) if value <= self.certificate.bounds[0] else (1.0, 0.0)
-        else:
-            low, high = error_budgets.p_values(self.certificate.evidence, self.certificate.success, value)
-        return {"greater": low, "less": high}.get(alternative, min(low, high))
+        evidence, success, (least, most) = self.certificate.evidence, self.certificate.success, self.certificate.bounds
+        if not least < value <= most:
+            low, high = (0.0, 1.0) if value <= least else (1.0, 0.0)
+            return {"greater": low, "less": high}.get(alternative, 0.0)
+        sides = {"greater": (-1,), "less": (1,)}.get(alternative, (-1, 1))
+        return min(error_budgets.p_value(evidence, success, value, side) for side in sides)
 
     def trajectory(self, level: float) -> list[Row]:
         """Return estimate and interval after each round that was evidence."""
