@@ -8,8 +8,13 @@ from tests.federation.network import WAITS, DirectPost, Network, conduct, terms
 
 import sottovoce as sv
 from sottovoce.api.quantile.levels import plan_levels
-from sottovoce.api.quantile.planning import coin_of, plan_study
+from sottovoce.api.quantile.planning import coin_of, doors_of, plan_study
+from sottovoce.client.quantile.site import Site
+from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import parts_of
+from sottovoce.local.runner import run
+from sottovoce.server.quantile.method import StagedQuantile
+from sottovoce.server.quantile.sequence import SequenceQuantile
 from sottovoce.sim import dice
 
 pytestmark = pytest.mark.filterwarnings("ignore:the .* quantile is barely supported:UserWarning")
@@ -66,6 +71,67 @@ def test_several_levels(tmp_path: Path) -> None:
     expected = sv.federated_quantiles(WAITS, [0.25, 0.5, 0.75], 4.0, randomness=dice(SEED))
     assert found.intervals == expected.intervals
     assert [each.private for each in found.results] == [False] * 3
+
+
+@pytest.mark.parametrize("how", ["staged", "certified", "sequence"])
+def test_a_difference(how: str, tmp_path: Path) -> None:
+    budgets = {"north": 2.0, "south": 3.0, "west": 2.5}
+    coin, groups = b"c" * 16, (["north", "west"], ["south"])
+    network = Network(tmp_path, dict(zip(["north", "west", "south"], parts_of(dice(SEED), 3), strict=True)))
+    asked = {"first": groups[0], "second": groups[1], "tau": 0.5, "epsilon": budgets, "method": how}
+    try:
+        found = conduct(terms("difference", asked, WAITS), DirectPost(network), tmp_path / "log", coin)
+    finally:
+        network.shut()
+    parts = parts_of(dice(SEED), 3)
+    for k, (group, own, told) in enumerate(
+        zip(groups, (parts[:2], parts[2:]), (found.first, found.second), strict=True)
+    ):
+        planned = plan_study(
+            {name: WAITS[name] for name in group}, 0.5, {name: budgets[name] for name in group}, method=how
+        )
+        plan = planned.plan
+        talk = (
+            SequenceQuantile(plan, 0.95, coin + bytes([k]))
+            if how == "sequence"
+            else StagedQuantile(plan, 0.95, coin + bytes([k]), how == "certified")
+        )
+        sites = [
+            Site(records, plan.study_of(i), own[i], plan.channels[i])
+            for i, records in enumerate(planned.prepared.table.records)
+        ]
+        expected = run(talk, doors_of(plan, sites, how), None)
+        assert (told.estimate, told.interval) == (expected.estimate, expected.interval)
+        assert (told.rounds, told.reports) == (expected.rounds, expected.reports)
+    low, high = found.interval
+    assert low < found.estimate == found.first.estimate - found.second.estimate < high
+    assert found.private is False
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"first": ["north"], "second": ["west"]}, "must name every site of the study once"),
+        ({"first": ["north", "west"], "second": ["west", "south"]}, "must name every site of the study once"),
+        ({"first": ["north", "west"], "second": ["east"]}, "second of .difference. must be a list of sites"),
+        ({"first": ["north", "west"]}, "second of .difference. must be a list of sites"),
+        ({"method": "regression"}, "'regression'"),
+        (
+            {"epsilon": {"north": 1.0, "south": 1.0, "west": 1.0, "east": 1.0}},
+            "'east', which is a site of neither group",
+        ),
+    ],
+)
+def test_a_difference_that_is_none(asked: dict[str, Any], said: str, tmp_path: Path) -> None:
+    network = Network(tmp_path, dict(zip(WAITS, parts_of(dice(SEED), 3), strict=True)))
+    whole = {"first": ["north", "west"], "second": ["south"], "tau": 0.5, "epsilon": 2.0, **asked}
+    if "second" not in asked and "first" in asked:
+        whole.pop("second")
+    try:
+        with pytest.raises(BadInput, match=said):
+            conduct(terms("difference", whole, WAITS), DirectPost(network), tmp_path / "log")
+    finally:
+        network.shut()
 
 
 @pytest.mark.parametrize(

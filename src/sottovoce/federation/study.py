@@ -3,7 +3,7 @@
     name = "waiting times, spring"
     sites = ["north", "south", "west"]
 
-    [quantile]                  # or [quantiles], [integration], [conformal], [coverage], [regression]
+    [quantile]                  # or [quantiles], [difference], [integration], [conformal], [coverage], [regression]
     tau = 0.5
     epsilon = 1.0               # or a table: { north = 0.5, south = 1.0, west = 1.0 }
 
@@ -28,6 +28,7 @@ METHODS: dict[str, frozenset[str]] = {
     "quantile": frozenset(
         {*_PUBLIC, "tau", "shares", "kind", "until", "schedule", "participation", "graph", "norm"},
     ),
+    "difference": frozenset({*_PUBLIC, "first", "second", "tau", "shares", "kind", "until"}),
     "quantiles": frozenset({*_PUBLIC, "taus", "shares", "kind", "split"}),
     "integration": frozenset(
         {*_PUBLIC, "target", "tau", "bound", "variance", "quantile", "caution", "sites", "chains"},

@@ -13,6 +13,7 @@ from sottovoce.protocol.messages import Message, Query, Reports, Tally, WalkQuer
 from sottovoce.protocol.randomised_response import binary, epsilon_of_rate
 from sottovoce.server.method import Queries, Replies
 from sottovoce.server.quantile.conversation import Conversation
+from sottovoce.server.quantile.difference_method import DifferenceQuantile
 from sottovoce.server.quantile.feasibility import PAIRS
 from sottovoce.server.quantile.levels import StagedQuantiles
 from sottovoce.server.quantile.method import StagedQuantile
@@ -33,8 +34,9 @@ NAMES = ("north", "south", "west")
 def plan_of(order: Sequence[int], tau: float, records: int) -> QuantilePlan:
     names = tuple(NAMES[k] for k in order)
     budgets = {NAMES[k]: epsilon_of_rate(RATES[k]) for k in order}
-    shares = {NAMES[k]: SHARES[k] for k in order}
-    roster = Roster(names, (records,) * 3, Unit("number"))
+    whole = sum(SHARES[k] for k in order)
+    shares = {NAMES[k]: SHARES[k] / whole for k in order}
+    roster = Roster(names, (records,) * len(order), Unit("number"))
     return plan_quantile(roster, tau, budgets, shares=shares, bounds=(-20.0, 20.0), limits=PAIRS)
 
 
@@ -92,6 +94,17 @@ def levels(order: Sequence[int]) -> Subject:
     )
 
 
+def difference(order: Sequence[int]) -> Subject:
+    groups = [k for k in order if k < 2], [k for k in order if k == 2]
+    plans = [plan_of(group, 0.7, 20_000) for group in groups]
+    return Subject(
+        lambda: DifferenceQuantile(*map(StagedQuantile, plans)),
+        replying([*groups[0], *groups[1]]),
+        lambda result: result.estimate,
+        0.05,
+    )
+
+
 def sequence(order: Sequence[int]) -> Subject:
     plan = plan_of(order, 0.7, 4_000)
     # the lottery draws by the order of the sites, so that a turn moves many records between them
@@ -131,6 +144,7 @@ CASES: dict[str, Case] = {
     "StagedQuantile-pairs": scarce,
     "StagedQuantile-certified": certified,
     "StagedQuantiles": levels,
+    "DifferenceQuantile": difference,
     "SequenceQuantile": sequence,
     "Conversation": search,
     "WalkMethod": walking,

@@ -279,6 +279,8 @@ def _without_privacy(result: Any) -> Any:
     """Say of a result that seeded noise protected nobody."""
     if hasattr(result, "results"):
         return replace(result, results=tuple(map(_without_privacy, result.results)))
+    if hasattr(result, "first"):
+        return replace(result, first=_without_privacy(result.first), second=_without_privacy(result.second))
     return replace(result, private=False) if any(each.name == "private" for each in fields(result)) else result
 
 

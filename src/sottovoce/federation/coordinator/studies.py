@@ -79,6 +79,38 @@ def _quantile(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int) -
     return PlannedRounds(method, plan.card(name), plan.names, plan.left_out, (*plan.hints, *plan.warnings))
 
 
+def _difference(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int) -> PlannedRounds:  # noqa: ARG001
+    from sottovoce.server.quantile.difference_method import BOTH, DifferenceQuantile, joined_card
+
+    groups = [given.pop(which, None) for which in BOTH]
+    for which, names in zip(BOTH, groups, strict=True):
+        if not (isinstance(names, list) and names and all(name in roster.names for name in names)):
+            raise BadInput(f"{which} of [difference] must be a list of sites of the study; name them.")
+    if sorted(groups[0] + groups[1]) != sorted(roster.names):
+        raise BadInput("first and second of [difference] must name every site of the study once; correct them.")
+    if given.get("method", "staged") not in STAGES:
+        raise unknown("method", given["method"], STAGES)
+    found = []
+    for number_, names in enumerate(groups):
+        own = {key: _own_part(value, names, roster.names, key) for key, value in given.items()}
+        part = _reordered(roster, names)
+        found.append(_quantile(own, part, coin + bytes([number_]), 1))
+    one, two = found
+    method = DifferenceQuantile(one.method, two.method)  # type: ignore[arg-type]
+    card = joined_card(method.plans, given.get("method", "staged"))
+    warnings = tuple(dict.fromkeys((*one.warnings, *two.warnings)))
+    return PlannedRounds(method, card, one.names + two.names, one.left_out + two.left_out, warnings)
+
+
+def _own_part(value: Any, names: Sequence[str], known: Sequence[str], what: str) -> Any:
+    """Return the part of a table of sites that names those of one group."""
+    if what not in ("tau", "epsilon", "shares") or not isinstance(value, Mapping):
+        return value
+    if strange := [name for name in value if name not in known]:
+        raise BadInput(f"{what} of [difference] names {strange[0]!r}, which is a site of neither group; correct it.")
+    return {name: each for name, each in value.items() if name in names}
+
+
 def _quantiles(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int) -> PlannedRounds:
     from sottovoce.server.quantile.levels import StagedQuantiles
     from sottovoce.server.quantile.levels_plan import plan_levels
@@ -260,6 +292,7 @@ def _word(coin: bytes) -> int:
 _PLANS = {
     "quantile": _quantile,
     "quantiles": _quantiles,
+    "difference": _difference,
     "integration": _integration,
     "conformal": _conformal,
     "coverage": _coverage,
