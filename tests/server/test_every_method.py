@@ -1,5 +1,6 @@
 """Checks that every method passes: classes with init, query, step and outcome are found, and each needs a case."""
 
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -15,7 +16,7 @@ from sottovoce.protocol.wire import seal
 from sottovoce.server.method import Method, opened, restore
 
 from . import cases
-from .cases.subject import AS_LISTED, TURNED, Case, Subject
+from .cases.subject import AS_LISTED, TURNED, Case
 
 CASES: dict[str, Case] = {}
 for found in pkgutil.iter_modules(cases.__path__, cases.__name__ + "."):
@@ -41,8 +42,10 @@ def test_every_method_has_a_case() -> None:
     assert kinds - NOTHING_TO_ASK == {name.partition("-")[0] for name in CASES}
 
 
-def fold(subject: Subject) -> tuple[Method[Any, Any], list[Any], list[Any]]:
-    """Run a method through; return it with all its states and replies."""
+@functools.cache
+def fold(make: Case, order: tuple[int, ...] = AS_LISTED) -> tuple[Method[Any, Any], list[Any], list[Any]]:
+    """Run a method through, once for all checks; return it with all its states and replies."""
+    subject = make(order)
     method = subject.make()
     states, log = [method.init()], []
     while (queries := method.query(states[-1])) is not None:
@@ -54,7 +57,7 @@ def fold(subject: Subject) -> tuple[Method[Any, Any], list[Any], list[Any]]:
 @every
 def test_a_state_goes_to_bytes_and_back_and_on_from_there(make: Case) -> None:
     subject = make(AS_LISTED)
-    method, states, log = fold(subject)
+    method, states, log = fold(make)
     for i in [*range(0, len(log), subject.stride), len(log)]:
         kept = codec.to_bytes(states[i])
         again = subject.make()
@@ -83,7 +86,7 @@ def test_the_order_of_the_sites_does_not_matter(make: Case) -> None:
     points = []
     for order in (AS_LISTED, TURNED):
         subject = make(order)
-        method, states, _ = fold(subject)
+        method, states, _ = fold(make, order)
         points.append(subject.point(method.outcome(states[-1])))
     assert points[1] == pytest.approx(points[0], rel=make(AS_LISTED).tolerance, abs=1e-12)
 
@@ -91,7 +94,7 @@ def test_the_order_of_the_sites_does_not_matter(make: Case) -> None:
 @every
 def test_who_did_not_answer_is_asked_again(make: Case) -> None:
     subject = make(AS_LISTED)
-    method, states, log = fold(subject)
+    method, states, log = fold(make)
     for i in list(range(0, len(log), subject.stride)):
         queries = method.query(states[i])
         assert queries is not None
@@ -107,7 +110,7 @@ def test_who_did_not_answer_is_asked_again(make: Case) -> None:
 @every
 def test_replies_go_through_their_envelopes(make: Case) -> None:
     subject = make(AS_LISTED)
-    method, states, log = fold(subject)
+    method, states, log = fold(make)
     for i in range(0, len(log), subject.stride):
         queries = method.query(states[i])
         assert queries is not None
@@ -128,7 +131,7 @@ class Stranger(Message, frozen=True):
 @every
 def test_replies_that_do_not_fit_are_refused_and_the_state_stays(make: Case) -> None:
     subject = make(AS_LISTED)
-    method, states, log = fold(subject)
+    method, states, log = fold(make)
     state, before = states[0], codec.to_bytes(states[0])
     k = next(i for i, reply in enumerate(log[0]) if reply is not None)
     wrong = [
