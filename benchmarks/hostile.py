@@ -1,4 +1,4 @@
-"""A thousand hostile commands, each in a process of its own: exit code, lines, marked values, seconds, memory."""
+"""A thousand hostile commands and two hundred of a federation, each in a process of its own, with seconds and memory."""
 
 import os
 import sys
@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.fuzz.hostile import MARK, Case, cases, write_files
+from tests.fuzz.hostile_federation import federation_cases
 
 SECONDS, MEGABYTES = 10.0, 1_000
 
@@ -48,13 +49,13 @@ def faults(code: int, text: str, seconds: float, megabytes: float) -> list[str]:
 
 
 def run(count: int = 1_000, seed: int = 15) -> None:
-    """Print what a thousand commands did wrong."""
+    """Print what so many commands, and a fifth as many of a federation, did wrong."""
     tally: Counter[str] = Counter()
     slowest = largest = 0.0
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home)
         bad = write_files(folder)
-        for case in cases(count, seed, bad):
+        for case in (*cases(count, seed, bad), *federation_cases(count // 5, seed, folder, bad)):
             code, text, seconds, megabytes = refused(case, folder)
             slowest, largest = max(slowest, seconds), max(largest, megabytes)
             wrong = faults(code, text, seconds, megabytes)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sottovoce.core.errors import BadInput
+from sottovoce.core.shown import shown
 
 APPLICATION = 0x536F7456  # of an SQLite file that is a ledger: "SotV"
 VERSION = 1
@@ -116,7 +117,9 @@ def read_head(ledger: Path) -> LedgerHead | None:
         return None
     except OSError as error:
         reason = os.strerror(error.errno or 0).lower()
-        raise BadInput(f"the file {path.name} cannot be read ({reason}); read it as the site's account.") from None
+        raise BadInput(
+            f"the file {shown(path.name)} cannot be read ({reason}); read it as the site's account."
+        ) from None
 
 
 def _sync_folder(folder: Path) -> None:
@@ -186,8 +189,12 @@ def open_for_writing(path: Path) -> tuple[sqlite3.Connection, HeadFile, bool]:
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
     """Open a ledger to look at it, whether a site holds it or not."""
-    if not path.is_file():
-        raise BadInput(f"there is no ledger {path.name}; name the file that the site's policy names.")
+    try:
+        there = path.is_file()
+    except OSError:  # of a name that no file can have
+        there = False
+    if not there:
+        raise BadInput(f"there is no ledger {shown(path.name)}; name the file that the site's policy names.")
     with sentences(path):
         file = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=WAIT, isolation_level=None)
         try:
@@ -231,4 +238,4 @@ def sentences(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         text = _WRONG.get(code, "cannot be used here; nothing was answered: open it again.")
-        raise BadInput(f"the ledger {path.name} {text}") from None
+        raise BadInput(f"the ledger {shown(path.name)} {text}") from None

@@ -15,6 +15,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from sottovoce.core.errors import BadInput
+from sottovoce.core.shown import shown
+from sottovoce.federation.study import is_name
 
 DAYS = 90
 
@@ -22,8 +24,12 @@ DAYS = 90
 def write_certificates(folder: str | Path, sites: Sequence[str], hosts: Sequence[str] = ("localhost",)) -> list[Path]:
     """Write a folder each for coordinator and sites: ``authority.pem``, ``certificate.pem``, ``key.pem``."""
     base = Path(folder)
-    if base.exists() and any(base.iterdir()):
-        raise BadInput(f"{base} is not empty; give a new folder, since keys are never written over.")
+    if not str(folder) or (base.exists() and (not base.is_dir() or any(base.iterdir()))):
+        raise BadInput(f"{shown(base)} is not an empty folder; give a new one, since keys are never written over.")
+    if not all(map(is_name, sites)) or len({"coordinator", *sites}) <= len(sites):
+        raise BadInput(
+            "names of sites are letters, digits, blanks and .,:()+-, each once, and none is 'coordinator'; give others."
+        )
     key = ec.generate_private_key(ec.SECP256R1())
     authority = _signed("sottovoce test authority", key, "sottovoce test authority", key, authority=True)
     written = []
@@ -42,7 +48,7 @@ def write_certificates(folder: str | Path, sites: Sequence[str], hosts: Sequence
             with os.fdopen(os.open(place / "key.pem", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(secret)
         except OSError as error:
-            raise BadInput(f"{place} cannot be written ({error.strerror}); give another folder.") from None
+            raise BadInput(f"{shown(place)} cannot be written ({error.strerror}); give another folder.") from None
         written.append(place)
     return written
 
@@ -83,7 +89,11 @@ def _host(name: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:
+        pass
+    try:
         return x509.DNSName(name)
+    except ValueError:
+        raise BadInput("a host of the coordinator is no name of a machine; give it as sites reach it.") from None
 
 
 def _usage(authority: bool) -> x509.KeyUsage:

@@ -15,13 +15,14 @@ What stands under the method are the arguments of the public function of that na
 
 import math
 import re
+import stat
 import tomllib
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sottovoce.core.checks import nearest
 from sottovoce.core.errors import BadInput
-from sottovoce.core.shown import quoted
+from sottovoce.core.shown import quoted, shown
 
 _PUBLIC = {"epsilon", "level", "method", "bounds", "scale", "resolution"}
 METHODS: dict[str, frozenset[str]] = {
@@ -45,6 +46,7 @@ METHODS: dict[str, frozenset[str]] = {
 }
 ROUNDS = {"deadline": 600.0, "least": None, "wait": 86_400.0}
 MOST_SITES = 2_000
+LARGEST = 1 << 22  # bytes of a TOML file
 NAME = re.compile(r"[\w][\w .,:()+-]{0,99}")
 
 
@@ -86,9 +88,7 @@ def study_of(given: dict[str, Any], where: str = "the study") -> StudyTerms:
     if not NAME.fullmatch(name):
         raise BadInput(f"the name of {where} must be up to 100 letters, digits, blanks and .,:()+-; rename it.")
     sites = given.get("sites")
-    if not (
-        isinstance(sites, list) and sites and all(isinstance(each, str) and NAME.fullmatch(each) for each in sites)
-    ):
+    if not (isinstance(sites, list) and sites and all(map(is_name, sites))):
         raise BadInput(f"sites of {where} must be a list of names, of letters, digits, blanks and .,:()+-; give one.")
     if len(set(sites)) < len(sites) or len(sites) > MOST_SITES:
         raise BadInput(f"sites of {where} must be up to {MOST_SITES:,} different names; give each once.")
@@ -97,6 +97,11 @@ def study_of(given: dict[str, Any], where: str = "the study") -> StudyTerms:
         raise BadInput(f"[{method}] of {where} must be a table; write its arguments below it.")
     check_names(asked, METHODS[method], f"[{method}] of {where}")
     return StudyTerms(name, tuple(sites), method, asked, _rounds(given.get("rounds", {}), len(sites), where))
+
+
+def is_name(value: Any) -> bool:
+    """Tell whether a value can be the name of a site; it is a folder's, too."""
+    return isinstance(value, str) and NAME.fullmatch(value) is not None
 
 
 def _rounds(given: Any, sites: int, where: str) -> RoundRules:
@@ -138,13 +143,20 @@ def check_names(given: dict[str, Any], known: set[str] | frozenset[str], where: 
 def read_toml(path: str | Path) -> dict[str, Any]:
     """Read a TOML file, or refuse without a word of what it holds."""
     try:
+        found = Path(path).stat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:  # a pipe would be waited for
+            raise BadInput(f"{shown(path)} is no file, or too large for a TOML file; give a TOML file.")
         with Path(path).open("rb") as file:
             return tomllib.load(file)
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"line \d+", str(error))
-        raise BadInput(f"{path} is not TOML{f' in {place[0]}' if place else ''}; correct it.") from None
+        raise BadInput(f"{shown(path)} is not TOML{f' in {place[0]}' if place else ''}; correct it.") from None
+    except RecursionError:
+        raise BadInput(f"{shown(path)} is nested too deeply; correct it.") from None
+    except BadInput:
+        raise
     except (OSError, UnicodeDecodeError, ValueError):
-        raise BadInput(f"{path} cannot be read; give a TOML file.") from None
+        raise BadInput(f"{shown(path)} cannot be read; give a TOML file.") from None
 
 
 class Certificates(NamedTuple):

@@ -39,7 +39,10 @@ class SiteLine(NamedTuple):
 
 def connect(line: SiteLine) -> httpx.Client:
     """Open a client that trusts one authority alone and shows its own certificate; plain HTTP on loopback only."""
-    url = httpx.URL(line.url)
+    try:
+        url = httpx.URL(line.url)
+    except httpx.InvalidURL:
+        url = httpx.URL("")
     if url.scheme not in ("http", "https") or not url.host:
         raise BadInput("the coordinator's address must be a URL such as https://coordinator.example:8443; give one.")
     timeout = httpx.Timeout(HOLD, connect=10.0)
