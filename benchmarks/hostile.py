@@ -1,4 +1,4 @@
-"""A thousand hostile commands and two hundred of a federation, each in a process of its own, with seconds and memory."""
+"""A thousand hostile commands and two hundred of a federation, each in a process of its own: codes, seconds, memory."""
 
 import os
 import sys
