@@ -149,5 +149,5 @@ def test_a_coordinator_without_certificates_listens_on_loopback_alone(folder: Pa
 
 def test_keys_are_never_written_over_and_are_for_their_owner_alone(folder: Path) -> None:
     assert (folder / "north" / "key.pem").stat().st_mode & 0o077 == 0
-    with pytest.raises(BadInput, match="is not empty"):
+    with pytest.raises(BadInput, match="is not an empty folder"):
         write_certificates(folder, ["north"])
