@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 SOURCE = Path(__file__).parents[1] / "src" / "sottovoce"
-LAYERS = (
-    "__main__ > cli > federation > api > local > client server > inference > protocol sim > core"  # as in .importlinter
-)
+LAYERS = "__main__ > cli > collector federation > api > local > client server > inference > protocol sim > core"  # as in .importlinter
 SIDES = LAYERS.replace(" >", "").split()
 RANK = {name: -depth for depth, names in enumerate(LAYERS.split(" > ")) for name in names.split()}
 METHODS = ("quantile", "regression", "integration", "conformal")
@@ -119,7 +117,7 @@ def is_wrong(start: str, end: str) -> bool:
     if start == end or start not in RANK:
         return False
     if start == "cli":
-        return end in RANK and end not in ("federation", "api", "server", "core")
+        return end in RANK and end not in ("collector", "federation", "api", "server", "core")
     if end == "sim" or (start == "client" and end == "inference") or (start == "inference" and end == "protocol"):
         return True
     return RANK[start] <= RANK.get(end, -len(SIDES))

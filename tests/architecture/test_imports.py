@@ -76,6 +76,8 @@ BREACHES = {
     ("sim", "sottovoce.protocol"): {"house"},
     ("cli", "sottovoce.client"): {"commands"},
     ("cli.breaches", "sottovoce.local"): {"commands"},
+    ("collector", "sottovoce.client"): {"collector"},
+    ("collector.breaches", "sottovoce.sim"): {"collector", "seeds"},
     ("federation.coordinator", "sottovoce.client"): {"coordinator"},
     ("federation.coordinator.breaches", "sottovoce.federation.site"): {"coordinator"},
     ("federation.site", "sottovoce.server"): {"resident"},

@@ -32,6 +32,8 @@ PINNED = f"typer=={version('typer')}" in (Path(__file__).parents[2] / "constrain
         "serve",
         "site",
         "certificates",
+        "collect",
+        "replay",
     ],
 )
 def test_help_is_as_kept(command: str) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from sottovoce import __version__
 from sottovoce.cli.certificates import certificates
+from sottovoce.cli.collect import collect, replay
 from sottovoce.cli.command import Command, Commands, no_traceback
 from sottovoce.cli.conformal import SeveralTests, conformal
 from sottovoce.cli.demo import demo
@@ -37,6 +38,8 @@ app.command(cls=SeveralTests)(conformal)
 app.command(cls=Command)(serve)
 app.command(cls=Command)(site)
 app.command(cls=Command)(certificates)
+app.command(cls=Command)(collect)
+app.command(cls=Command)(replay)
 app.command(cls=Command)(demo)
 app.add_typer(ledger)
 if find_spec("sottovoce_papers") is not None:  # asking for entry points would take a quarter of --help

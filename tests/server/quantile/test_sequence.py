@@ -25,7 +25,7 @@ def study(sizes: list[int], rate: float = 0.8, tau: float = 0.5, bounded: bool =
 
 def driven(asked: CertifiedStudy, curve: Curve, seed: int, until: float = 0.0, after: Sequel | None = None) -> Sequel:
     """Answer with fresh letters, the first of which stand for what lies above a point."""
-    source, talk = dice(seed).generator(), sequence_protocol(asked, lambda low, high: high - low <= until, after)
+    source, talk = dice(seed).generator(), sequence_protocol(asked, lambda low, high, _: high - low <= until, after)
     spent, ask = np.zeros_like(asked.crowd.sizes), next(talk)
     while True:
         spent += ask.counts.sum(axis=1)

@@ -7,6 +7,9 @@ A site that is absent from a round has spent nothing. It is asked what it missed
 wait, so that in the end all have answered the same question: an absence costs rounds, and no record. A site that misses
 `PATIENCE` rounds one after the other is away: nobody waits for it where the study can do without it (`Need`), and it is
 asked with the others again in the next question. Shares never change: what a site did not say counts as unknown.
+
+People who come by themselves are not counted out beforehand: what they said and how many of them spoke come back,
+stacked, (2, sites, points), and what was answered counts, not what was planned (`said_by_arrivals`).
 """
 
 from collections.abc import Callable, Generator
@@ -98,6 +101,12 @@ class Given(NamedTuple):
     absent: Bools | None
     lost: Ints
     rounds: int
+    arrived: bool = False  # people who came by themselves: as many as came, and nobody stayed away
+
+
+def said_by_arrivals(said: Ints) -> tuple[Ints, Ints] | None:
+    """Return ones and counts, where people came by themselves to answer; None where as many spoke as were asked."""
+    return (said[0], said[1]) if said.ndim == 3 else None
 
 
 @dataclass
@@ -121,6 +130,8 @@ class Attendance:
         else:
             said = yield ask
         lost = np.zeros_like(self.missed)
+        if (came := said_by_arrivals(said)) is not None:
+            return Given(*came, None, lost, 1, arrived=True)
         if said.min(initial=0) >= 0:
             self.missed[open_] = 0
             return Given(said, ask.counts, None, lost, 1)

@@ -20,7 +20,7 @@ from sottovoce.core.arrays import Bools, Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.messages import Message, Query, Tally
 from sottovoce.server.method import Absent, Queries, Replies
-from sottovoce.server.quantile.asking import ABSENT, GONE, LOST, Ask, all_periods
+from sottovoce.server.quantile.asking import ABSENT, GONE, LOST, Ask, all_periods, said_by_arrivals
 from sottovoce.server.quantile.quorum import Quorum
 
 Outcome = TypeVar("Outcome")
@@ -58,12 +58,15 @@ class Log(NamedTuple):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what a result should say of who was absent."""
-        return (LEFT,) if any(np.any(_row(ones) == GONE) for ones in self.answered) else ()
+        return (LEFT,) if any(np.any(_row(ones) == GONE) for _, ones in self._closed) else ()
 
     @property
     def _closed(self) -> list[tuple[Ints, Ints]]:
-        """Return what was asked for and what was said in each of them."""
-        return [(ask.counts, ones) for ask, ones in zip(self.asked, self.answered, strict=False)]
+        """Return how many answered and what was said in each of them."""
+        return [
+            (ask.counts, ones) if (came := said_by_arrivals(ones)) is None else (came[1], came[0])
+            for ask, ones in zip(self.asked, self.answered, strict=False)
+        ]
 
 
 class Round(Sequence[Message | None]):
@@ -198,6 +201,23 @@ class Conversation(Generic[Outcome]):
         zeros = (0,) * ask.counts.shape[1]
         ones = np.array([row or zeros for row in said], dtype=np.int64).reshape(ask.counts.shape)
         return self._forward(log, ask, ones)
+
+    def arrive(self, log: Log, ones: Ints, counts: Ints) -> Log:
+        """Return the log after a round that people answered who came by themselves: as many as came, (sites, points).
+
+        More or fewer than were asked for may have come, but at every point that asks somebody at least one.
+        """
+        ask, _ = self._at(log)
+        if ask is None:
+            raise BadInput("the conversation is over; nothing was asked.")
+        came = np.asarray(np.stack((ones, counts)), dtype=np.int64)
+        fits = came.shape == (2, *ask.counts.shape) and bool(np.all((came[0] >= 0) & (came[0] <= came[1])))
+        if not fits or bool(np.any((came[1] > 0) != (ask.counts > 0))):
+            raise BadInput(
+                f"round {self.round_after(log)} asks at {len(ask.points)} points; give ones and answers for each, at "
+                "least one answer where somebody is asked and no more ones than answers."
+            )
+        return self._forward(log, ask, came)
 
     def _missing(
         self, reply: Absent, round: int, site: int, counts: list[int], before: tuple[int, ...]

@@ -228,6 +228,7 @@ class StagedQuantiles:
             plans[0].rounds_before,
         )
         self.init, self.query, self.step = self._talk.init, self._talk.query, self._talk.step
+        self.arrive = self._talk.arrive
 
     @property
     def plans(self) -> tuple[QuantilePlan, ...]:
@@ -295,7 +296,7 @@ def together(talks: Sequence[Generator[Ask, Ints, Outcome]]) -> Generator[Ask, I
         for i, ask in list(asks.items()):
             stop = start + len(ask.points)
             try:
-                asks[i] = talks[i].send(ones[:, start:stop])
+                asks[i] = talks[i].send(ones[..., start:stop])
             except StopIteration as end:
                 outcomes[i] = end.value
                 del asks[i]

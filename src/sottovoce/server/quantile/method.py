@@ -66,6 +66,7 @@ class StagedQuantile:
             lambda: default_protocol(study, certified), quorum_of(plan.crowd.shares, quorum), plan.rounds_before
         )
         self.init, self.query, self.step = self._talk.init, self._talk.query, self._talk.step
+        self.arrive = self._talk.arrive
 
     @property
     def plan(self) -> QuantilePlan:

@@ -42,22 +42,30 @@ class SequenceQuantile:
         study = CertifiedStudy(plan.tau, plan.crowd, 1 - level, coin, plan.bounds, plan.scale)
 
         self._ends: tuple[float, float] | None = None
+        self._estimate: float | None = None
 
-        def enough(low: float, high: float) -> bool:
+        def enough(low: float, high: float, estimate: float) -> bool:
+            self._estimate = plan.rounded(estimate)
             self._ends = low, high = plan.rounded(low, -1), plan.rounded(high, 1)
             return until is not None and high - low <= until
 
         def begun() -> Generator[Ask, Ints, Sequel]:
-            self._ends = None
+            self._ends = self._estimate = None
             return sequence_protocol(study, enough, after)
 
         self._talk: Conversation[Sequel] = Conversation(begun, quorum_of(plan.crowd.shares, quorum), plan.rounds_before)
         self.init, self.query, self.step = self._talk.init, self._talk.query, self._talk.step
+        self.arrive = self._talk.arrive
 
     def so_far(self, log: Log) -> tuple[float, float] | None:
         """Return the interval after the rounds of a log; None before there is one."""
         self.query(log)  # brings the conversation there
         return self._ends
+
+    def estimate_so_far(self, log: Log) -> float | None:
+        """Return the estimate after the rounds of a log; None before there is one."""
+        self.query(log)  # brings the conversation there
+        return self._estimate
 
     @property
     def plan(self) -> QuantilePlan:

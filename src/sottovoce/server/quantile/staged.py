@@ -133,7 +133,7 @@ def _is_rough(talker: QueryAllocator, study: StagedStudy, pilot: Decoded, scale:
 def certify(talker: QueryAllocator, study: StagedStudy, found: Found | None) -> Generator[Ask, Ints, Certificate]:
     """Go on as certified with the records that are left; what was heard guides."""
     crowd, known = study.crowd, [*(found.heard if found is not None else ()), *talker.heard]
-    rest = SiteProfile(crowd.shares, crowd.rates, crowd.sizes - talker.asked)
+    rest = SiteProfile(crowd.shares, crowd.rates, np.maximum(crowd.sizes - talker.asked, 0))
     handed = CertifiedStudy(study.tau, rest, study.alpha, study.coin, study.bounds, study.scale)
     return (yield from certified_protocol(handed, known, (talker.rounds, talker.reports)))
 

@@ -102,6 +102,14 @@ class Certificate:
     reports_before: int = 0
 
 
+class Tallied(NamedTuple):
+    """What was heard at a point: reports, how many of them lay below, and how many lots found nobody."""
+
+    reports: int
+    below: int
+    missing: int
+
+
 @dataclass
 class Asker:
     """Asks by lot, and keeps what was heard, as answers for the guide."""
@@ -122,26 +130,31 @@ class Asker:
         self.success = (1 - self.lottery.rate) / 2 + self.lottery.rate * self.study.tau
         self.precision = self.lottery.rate / math.sqrt(self.success * (1 - self.success))  # root, of one report
 
-    def ask(self, points: Sequence[float], counts: Sequence[int]) -> Generator[Ask, Ints, list[tuple[int, int]]]:
-        """Ask some points; return of each how many reports lay below, and how many lots found nobody.
+    def ask(self, points: Sequence[float], counts: Sequence[int]) -> Generator[Ask, Ints, list[Tallied]]:
+        """Ask some points; return of each what was heard.
 
         A site that is absent is asked again at the same points, which moves its letters in time and not in law. Lots of
         a site that stays away find nobody and count against the query, so that the successes of a query are at least
-        those of the round with all its letters, whatever kept the site away: what was shown of them holds.
+        those of the round with all its letters, whatever kept the site away: what was shown of them holds. Of people
+        who come by themselves, as many count as came: their number is not chosen by what they say.
         """
         drawn = [self.lottery.draw(count) for count in counts]
         table = np.column_stack([taken for taken, _ in drawn])
-        self.left -= sum(counts)
+        planned = sum(counts)
+        self.left -= planned
         ask, lottery = Ask(np.asarray(points, dtype=np.float64), table), self.lottery
         given = yield from self._attendance.gather(ask, lambda: lottery.left + table.sum(axis=1), CERTIFYING)
         lottery.left += (table - given.counts).sum(axis=1) - given.lost
+        if given.arrived:
+            lottery.left = np.maximum(lottery.left, 0)
+            self.left = max(self.left + planned - int(given.counts.sum()), 0)
         self.rounds, self.questions = self.rounds + given.rounds, self.questions + 1
         self.reports += int(given.counts.sum())
         found = []
         for place, (taken, missing) in enumerate(drawn):
             answered = int(given.counts[:, place].sum())
             below = answered - int(given.ones[:, place].sum())
-            found.append((below, missing + int(taken.sum()) - answered))
+            found.append(Tallied(answered, below, 0 if given.arrived else missing + int(taken.sum()) - answered))
             if answered > 0:
                 rate = self.lottery.rate
                 self.hear(points[place], (below / answered - (1 - rate) / 2) / rate, answered * self.precision**2)
@@ -231,7 +244,8 @@ def _conversation(study: CertifiedStudy, known: Sequence[Decoded], unit: float) 
         if not sides:
             break
         told = yield from asker.ask(points, [n for _, n, _ in sides])
-        for point, (side, n, horizon), (below, missing) in zip(points, sides, told, strict=True):
+        for point, (side, _, horizon), (reports, below, missing) in zip(points, sides, told, strict=True):
+            n = reports + missing
             against = below + missing if side < 0 else below  # lots that found nobody count against the query
             piece = Evidence(point, side, n, against, max(horizon, n), pace.bet if closing else MORE)
             evidence.append(piece)

@@ -56,9 +56,9 @@ class Sequel:
 
 
 def sequence_protocol(
-    study: CertifiedStudy, enough: Callable[[float, float], bool] | None = None, after: Sequel | None = None
+    study: CertifiedStudy, enough: Callable[[float, float, float], bool] | None = None, after: Sequel | None = None
 ) -> Generator[Ask, Ints, Sequel]:
-    """Run the whole conversation, until the ends of the interval are told to be enough; go on after an earlier one."""
+    """Run the whole conversation, until ends and estimate are told to be enough; go on after an earlier one."""
     asker = Asker(study, Lottery(study.crowd, study.coin))
     limits = study.bounds or (-math.inf, math.inf)
     before = after or Sequel(study.tau, (), (), limits)
@@ -84,7 +84,8 @@ def sequence_protocol(
         spoken = asker.reports
         heard = yield from asker.ask(points, counts)
         wagers = []
-        for side, point, count, cap, (below, missing) in zip((-1, 1), points, counts, caps, heard, strict=True):
+        for side, point, cap, (reports, below, missing) in zip((-1, 1), points, caps, heard, strict=True):
+            count = reports + missing
             against = below + missing if side < 0 else below  # lots that found nobody count against the query
             rate, success = asker.lottery.rate, asker.success
             wagers.append(Wager(point, side, count, against, success, horizon, aim, cap, rate))
@@ -96,7 +97,7 @@ def sequence_protocol(
         told_so_far = (*sequel.wagers, *wagers)
         mark = SequenceMark(rounds_before + asker.rounds, so_far, len(told_so_far), estimate)
         sequel = Sequel(study.tau, told_so_far, (*sequel.milestones, mark), sequel.bounds)
-        if enough is not None and enough(low, high):
+        if enough is not None and enough(low, high, estimate):
             break
     if sequel.milestones:
         return sequel

@@ -1,0 +1,144 @@
+"""A person's device: it checks a study's card against its own cap, answers once, keeps the report, and then sends it.
+
+The report is written to the device's folder before a byte of it is sent, so a device that is interrupted sends the same
+bytes again: a second throw of the die would cost a second epsilon.
+"""
+
+import json
+import math
+import os
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sottovoce.core.errors import BadInput
+from sottovoce.core.random_source import SystemEntropy
+from sottovoce.protocol.device import DeviceCard, check_cap, drawn, identity, letter_of, pack, read_card
+
+LARGEST = 1 << 20  # bytes of an answer of the collector
+WAITS = 60  # times that a device asks again while a round waits
+
+
+class DeviceAnswer(NamedTuple):
+    """What became of a device's report: its bytes, whether they are kept, and why not."""
+
+    body: bytes
+    accepted: bool
+    why: str = ""
+
+    def __repr__(self) -> str:
+        return f"DeviceAnswer(accepted={self.accepted})"  # the letter belongs in the report alone
+
+
+def make_report(card: DeviceCard, study: bytes, query: dict[str, Any], value: float) -> bytes:
+    """Return the upload of one value: the study, and one report with one letter."""
+    points, periods, needs, round, group = _checked(card, study, query)
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise BadInput("a device answers with one finite number; nothing was sent.")
+    entropy = SystemEntropy()
+    lot, die, dither = (int(word) for word in entropy.words(3))
+    point = drawn(needs, lot)
+    letter = letter_of(float(value), points[point], int(card.flips), (die, dither), card.resolution, periods[point])
+    return study + pack(entropy.words(2).tobytes(), round, group, point, letter)
+
+
+class Device:
+    """A device with a folder of its own and a cap on what one report may cost."""
+
+    def __init__(self, folder: str | os.PathLike[str], cap: float) -> None:
+        self._folder, self._cap = Path(folder), cap
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def answer(self, url: str, value: float, group: str | None = None) -> DeviceAnswer:
+        """Answer the study of a collector, once: a second call sends the same bytes."""
+        text = _fetched(f"{url}/v1/card").decode("utf-8", "replace")
+        card = read_card(text)
+        check_cap(card, self._cap)
+        study = identity(text)
+        kept = self._folder / f"{study.hex()}.report"
+        if kept.exists():
+            body = kept.read_bytes()
+        else:
+            body = make_report(card, study, self._asked(url, group or card.groups[0]), value)
+            _keep(kept, body)
+        told = _json(_fetched(f"{url}/v1/reports", body))
+        refused = told.get("refused") or []
+        return DeviceAnswer(body, not refused, str(refused[0][1]) if refused else "")
+
+    def _asked(self, url: str, group: str) -> dict[str, Any]:
+        """Return what is asked now; wait while a round closes."""
+        where = f"{url}/v1/query?{urllib.parse.urlencode({'group': group})}"
+        for _ in range(WAITS):
+            query = _json(_fetched(where))
+            if "needs" in query:
+                return query
+            if query.get("over"):
+                raise BadInput("the study is over; nothing was answered.")
+            time.sleep(0.2)
+        raise BadInput("the collector asks nobody now; try again later, nothing was answered.")
+
+
+def _checked(
+    card: DeviceCard, study: bytes, query: dict[str, Any]
+) -> tuple[list[float], list[float], list[int], int, int]:
+    """Return what a query asks, or refuse what is not one of this study."""
+    try:
+        points, periods, needs = list(query["points"]), list(query["periods"]), list(query["needs"])
+        round, group = query["round"], query["group"]
+        fits = (
+            query["study"] == study.hex()
+            and len(points) == len(periods) == len(needs)
+            and all(type(each) in (int, float) and math.isfinite(each) for each in (*points, *periods))
+            and all(type(need) is int and 0 <= need < 1 << 40 for need in (*needs, round))
+            and sum(needs) > 0
+            and min(periods) >= 0
+            and 1 <= round < 1 << 32
+            and type(group) is int
+            and 0 <= group < len(card.groups)
+        )
+    except (KeyError, TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise BadInput("the collector's query does not fit its study; nothing was answered.")
+    return points, periods, needs, round, group
+
+
+def _keep(path: Path, body: bytes) -> None:
+    """Write the report so that it lasts, before it is sent."""
+    draft = path.with_suffix(".draft")
+    with draft.open("wb") as file:
+        file.write(body)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def _fetched(url: str, body: bytes | None = None) -> bytes:
+    """Return what the collector answers, up to a size."""
+    if not url.startswith(("http://", "https://")):
+        raise BadInput("the collector's address must begin with https:// or http://; correct it.")
+    request = urllib.request.Request(url, data=body, headers={"content-type": "application/octet-stream"})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            data: bytes = answer.read(LARGEST + 1)
+    except urllib.error.HTTPError as error:
+        raise BadInput(f"the collector refused with status {error.code}; the same report can be sent again.") from None
+    except (OSError, ValueError):
+        raise BadInput("the collector cannot be reached; the same report can be sent again later.") from None
+    if len(data) > LARGEST:
+        raise BadInput("the collector's answer is too large; nothing of it was used.")
+    return data
+
+
+def _json(data: bytes) -> dict[str, Any]:
+    """Read an object, or refuse."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise BadInput("the collector's answer is not an object; nothing of it was used.")
+    return found

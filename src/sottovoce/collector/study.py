@@ -1,0 +1,173 @@
+"""What a collector is told of a study: a TOML file with a name, the question, the groups, and how rounds close.
+
+    name = "start-up time"
+    question = "How many milliseconds did the app take to start?"
+    groups = ["4.1", "4.2"]       # public; left out, all people are one group
+    people = 50_000               # about how many will answer in each group
+
+    [quantile]
+    tau = 0.99
+    epsilon = 1.0
+    method = "sequence"           # holds at every time; or "staged", "certified"
+    bounds = [0, 60_000]
+
+    [rounds]
+    deadline = 3600               # seconds after which a round closes with the answers that came
+    grace = 1.0                   # seconds that a round with all its answers waits for those under way
+
+Each group is a conversation of its own with the people of that group, about the same question.
+"""
+
+import math
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sottovoce.core.checks import confidence, is_one_of, nearest, number, unknown
+from sottovoce.core.errors import BadInput
+from sottovoce.core.roster import Roster
+from sottovoce.core.shown import quoted
+from sottovoce.core.unit import NUMBER
+from sottovoce.protocol.device import DeviceCard
+from sottovoce.server.quantile.feasibility import CERTIFIED
+from sottovoce.server.quantile.method import StagedQuantile
+from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
+from sottovoce.server.quantile.sequence import SequenceQuantile
+
+METHODS = ("sequence", "staged", "certified")
+_TOP = {"name", "question", "groups", "people", "quantile", "rounds"}
+_ASKED = {"tau", "epsilon", "level", "method", "bounds", "scale", "resolution", "kind", "until"}
+LARGEST = 1 << 20  # bytes of a study's file
+MOST_GROUPS, MOST_PEOPLE, LONGEST = 1_000, 1_000_000_000, 300
+
+QuantileOfArrivals = SequenceQuantile | StagedQuantile
+
+
+class Pauses(NamedTuple):
+    """When a round closes: after its deadline with what came, or ``grace`` seconds after it has all its answers."""
+
+    deadline: float = 3600.0
+    grace: float = 1.0
+
+
+class CollectedStudy(NamedTuple):
+    """A study that was checked: all that is needed to begin its conversations anew."""
+
+    name: str
+    question: str
+    groups: tuple[str, ...]
+    people: int
+    plan: QuantilePlan
+    method: str
+    level: float
+    until: float | None
+    pauses: Pauses
+
+    def card(self, nonce: str) -> DeviceCard:
+        """Return the public card that devices check."""
+        plan = self.plan
+        return DeviceCard(
+            name=self.name,
+            taus=(plan.tau,),
+            epsilon=plan.budgets[0],
+            flips=str(plan.flips[0]),
+            resolution=plan.resolution,
+            bounds=plan.bounds,
+            groups=self.groups,
+            question=self.question,
+            nonce=nonce,
+        )
+
+    def conversation(self, coin: bytes) -> QuantileOfArrivals:
+        """Begin the conversation with one group."""
+        if self.method == "sequence":
+            return SequenceQuantile(self.plan, self.level, coin, self.until)
+        return StagedQuantile(self.plan, self.level, coin, self.method == "certified" or self.plan.kind == "amounts")
+
+
+def read_collected(path: str | Path) -> CollectedStudy:
+    """Read a study from its file, or refuse."""
+    where = str(path)
+    try:
+        at = Path(path)
+        if not stat.S_ISREG(at.stat().st_mode):
+            raise BadInput(f"{where} is not a file; give the TOML file of a study.")
+        if at.stat().st_size > LARGEST:
+            raise BadInput(f"{where} is larger than {LARGEST:,} bytes; a study is a short TOML file.")
+        text = at.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        raise BadInput(f"{where} cannot be read; give the TOML file of a study.") from None
+    try:
+        return collected_of(tomllib.loads(text), where)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        raise BadInput(f"{where} is not TOML; correct its syntax.") from None
+
+
+def collected_of(given: dict[str, Any], where: str = "the study") -> CollectedStudy:
+    """Check all that is said of a study, before anybody is asked.
+
+    >>> collected_of({"name": "age", "people": 5_000, "quantile": {"tau": 0.5, "epsilon": 1.0}}).method
+    'sequence'
+    """
+    _only(given, _TOP, where)
+    name, question = _text(given, "name", where), _text(given, "question", where, "")
+    if not name:
+        raise BadInput(f"{where} has no name; give name = a short text.")
+    groups = given.get("groups", ["all"])
+    if not (isinstance(groups, list) and groups and all(isinstance(each, str) and each.strip() for each in groups)):
+        raise BadInput(f"groups of {where} must be a list of names; give each public group one.")
+    if len(set(groups)) < len(groups) or len(groups) > MOST_GROUPS:
+        raise BadInput(f"groups of {where} must be up to {MOST_GROUPS:,} different names; give each once.")
+    people = given.get("people")
+    if type(people) is not int or not 1 <= people <= MOST_PEOPLE:
+        raise BadInput(f"people of {where} must be a whole number: about how many will answer in each group; give it.")
+    asked = given.get("quantile")
+    if not isinstance(asked, dict):
+        raise BadInput(f"{where} has no table [quantile]; write tau and epsilon below it.")
+    _only(asked, _ASKED, f"[quantile] of {where}")
+    if missing := [each for each in ("tau", "epsilon") if each not in asked]:
+        raise BadInput(f"[quantile] of {where} has no {missing[0]}; give it.")
+    terms = dict(asked)
+    method, level = terms.pop("method", "sequence"), confidence(terms.pop("level", 0.95))
+    if not is_one_of(method, METHODS):
+        raise unknown("method", method, METHODS)
+    until = terms.pop("until", None)
+    if until is not None:
+        until = number(until, "until")
+        if method != "sequence" or not 0 < until < math.inf:
+            raise BadInput('until is a positive length, for method = "sequence" alone; correct it or leave it out.')
+    if not number(terms["epsilon"], "epsilon") < math.inf:
+        raise BadInput("people's devices answer in private: epsilon must be finite; give a number such as 1.")
+    roster = Roster(("people",), (people,), NUMBER)
+    certified = method in ("certified", "sequence")
+    plan = plan_quantile(roster, **terms, limits=CERTIFIED, confidence=level, certified=certified)
+    return CollectedStudy(
+        name, question, tuple(groups), people, plan, method, level, until, _pauses(given.get("rounds", {}), where)
+    )
+
+
+def _pauses(given: Any, where: str) -> Pauses:
+    """Check when rounds close."""
+    if not isinstance(given, dict):
+        raise BadInput(f"[rounds] of {where} must be a table; give deadline or grace.")
+    _only(given, set(Pauses._fields), f"[rounds] of {where}")
+    deadline, grace = (number(given.get(key, Pauses._field_defaults[key]), key) for key in Pauses._fields)
+    if not (0 < deadline < 1e9 and 0 <= grace <= deadline):
+        raise BadInput(f"[rounds] of {where}: deadline must be positive seconds and grace at most that; correct them.")
+    return Pauses(deadline, grace)
+
+
+def _only(given: dict[str, Any], known: set[str], where: str) -> None:
+    """Refuse a word that is not known."""
+    for key in given:
+        if key not in known:
+            raise BadInput(f"{where} does not know {quoted(key)}{nearest(key, sorted(known))}; correct or remove it.")
+
+
+def _text(given: dict[str, Any], key: str, where: str, default: str | None = None) -> str:
+    """Return a short text without control characters, or refuse."""
+    value = given.get(key, default)
+    if not isinstance(value, str) or len(value) > LONGEST or not value.isprintable():
+        raise BadInput(f"{key} of {where} must be a text of up to {LONGEST} printable characters; correct it.")
+    return value
