@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 SOURCE = Path(__file__).parents[1] / "src" / "sottovoce"
-LAYERS = "__main__ > cli > collector federation > api > local > client server > inference > protocol sim > core"  # as in .importlinter
+# as in .importlinter
+LAYERS = "__main__ > cli > collector federation > api > local > client server > inference > protocol sim > core"
 SIDES = LAYERS.replace(" >", "").split()
 RANK = {name: -depth for depth, names in enumerate(LAYERS.split(" > ")) for name in names.split()}
 METHODS = ("quantile", "regression", "integration", "conformal")
