@@ -41,7 +41,11 @@ function draw() {
     traces.push({ x, y: told.map((each) => each.interval[0]), mode: "lines", line, fill: "tonexty", fillcolor: `${colour}33`, showlegend: false, hoverinfo: "skip" });
     traces.push({ x, y: told.map((each) => each.estimate), mode: "lines+markers", name: group, line: { color: colour, width: 2 }, marker: { size: 5 } });
   });
-  const layout = { margin: { l: 60, r: 10, t: 10, b: 45 }, xaxis: { title: { text: "reports" } }, yaxis: { title: { text: "estimate and interval" } }, hovermode: "closest" };
+  const last = [...ways.values()].map((way) => way.at(-1)?.interval).filter((ends) => ends && ends.every((end) => end !== null));
+  const low = Math.min(...last.map((ends) => ends[0]));
+  const high = Math.max(...last.map((ends) => ends[1]));
+  const range = last.length ? [low - 1.5 * (high - low), high + 1.5 * (high - low)] : undefined; // the first are far wider
+  const layout = { margin: { l: 60, r: 10, t: 10, b: 45 }, xaxis: { title: { text: "reports" } }, yaxis: { title: { text: "estimate and interval" }, range }, hovermode: "closest" };
   window.Plotly.react("chart", traces, layout, { responsive: true, displayModeBar: false });
 }
 
