@@ -1,5 +1,6 @@
 """Starts a collector: the study is checked, the log opened and folded, and then the port is."""
 
+import gc
 from typing import Any
 
 from sottovoce.collector.gathering import Gathering, check_replay
@@ -21,6 +22,8 @@ def collect_study(
     store = CollectorStore(log or f"{path}.log", study.name)
     try:
         service: Any = CollectorService(Gathering(study, store))
+        gc.collect()
+        gc.freeze()  # what is loaded stays: looking through it again and again held answers up for tens of milliseconds
         try:
             uvicorn.run(
                 service,
