@@ -81,8 +81,7 @@ class Gathering:
 
     def upload(self, body: bytes) -> Uploaded:
         """Check and fold the reports of an upload; `commit` keeps them, and only then may they be acknowledged."""
-        if self._broken:
-            raise BadInput("the log cannot be written; nothing more is taken until the collector is started again.")
+        self._check_whole()
         reports, now = unpack(body, self.identity), self._clock()
         refused: list[tuple[int, str]] = []
         new: list[bytes] = []
@@ -103,6 +102,7 @@ class Gathering:
 
     def commit(self) -> None:
         """Keep all that was folded, and close the rounds whose time has come."""
+        self._check_whole()
         try:
             if self._pending:
                 self._store.append(b"".join(self._pending))
@@ -115,6 +115,11 @@ class Gathering:
         except Exception:
             self._broken = True
             raise
+
+    def _check_whole(self) -> None:
+        """Refuse to go on once a commit has failed: a later one would leave a gap in the log."""
+        if self._broken:
+            raise BadInput("the log cannot be written; nothing more is taken until the collector is started again.")
 
     def set_state(self, state: str) -> None:
         """Pause, open or close the study; one that is closed stays so."""
