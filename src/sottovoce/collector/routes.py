@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from sottovoce.collector.gathering import Gathering, owned
+from sottovoce.collector.planning import planned
 from sottovoce.collector.studies import CollectedStudies
 from sottovoce.collector.uploads import Uploads
 from sottovoce.core.errors import BadInput
@@ -34,6 +35,7 @@ class Routes:
             Route("/metrics", self._metrics),
             Route("/v1/studies", self._list),
             Route("/v1/studies", self._create, methods=["POST"]),
+            Route("/v1/plan", self._plan, methods=["POST"]),
             Route("/v1/studies/{study}", self._of(self._about)),
             Route("/v1/studies/{study}/card", self._of(self._card)),
             Route("/v1/studies/{study}/query", self._of(self._query)),
@@ -71,6 +73,13 @@ class Routes:
         except BadInput as error:
             return refused(400, str(error))
         return JSONResponse(_about(gathering), 201)
+
+    async def _plan(self, request: Request) -> Response:
+        """Say what a study would come to, and begin nothing."""
+        try:
+            return JSONResponse(planned(await _json(request)))
+        except BadInput as error:
+            return refused(400, str(error))
 
     async def _about(self, _: Request, gathering: Gathering) -> Response:
         return JSONResponse(_about(gathering))

@@ -1,0 +1,83 @@
+"""What a study would come to, told before it begins: its epsilon, its rounds, and how wide its interval will be.
+
+Everything follows from public numbers, and nobody is asked. The widths are those of `server.quantile.expected`.
+"""
+
+import json
+import math
+from typing import Any
+
+from sottovoce.collector.study import CollectedStudy, collected_of
+from sottovoce.core.errors import BadInput
+from sottovoce.server.explanation import VALUES, ExpectedWidth
+from sottovoce.server.quantile.expected import ROUNDS, assumption_of, expected_width
+
+_BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+EVEN = "answers spread evenly between the bounds, where they are heaped the interval is shorter"
+
+
+def planned(given: Any) -> dict[str, Any]:
+    """Return what a study would come to, or refuse it in the sentence with which it could not begin.
+
+    >>> found = planned({"name": "age", "people": 5_000, "quantile": {"tau": 0.5, "epsilon": 1.0, "bounds": [0, 120]}})
+    >>> found["expected"]["text"], round(found["expected"]["width"]), found["rounds"]
+    ('from about the 0.381 to the 0.619 quantile', 29, 'about 40 rounds')
+    """
+    if not isinstance(given, dict):
+        raise BadInput("a study is an object with a name, people and a question; give what its file would hold.")
+    study = collected_of(given)
+    plan, groups = study.plan, len(study.groups)
+    width = expected_width(plan, study.method, study.level)
+    rounds = ROUNDS[study.method]
+    if study.until is not None:
+        rounds += f", fewer once the interval is no longer than {study.until:g}"
+    return {
+        "epsilon": study.epsilon,
+        "people": study.people * groups,
+        "rounds": rounds,
+        "seconds": study.pauses.grace,
+        "expected": _told(width, study),
+        "warnings": list(plan.warnings),
+        "toml": study_toml(given),
+    }
+
+
+def _told(width: ExpectedWidth, study: CollectedStudy) -> dict[str, Any]:
+    """Return a width as JSON can say it: in levels always, in values where public guesses allow it."""
+    plan, value, assumed = study.plan, width.value, assumption_of(study.plan, study.method)
+    low, high = width.low or 0.0, 1.0 if width.high is None else width.high
+    if width.unit != VALUES:
+        value = math.inf
+        if plan.bounds is not None:
+            value = (high - low) * (plan.bounds[1] - plan.bounds[0])
+            assumed = assumed.replace("no public scale is given, so levels are told", EVEN)
+    return {
+        "low": low,
+        "high": high,
+        "text": width.text.partition(", about")[0],
+        "width": value if math.isfinite(value) else None,
+        "assuming": assumed,
+    }
+
+
+def study_toml(given: dict[str, Any]) -> str:
+    r"""Return a study as the text of its file: plain values first, then a table each.
+
+    >>> study_toml({"name": "age", "people": 5000, "quantile": {"tau": 0.5, "bounds": [0, 120]}})
+    'name = "age"\npeople = 5000\n\n[quantile]\ntau = 0.5\nbounds = [0, 120]\n'
+    """
+    lines = [f"{_key(key)} = {_value(value)}" for key, value in given.items() if not isinstance(value, dict)]
+    for key, value in given.items():
+        if isinstance(value, dict) and value:
+            lines += ["", f"[{_key(key)}]", *(f"{_key(each)} = {_value(said)}" for each, said in value.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _key(key: str) -> str:
+    """Return a key of TOML, quoted where it must be."""
+    return key if key and _BARE.issuperset(key) else _value(key)
+
+
+def _value(value: Any) -> str:
+    """Return a value of TOML, whose texts and numbers are those of JSON but for one character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
