@@ -1,25 +1,37 @@
-"""The pages of a collector: a live dashboard and a survey, as files; plotly's own script draws the charts."""
+"""The pages of a collector, as files: its studies, a live dashboard, a survey, a wizard; plotly's script draws charts."""
 
+import gzip
 from importlib.resources import files
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
+PLOTLY = "/plotly.js"
 SERVED = {
+    "/": "index.html",
+    "/new": "new.html",
     "/studies/{study}": "dashboard.html",
     "/studies/{study}/survey": "survey.html",
-    "/dashboard.js": "dashboard.js",
-    "/survey.js": "survey.js",
-    "/device.js": "device.js",
-    "/style.css": "style.css",
-}
+    **{
+        f"/{name}": name
+        for name in (
+            "studies.js", "wizard.js", "dashboard.js", "chart.js", "survey.js", "page.js", "device.js", "style.css",
+        )
+    },
+}  # fmt: skip
 
 
 def pages() -> list[Route]:
     """Return the routes of the pages."""
-    return [*(Route(path, _file(name)) for path, name in SERVED.items()), Route("/plotly.js", _plotly)]
+    return [*(Route(path, _file(name)) for path, name in SERVED.items()), Route(PLOTLY, ChartScript().send)]
+
+
+def draws(path: str) -> bool:
+    """Tell whether the page at a path draws charts, whose script writes styles into it."""
+    return path.startswith("/studies/") and path.count("/") == 2
 
 
 def _file(name: str):  # type: ignore[no-untyped-def]  # what Starlette takes has no short name
@@ -32,7 +44,18 @@ def _file(name: str):  # type: ignore[no-untyped-def]  # what Starlette takes ha
     return sent
 
 
-async def _plotly(_: Request) -> Response:
-    """Send the script that draws, which the browser may keep."""
-    script = files("plotly") / "package_data" / "plotly.min.js"
-    return Response(script.read_bytes(), media_type="text/javascript; charset=utf-8")
+class ChartScript:
+    """Plotly's script as its wheel ships it, compressed once, when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._packed: bytes | None = None
+
+    async def send(self, request: Request) -> Response:
+        """Send the script, compressed where the browser takes it."""
+        script = files("plotly") / "package_data" / "plotly.min.js"
+        kind, vary = "text/javascript; charset=utf-8", {"vary": "accept-encoding"}
+        if "gzip" not in request.headers.get("accept-encoding", ""):
+            return Response(await run_in_threadpool(script.read_bytes), media_type=kind, headers=vary)
+        if self._packed is None:
+            self._packed = await run_in_threadpool(lambda: gzip.compress(script.read_bytes(), 6, mtime=0))
+        return Response(self._packed, media_type=kind, headers={**vary, "content-encoding": "gzip"})

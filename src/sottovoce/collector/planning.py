@@ -13,7 +13,10 @@ from sottovoce.server.explanation import VALUES, ExpectedWidth
 from sottovoce.server.quantile.expected import ROUNDS, assumption_of, expected_width
 
 _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
-EVEN = "answers spread evenly between the bounds, where they are heaped the interval is shorter"
+EVEN = (
+    "answers spread evenly between the bounds: where more lie around the quantile the interval is shorter, where fewer do, "
+    "as in a tail, longer"
+)
 
 
 def planned(given: Any) -> dict[str, Any]:

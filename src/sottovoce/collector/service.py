@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 
-from sottovoce.collector.pages import pages
+from sottovoce.collector.pages import draws, pages
 from sottovoce.collector.routes import Routes
 from sottovoce.collector.studies import CollectedStudies
 from sottovoce.collector.uploads import RAW, Receive, Scope, Send, Uploads, with_headers
@@ -33,7 +33,7 @@ class CollectorService:
             if path == "/v1/reports":
                 await self.uploads.answer(scope, receive, send)
             else:
-                await self._rest(scope, receive, with_headers(send, _DRAWN if path.startswith("/studies/") else RAW))
+                await self._rest(scope, receive, with_headers(send, _DRAWN if draws(path) else RAW))
         elif scope["type"] == "lifespan":
             await self._live(receive, send)
 

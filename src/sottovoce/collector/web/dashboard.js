@@ -1,53 +1,141 @@
-// The live page: what the study is, and estimate and interval of each group after every round.
-const shown = (value) => (value === null ? "open" : Number(value.toPrecision(5)).toString());
-const COLOURS = ["#1f5fa8", "#a8481f", "#2f7d4f", "#7a3f9d", "#8a6d00", "#b0306a"];
-const url = `/v1/studies/${location.pathname.split("/")[2]}`;
-const card = await (await fetch(`${url}/card`)).json();
-const ways = new Map(card.groups.map((group) => [group, []]));
+// The live page of a study: what it is, estimate and interval of each group after every round, and its switches.
+import { estimatesOf, interval, layoutOf, rangeOf, tracesOf } from "/chart.js";
+import { asked, at, made, number, rate, say, stateOf, whole } from "/page.js";
 
-document.title = `${card.name}: Sottovoce`;
-document.getElementById("name").textContent = card.name;
-document.getElementById("question").textContent = card.question;
-document.getElementById("privacy").textContent =
-  `Each person answers once. Their device compares the answer with one point, lets a die decide whether to tell the ` +
-  `truth, and sends one letter: epsilon is ${card.epsilon} for each person, computed from the die's integers. ` +
-  `This page and its server hold letters, and no answer. Quantile level ${card.taus.join(", ")}.`;
+const MOST = 6; // groups that a chart shows together
+const LOOK = 4000; // milliseconds between looks at the study's state
+const RATE = 10; // seconds over which reports a second are counted
+const METHODS = {
+  sequence: "The intervals hold at every time, all together: look whenever you like.",
+  staged: "The interval is told after the last round; before it there is none that would hold.",
+  certified: "The interval is told after the last round, and holds for every distribution.",
+};
+const LAST = "after the last round";
+
+const study = location.pathname.split("/")[2];
+const url = `/v1/studies/${study}`;
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const narrow = matchMedia("(max-width: 40rem)");
+const facts = new Map();
+const counts = [];
+let about, card, ways;
+
+function fact(name, text) {
+  if (!facts.has(name)) {
+    facts.set(name, made("dd"));
+    at("facts").append(made("div", {}, made("dt", {}, name), facts.get(name)));
+  }
+  if (facts.get(name).textContent !== text) facts.get(name).textContent = text;
+}
+
+/** What stands where there is no interval: for stages, when there will be one. */
+function without(why) {
+  if (why) return why;
+  if (stateOf(about) === "closed") return "none: the study was closed before";
+  return about.method === "sequence" ? "none yet" : LAST;
+}
+
+function showAbout() {
+  const called = stateOf(about);
+  at("state").hidden = false;
+  at("state").textContent = called;
+  at("state").className = `state ${called}`;
+  const people = about.people * about.groups.length;
+  fact("Reports", whole(about.reports));
+  fact("Reports a second", rate(counts[0], counts.at(-1) ?? { at: 0 }));
+  fact("Rounds", whole(Math.max(0, ...[...ways.values()].map((way) => way.at(-1)?.rounds ?? 0))));
+  fact("Quantile", card.taus.map(number).join(", "));
+  fact("Epsilon", number(about.epsilon));
+  fact("Expected people", whole(people));
+  fact("Method", about.method);
+  fact("Interval level", `${number(100 * about.level)} %`);
+  at("come").max = people;
+  at("come").value = Math.min(about.reports, people);
+  say("of", `${whole(about.reports)} of about ${whole(people)} expected reports`);
+  for (const button of document.querySelectorAll("[data-state]")) {
+    button.disabled = called === "closed" || button.dataset.state === about.state;
+  }
+}
+
+function showTerms() {
+  document.title = `${card.name}: Sottovoce`;
+  say("name", card.name);
+  say("question", card.question);
+  at("survey").href = `/studies/${study}/survey`;
+  say("valid", `${METHODS[about.method] ?? ""} Level ${number(100 * about.level)} %.`);
+  const odds = number(Number(Math.exp(about.epsilon).toPrecision(3)));
+  say("leaves", `One report of 41 bytes: the study, a random number, the round, the group, which point was asked, and one letter, 0 or 1. ` +
+    `The device compares the answer with the point, and a die that it throws decides whether the letter tells the truth. The answer itself stays there.`);
+  say("means", `A report is at most e^epsilon times likelier under one answer than under any other: here epsilon is ${number(about.epsilon)}, ` +
+    `so ${odds} times. It is computed from the die's integers, and each device compares it with a limit of its own. A device answers once.`);
+}
 
 function fillTable() {
-  const rows = [...ways].map(([group, way]) => {
-    const row = document.createElement("tr");
+  const rows = [];
+  const several = card.taus.length > 1 || [...ways.values()].some((way) => way.at(-1)?.coefficients);
+  const names = ["Group", ...(several ? [labelName()] : []), "Estimate", "Interval", "Reports", "Rounds"];
+  at("columns").replaceChildren(...names.map((name) => made("th", { scope: "col" }, name)));
+  for (const [group, way] of ways) {
     const last = way.at(-1);
-    const ends = last?.interval ? `${shown(last.interval[0])} to ${shown(last.interval[1])}` : "none yet";
-    const cells = [group, last?.estimate == null ? "none yet" : shown(last.estimate), ends, last?.reports ?? 0, last?.rounds ?? 0];
-    cells.forEach((text, k) => {
-      const cell = document.createElement(k ? "td" : "th");
-      if (!k) cell.scope = "row";
-      cell.textContent = typeof text === "number" ? text.toLocaleString("en") : text;
-      row.append(cell);
+    const estimates = last ? estimatesOf(last) : [{ label: card.taus.join(", "), estimate: null, interval: null }];
+    estimates.forEach((each) => {
+      const cells = [
+        ...(several ? [each.label] : []),
+        each.estimate == null ? without(each.why) : number(each.estimate),
+        each.interval ? interval(each.interval) : without(each.why),
+        whole(last?.reports ?? 0),
+        whole(last?.rounds ?? 0),
+      ];
+      rows.push(made("tr", {}, made("th", { scope: "row" }, group), ...cells.map((text) => made("td", {}, text))));
     });
-    return row;
-  });
-  document.getElementById("groups").replaceChildren(...rows);
+  }
+  at("rows").replaceChildren(...rows);
+}
+
+const labelName = () => ([...ways.values()].some((way) => way.at(-1)?.coefficients) ? "Coefficient, level" : "Level");
+
+/** The ways of the chosen groups, each about the chosen level or coefficient. */
+function chosenWays() {
+  const groups = at("group").value === "" ? [...ways.keys()].slice(0, MOST) : [at("group").value];
+  const label = at("label").value;
+  const found = new Map();
+  for (const group of groups) {
+    found.set(group, ways.get(group).flatMap((told) => {
+      const each = estimatesOf(told).find((one) => one.label === label) ?? estimatesOf(told)[0];
+      return each?.interval ? [{ ...each, reports: told.reports }] : [];
+    }));
+  }
+  return found;
+}
+
+function fillChoices() {
+  const labels = [...new Set([...ways.values()].flatMap((way) => (way.length ? estimatesOf(way.at(-1)).map((each) => each.label) : [])))];
+  if (labels.length !== at("label").options.length) at("label").replaceChildren(...labels.map((each) => new Option(each)));
+  at("choice-of-label").hidden = labels.length < 2;
+  say("label-of", labelName());
+  if (!at("group").options.length) {
+    const all = ways.size > MOST ? `The first ${MOST} of ${ways.size}` : "All groups";
+    at("group").replaceChildren(new Option(all, ""), ...[...ways.keys()].map((each) => new Option(each, each)));
+  }
+  at("choice-of-group").hidden = ways.size < 2;
 }
 
 function draw() {
   if (!window.Plotly) return;
-  const traces = [];
-  [...ways].forEach(([group, way], k) => {
-    const told = way.filter((each) => each.interval && each.interval.every((end) => end !== null));
-    const x = told.map((each) => each.reports);
-    const colour = COLOURS[k % COLOURS.length];
-    const line = { width: 0, color: colour };
-    traces.push({ x, y: told.map((each) => each.interval[1]), mode: "lines", line, showlegend: false, hoverinfo: "skip" });
-    traces.push({ x, y: told.map((each) => each.interval[0]), mode: "lines", line, fill: "tonexty", fillcolor: `${colour}33`, showlegend: false, hoverinfo: "skip" });
-    traces.push({ x, y: told.map((each) => each.estimate), mode: "lines+markers", name: group, line: { color: colour, width: 2 }, marker: { size: 5 } });
-  });
-  const last = [...ways.values()].map((way) => way.at(-1)?.interval).filter((ends) => ends && ends.every((end) => end !== null));
-  const low = Math.min(...last.map((ends) => ends[0]));
-  const high = Math.max(...last.map((ends) => ends[1]));
-  const range = last.length ? [low - 1.5 * (high - low), high + 1.5 * (high - low)] : undefined; // the first are far wider
-  const layout = { margin: { l: 60, r: 10, t: 10, b: 45 }, xaxis: { title: { text: "reports" } }, yaxis: { title: { text: "estimate and interval" }, range }, hovermode: "closest" };
-  window.Plotly.react("chart", traces, layout, { responsive: true, displayModeBar: false });
+  const chosen = chosenWays();
+  const bounds = card.taus.length && !labelName().startsWith("Coefficient") ? card.bounds : null;
+  const range = rangeOf(chosen, bounds);
+  const some = [...chosen.values()].some((way) => way.length);
+  at("chart").hidden = !some;
+  const never = stateOf(about) === "closed" || about.over;
+  const open = [...chosen.values()].some((way) => way.at(-1)?.interval.includes(null));
+  say("drawn", some
+    ? `The line is the estimate, the band its interval after each round.${open ? " An end that is still open is drawn to the edge." : ""}`
+    : never ? "There is no interval to draw." : `The chart begins with the first interval${about.method === "sequence" ? "" : ", after the last round"}.`);
+  if (!some) return;
+  const style = getComputedStyle(document.documentElement);
+  const layout = layoutOf(range, card.name, style, narrow.matches);
+  window.Plotly.react("chart", tracesOf(chosen, range, dark.matches), layout, { responsive: true, displayModeBar: false, staticPlot: false });
 }
 
 let soon = false;
@@ -56,24 +144,88 @@ function refresh() {
   soon = true;
   setTimeout(() => {
     soon = false;
+    showAbout();
     fillTable();
+    fillChoices();
     draw();
-  }, 100);
+  }, 150);
 }
 
-const say = (text) => { document.getElementById("state").textContent = text; };
-const events = new EventSource(`${url}/events`);
-events.onopen = () => say("Collecting; this page follows every round.");
-events.onmessage = (event) => {
-  const told = JSON.parse(event.data);
-  const way = ways.get(told.group);
-  if (told.rounds > (way.at(-1)?.rounds ?? 0)) way.push(told);
+/** Remember how many reports there are now; by this page's own clock, which may differ from the collector's. */
+function note() {
+  const now = performance.now() / 1000;
+  counts.push({ reports: about.reports, at: now });
+  while (counts.length > 2 && counts[1].at < now - RATE) counts.shift();
+}
+
+async function look() {
+  if (!document.hidden) {
+    try {
+      about = await asked(url);
+      note();
+      refresh();
+    } catch {
+      // the event stream says that the collector is away
+    }
+  }
+  if (!about.over) setTimeout(look, LOOK);
+}
+
+function follow() {
+  const events = new EventSource(`${url}/events`);
+  events.onopen = () => say("told", "This page follows every round.");
+  events.onerror = () => say("told", "Waiting for the collector.");
+  events.onmessage = (event) => {
+    const told = JSON.parse(event.data);
+    const way = ways.get(told.group);
+    if (!way || told.rounds <= (way.at(-1)?.rounds ?? 0)) return; // told again after the stream broke off
+    way.push(told);
+    refresh();
+  };
+  events.addEventListener("count", (event) => {
+    about.reports = JSON.parse(event.data).reports;
+    note();
+    refresh();
+  });
+  events.addEventListener("over", () => {
+    events.close();
+    about.over = true;
+    say("told", stateOf(about) === "closed" ? "The study is closed; nobody is asked any more." : "The study is over; these are its results.");
+    look();
+  });
+}
+
+async function setState(state) {
+  if (state === "closed" && !confirm("A closed study stays closed. Close it?")) return;
+  try {
+    about = await asked(`${url}/state`, { body: { state }, key: at("key").value });
+    say("ran", `The study is ${about.state}.`);
+    refresh();
+  } catch (error) {
+    say("ran", error.status === 401 || error.status === 403 ? `Not done: ${error.message} Type the admin key above.` : error.message);
+  }
+}
+
+function loadPlotly() {
+  const script = made("script", { src: "/plotly.js" });
+  script.onload = draw;
+  script.onerror = () => say("drawn", "The chart could not be loaded; the table above has the numbers.");
+  document.head.append(script);
+}
+
+try {
+  [about, card] = await Promise.all([asked(url), asked(`${url}/card`)]);
+  ways = new Map(card.groups.map((group) => [group, []]));
+  showTerms();
   refresh();
-};
-events.onerror = () => say("Waiting for the collector.");
-events.addEventListener("over", () => {
-  events.close();
-  say("The study is over; these are its results.");
-});
-window.addEventListener("load", refresh);
-refresh();
+  follow();
+  setTimeout(look, LOOK);
+  loadPlotly();
+  for (const button of document.querySelectorAll("[data-state]")) button.addEventListener("click", () => setState(button.dataset.state));
+  at("run-form").addEventListener("submit", (event) => event.preventDefault());
+  for (const id of ["group", "label"]) at(id).addEventListener("change", draw);
+  dark.addEventListener("change", draw);
+  narrow.addEventListener("change", draw);
+} catch (error) {
+  say("told", error.status === 404 ? "There is no such study here; Studies above lists them." : error.message);
+}

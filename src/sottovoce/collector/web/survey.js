@@ -1,38 +1,149 @@
 // The survey: the answer is randomised here, in the visitor's browser, and the page shows exactly what leaves.
-import { answer, hex } from "/device.js";
+import { answer, hex, readCard } from "/device.js";
+import { asked, at, made, number, say, sentence } from "/page.js";
 
-const at = (id) => document.getElementById(id);
-const url = `${location.origin}/v1/studies/${location.pathname.split("/")[2]}`;
-const card = await (await fetch(`${url}/card`)).json();
-document.title = `${card.name}: Sottovoce`;
-at("name").textContent = card.name;
-at("question").textContent = card.question || "Your answer, a number";
-at("promise").textContent =
-  `Your number stays in this browser. One letter leaves, and a die decides whether it tells the truth (epsilon ${card.epsilon}).`;
-at("group").replaceChildren(...card.groups.map((name) => new Option(name)));
-at("which").hidden = card.groups.length < 2;
+const CAP = "sottovoce.cap";
+const USUAL = 2; // the limit of a visitor who has set none
+const study = location.pathname.split("/")[2];
+const url = `${location.origin}/v1/studies/${study}`;
+const DRAWN = "drawn when you answer";
+let card, kept;
 
-at("form").addEventListener("submit", async (event) => {
+const numeric = (text) => (text.trim() === "" ? NaN : Number(text.trim().replace(",", ".")));
+
+/** What this browser remembers; a browser that keeps nothing cannot promise to send the same bytes again. */
+function memory() {
+  try {
+    localStorage.setItem("sottovoce.tried", "1");
+    localStorage.removeItem("sottovoce.tried");
+    return localStorage;
+  } catch {
+    throw new Error("This browser lets the page keep nothing, so the same bytes could not be sent again; nothing was answered.");
+  }
+}
+
+function capNow() {
+  const set = numeric(localStorage.getItem(CAP) ?? "");
+  return set > 0 && set <= 24 ? set : USUAL;
+}
+
+/** Show the 41 bytes, field by field: before an answer what is known of them, after it what they are. */
+function showBytes(body) {
+  const field = (from, to) => hex(body.slice(from, to));
+  const whole = (from, to) => parseInt(field(from, to), 16);
+  const group = body ? card.groups[whole(36, 38)] : at("group").value || card.groups[0];
+  const rows = [
+    ["study", 16, body ? field(0, 16) : study, "Which study this is for."],
+    ["id", 16, body ? field(16, 32) : DRAWN, "A random number of this report alone, so that it is counted once. It says nothing of you."],
+    ["round", 4, body ? field(32, 36) : DRAWN, body ? `Round ${whole(32, 36)} of the study.` : "The round that is open then."],
+    ["group", 2, body ? field(36, 38) : `the number of ${group}`, `Your group: ${group}.`],
+    ["point", 2, body ? field(38, 40) : DRAWN, "Which of the round's points your answer was compared with; drawn by lot here."],
+    ["letter", 1, body ? field(40, 41) : DRAWN, "0 or 1: whether your answer lies above that point, told truthfully or not as a die decides that only this browser sees."],
+  ];
+  at("bytes").replaceChildren(...rows.map(([name, size, said, means]) => {
+    const head = made("th", { scope: "row" }, name, made("small", {}, `${size} byte${size > 1 ? "s" : ""}`));
+    return made("tr", {}, head, made("td", { class: said === DRAWN ? "soft" : "bytes" }, said), made("td", {}, means));
+  }));
+  say("sent", body ? "What left this device" : "What leaves this device");
+}
+
+/** What is kept here from an earlier visit: the same bytes are sent again, never new ones. */
+function showKept() {
+  at("fields").hidden = at("which").hidden = true;
+  at("send").textContent = "Send the same bytes again";
+  say("promise", "This browser has answered this study. An answer is given once: a second throw of the die would tell more about you.");
+  showBytes(Uint8Array.from(kept.match(/../g), (byte) => parseInt(byte, 16)));
+}
+
+function told(text, wrong = false) {
+  at("told").className = wrong ? "wrong" : "";
+  say("told", text);
+}
+
+async function send(event) {
   event.preventDefault();
-  const value = Number(at("value").value.trim().replace(",", "."));
-  const say = (text) => { at("done").hidden = false; at("told").textContent = text; };
-  if (!Number.isFinite(value) || at("value").value.trim() === "") {
-    say("Please give one number; nothing has left this device.");
+  const value = numeric(at("value").value);
+  const bad = kept === null && !Number.isFinite(value);
+  at("value").setAttribute("aria-invalid", String(bad));
+  if (bad) {
+    told("Please give one number; nothing has left this device.", true);
+    at("value").focus();
     return;
   }
   at("send").disabled = true;
   try {
-    const sent = await answer(url, value, { cap: card.epsilon, group: at("group").value, store: localStorage });
-    const [round, group, point] = [[32, 36], [36, 38], [38, 40]].map(([a, b]) => parseInt(hex(sent.body.slice(a, b)), 16));
+    const sent = await answer(url, value, { cap: capNow(), group: at("group").value || card.groups[0], store: memory() });
     at("value").value = "";
-    at("bytes").textContent =
-      `study   ${hex(sent.body.slice(0, 16))}\nid      ${hex(sent.body.slice(16, 32))}\n` +
-      `round   ${round}\ngroup   ${card.groups[group]}\npoint   ${point}\nletter  ${sent.body[40]}`;
-    say(sent.accepted
-      ? "Thank you. These 41 bytes were kept, and nothing else was sent; answering again sends the same bytes."
-      : `These 41 bytes were sent and not counted: ${sent.why}.`);
+    kept = hex(sent.body);
+    showKept();
+    told(sent.accepted
+      ? "Thank you. The 41 bytes below were kept, and nothing else was sent."
+      : `The 41 bytes below were sent and not counted: ${sent.why.replace(/\.$/, "")}.`, !sent.accepted);
+    at("told").focus();
   } catch (error) {
-    say(error.message);
-    at("send").disabled = false;
+    kept = localStorage.getItem(keyOf());
+    if (kept !== null) showKept();
+    const away = error instanceof TypeError;
+    told(away ? "The collector cannot be reached; try again later, the same bytes will be sent." : sentence(error.message), true);
   }
+  at("send").disabled = false;
+}
+
+const keyOf = () => `sottovoce.${study}`;
+
+/** Whether this browser can answer this study; if not, why, in one sentence. */
+async function refusal(about, text) {
+  if (!globalThis.crypto?.subtle) return "This page came without encryption, so the browser lends it no die: open it over https.";
+  if (kept !== null) return "";
+  if (about.state === "paused") return "The study is paused; please come back later.";
+  if (about.over) return "The study is over; thank you for coming.";
+  if (card.features) return "This study asks for several numbers, which this page cannot randomise yet; nothing can be answered here.";
+  try {
+    await readCard(text, capNow());
+  } catch (error) {
+    const dear = `This study costs epsilon ${number(card.epsilon)}, more than the limit of this browser, ${number(capNow())}; nothing was answered. You can set another limit below.`;
+    return card.epsilon > capNow() ? dear : sentence(error.message);
+  }
+  return "";
+}
+
+async function look() {
+  const answered = await fetch(`${url}/card`);
+  if (!answered.ok) throw Object.assign(new Error(), { status: answered.status });
+  const text = await answered.text();
+  card = JSON.parse(text);
+  kept = memory().getItem(keyOf());
+  const about = await asked(url);
+  document.title = `${card.name}: Sottovoce`;
+  say("name", card.name);
+  say("question", card.question || "Your answer, a number");
+  say("promise", `Your number stays in this browser: one letter leaves, and a die decides whether it tells the truth (epsilon ${number(about.epsilon)}).`);
+  if (!at("group").options.length) at("group").replaceChildren(...card.groups.map((name) => new Option(name)));
+  at("which").hidden = card.groups.length < 2;
+  at("results").href = `/studies/${study}`;
+  if (kept === null) showBytes(null);
+  else showKept();
+  const why = await refusal(about, text);
+  at("send").disabled = why !== "";
+  told(why, why !== "");
+}
+
+at("form").addEventListener("submit", send);
+at("group").addEventListener("change", () => showBytes(null));
+at("cap").addEventListener("change", async () => {
+  const cap = numeric(at("cap").value);
+  if (!(cap > 0 && cap <= 24)) {
+    say("cap-told", "Give an epsilon above 0, up to 24; the limit stays as it was.");
+    return;
+  }
+  localStorage.setItem(CAP, String(cap));
+  say("cap-told", `The limit is now ${number(cap)}.`);
+  await look();
 });
+
+try {
+  await look();
+  at("cap").value = String(capNow());
+} catch (error) {
+  told(error.status === 404 ? "There is no such study here; please check the address." : error.message || "The collector cannot be reached.", true);
+}

@@ -1,0 +1,78 @@
+// From what was told after each round to what the chart shows; an interval with an open end goes to the chart's edge.
+import { number } from "/page.js";
+
+const LIGHT = ["#1b5a9e", "#b34a12", "#1f6b3f", "#7a3f9d", "#7a6000", "#a82b63"];
+const DARK = ["#85bbf5", "#ffab76", "#7fd3a0", "#d3a6f0", "#e6cc5c", "#ff9cc4"];
+
+/** What was told after a round, as a list of estimates: one, or one a level or a coefficient. */
+export function estimatesOf(told) {
+  if (told.coefficients) return told.coefficients.map((each) => ({ ...each, label: `${each.name}, ${each.tau}` }));
+  if (told.levels) return told.levels.map((each) => ({ ...each, label: `${each.tau}` }));
+  return [{ label: `${told.tau}`, estimate: told.estimate, interval: told.interval }];
+}
+
+/** The values between which the chart looks: around the intervals of now, because the first are far wider. */
+export function rangeOf(ways, bounds) {
+  const last = [...ways.values()].map((way) => way.at(-1)).filter((each) => each?.interval);
+  const ends = last.flatMap((each) => [...each.interval, each.estimate]).filter((end) => end != null);
+  if (!ends.length) return bounds ?? null;
+  let [low, high] = [Math.min(...ends), Math.max(...ends)];
+  const closed = last.every((each) => each.interval.every((end) => end !== null));
+  const room = (closed ? 1 : 2) * (high - low) || Math.abs(high) / 10 || 1;
+  [low, high] = [low - room, high + room];
+  // bounds limit the quantile, so nothing is seen far beyond them
+  const edge = bounds ? (bounds[1] - bounds[0]) / 20 : 0;
+  return bounds ? [Math.max(low, bounds[0] - edge), Math.min(high, bounds[1] + edge)] : [low, high];
+}
+
+/** The traces of the groups: a band of steps, for an interval holds until the next round, and where it stands now. */
+export function tracesOf(ways, range, dark) {
+  const colours = dark ? DARK : LIGHT;
+  const beyond = range[1] - range[0];
+  const traces = [];
+  [...ways].forEach(([group, way], k) => {
+    const told = way.filter((each) => each.interval);
+    if (!told.length) return;
+    const colour = colours[k % colours.length];
+    const x = told.map((each) => each.reports);
+    const lows = told.map((each) => each.interval[0] ?? range[0] - beyond);
+    const highs = told.map((each) => each.interval[1] ?? range[1] + beyond);
+    const edge = { line: { width: 1, color: `${colour}66`, shape: "hv" }, mode: "lines", showlegend: false, hoverinfo: "skip" };
+    traces.push({ x, y: highs, ...edge }, { x, y: lows, ...edge, fill: "tonexty", fillcolor: `${colour}2b` });
+    const text = told.map((each) => `${group}: ${inWords(each)} after ${number(each.reports)} reports`);
+    traces.push({ x, y: told.map((each) => each.estimate), mode: "lines", name: group, line: { color: colour, width: 2, shape: "hv" }, text, hoverinfo: "text" });
+    const now = told.at(-1);
+    const bars = { type: "data", symmetric: false, array: [highs.at(-1) - now.estimate], arrayminus: [now.estimate - lows.at(-1)], color: colour, thickness: 2, width: 6 };
+    traces.push({ x: [now.reports], y: [now.estimate], mode: "markers", marker: { color: colour, size: 9 }, error_y: bars, showlegend: false, hoverinfo: "skip" });
+  });
+  return traces;
+}
+
+/** An estimate and its interval in words; an end that is not known yet is said to be open. */
+export function inWords(each) {
+  return `${each.estimate == null ? "no estimate" : number(each.estimate)}, ${interval(each.interval)}`;
+}
+
+export function interval([low, high]) {
+  if (low === null && high === null) return "both ends open";
+  if (low === null) return `up to ${number(high)}, lower end open`;
+  if (high === null) return `from ${number(low)}, upper end open`;
+  return `${number(low)} to ${number(high)}`;
+}
+
+export function layoutOf(range, what, style, narrow) {
+  const ink = style.getPropertyValue("--ink").trim();
+  const line = style.getPropertyValue("--line").trim();
+  const axis = { gridcolor: line, linecolor: line, zeroline: false, fixedrange: true };
+  return {
+    margin: { l: narrow ? 44 : 64, r: 12, t: 8, b: 44 },
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { color: ink, family: "system-ui, sans-serif", size: narrow ? 12 : 14 },
+    xaxis: { ...axis, title: { text: "reports of the group" }, rangemode: "tozero", nticks: narrow ? 4 : 8 },
+    yaxis: { ...axis, title: narrow ? undefined : { text: what }, range, automargin: true },
+    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
+    hovermode: "closest",
+    dragmode: false,
+  };
+}
