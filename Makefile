@@ -12,7 +12,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-federation test test-lowest test-install lint types bench house clean
+.PHONY: help install demo demo-federation demo-collector test test-lowest test-install lint types bench house clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ demo: $(VENV)/.demo ## the main job on real data: a table and demo/arrival-delay
 
 demo-federation: $(VENV)/.demo $(VENV)/.federation ## three sites and a coordinator over TLS; one site is killed and starts again
 	@$(BIN)/python scripts/demo_federation.py
+
+demo-collector: $(VENV)/.collector ## a collector, 20,000 simulated devices, a live page and its picture (STAY=--stay: the page stays)
+	@$(BIN)/python scripts/demo_collector.py $(STAY)
 
 flights.csv: $(VENV)/.demo scripts/write_flights.py ## a file to try the commands on: 327,346 flights of 16 carriers
 	@$(BIN)/python scripts/write_flights.py $@
@@ -77,5 +80,5 @@ $(LOWEST)/.installed: pyproject.toml scripts/floors.py | $(LOWEST)/bin/python
 # One stamp an extra, made again when what is to be installed changes.
 $(VENV)/.%: pyproject.toml papers/pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing sottovoce[$*] (once)"
-	@$(BIN)/python $(PIP) -c constraints.txt -e '.[$*]' $(if $(filter demo plot federation,$*),,-e ./papers)
+	@$(BIN)/python $(PIP) -c constraints.txt -e '.[$*]' $(if $(filter demo plot federation collector,$*),,-e ./papers)
 	@touch $@

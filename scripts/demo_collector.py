@@ -1,10 +1,11 @@
 """A collector and 20,000 simulated devices on one machine: each answers once, with one letter, while a page looks on.
 
-The waits of two clinics are drawn from a seed: whole minutes, zeros among them, many rounded to five. The letters are drawn
-by the device's own code from the system's entropy, and sent to the public addresses of the service. `make demo-collector`;
-with --stay the page stays open at the end.
+The waits of two clinics are drawn from a seed: whole minutes, zeros among them, many rounded to five. The letters are
+drawn by the device's own code from the system's entropy, and sent to the public addresses of the service. `make
+demo-collector`; with --stay the page stays open at the end.
 """
 
+import base64
 import json
 import os
 import shutil
@@ -27,6 +28,9 @@ from sottovoce.protocol.device import IDENTITY, check_cap, identity, read_card
 GROUPS, PEOPLE, TAU, EPSILON = {"north": 18.0, "south": 27.0}, 10_000, 0.5, 1.0
 BATCH, PAUSE = 100, 0.08  # devices that come together, and seconds between them
 PICTURE = Path("demo") / "collector.png"
+DEADLINE = 5  # seconds: the last round lacks some answers, because devices draw their point by lot
+DRAWN = 4.0  # seconds that a page may take to draw
+FLAGS = ["--headless", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--hide-scrollbars"]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 STUDY = f"""name = "Waiting time"
 question = "How many minutes did you wait today?"
@@ -41,6 +45,7 @@ resolution = 1
 
 [rounds]
 grace = 0.05
+deadline = {DEADLINE}
 """
 
 
@@ -120,6 +125,10 @@ def answer(service: Service, waiting: dict[str, list[float]], say: Any) -> tuple
             now = [(name, service.about("estimate", group=name)) for name in waiting]
             say(f"{kept:,} reports; " + "; ".join(f"{name} {shown(each['interval'])}" for name, each in now))
         time.sleep(PAUSE)
+    for _ in range(10 * DEADLINE):
+        if all(service.about("query", group=name).get("over") for name in waiting):
+            break
+        time.sleep(0.2)
     return kept, refused
 
 
@@ -133,20 +142,68 @@ def shown(ends: Any) -> str:
 
 def picture(url: str) -> str:
     """Save what the page shows, if there is a browser; return what came of it."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
         return "no Chromium is installed, so there is no picture of the page"
-    PICTURE.parent.mkdir(exist_ok=True)
-    words = "--headless --disable-gpu --no-first-run --disable-background-networking --disable-component-update".split()
-    words += ["--hide-scrollbars", "--window-size=1100,1350", "--virtual-time-budget=6000", "--disable-sync"]
-    words += ["--no-sandbox"] if os.geteuid() == 0 else []  # which a browser of root needs
-    with tempfile.TemporaryDirectory(prefix="sottovoce-browser-") as profile:
-        line = [browser, *words, f"--user-data-dir={profile}", f"--screenshot={PICTURE.resolve()}", url]
+    with tempfile.TemporaryDirectory(prefix="sottovoce-browser-", ignore_cleanup_errors=True) as profile:
+        browser = Browser(found, profile)
         try:
-            subprocess.run(line, capture_output=True, timeout=40, check=True)
-        except (subprocess.SubprocessError, OSError):
+            image = browser.shoot(url)
+        except (OSError, ValueError, KeyError):
             return "the browser took no picture of the page"
+        finally:
+            browser.stop()
+    PICTURE.parent.mkdir(exist_ok=True)
+    PICTURE.write_bytes(image)
     return f"the page as a picture: {PICTURE}"
+
+
+class Browser:
+    """A browser without a window, spoken to over its own pipe: a JSON object each, ended by a zero byte."""
+
+    def __init__(self, program: str, profile: str) -> None:
+        heard, self._out = os.pipe()
+        self._in, told = os.pipe()
+        words = [program, *FLAGS, f"--user-data-dir={profile}", "--remote-debugging-pipe"]
+        words += ["--no-sandbox"] if os.geteuid() == 0 else []  # which a browser of root needs
+        line = ["sh", "-c", f'exec "$@" 3<&{heard} 4>&{told}', "sh", *words]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self._process = subprocess.Popen(line, pass_fds=(heard, told), **quiet)
+        os.close(heard)
+        os.close(told)
+        self._asked, self._rest = 0, b""
+
+    def ask(self, method: str, session: str | None = None, **params: Any) -> Any:
+        """Return what the browser answers; what it tells of itself is passed over."""
+        self._asked += 1
+        words = {"id": self._asked, "method": method, "params": params, **({"sessionId": session} if session else {})}
+        os.write(self._out, json.dumps(words).encode() + b"\0")
+        while True:
+            while b"\0" not in self._rest:
+                part = os.read(self._in, 1 << 16)
+                if not part:
+                    raise OSError("the browser has gone")
+                self._rest += part
+            line, _, self._rest = self._rest.partition(b"\0")
+            told = json.loads(line)
+            if told.get("id") == self._asked:
+                return told["result"]
+
+    def shoot(self, url: str) -> bytes:
+        """Return a picture of a page once it has drawn."""
+        target = self.ask("Target.createTarget", url=url)["targetId"]
+        session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        size = {"width": 1000, "height": 1180, "deviceScaleFactor": 1, "mobile": False}
+        self.ask("Emulation.setDeviceMetricsOverride", session, **size)
+        time.sleep(DRAWN)
+        return base64.b64decode(self.ask("Page.captureScreenshot", session, format="png")["data"])
+
+    def stop(self) -> None:
+        """End the browser."""
+        self._process.terminate()
+        self._process.wait(20)
+        os.close(self._out)
+        os.close(self._in)
 
 
 def main() -> int:

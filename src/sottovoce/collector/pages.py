@@ -1,4 +1,4 @@
-"""The pages of a collector, as files: its studies, a live dashboard, a survey, a wizard; plotly's script draws charts."""
+"""The pages of a collector, as files: a list, a live dashboard, a survey, a wizard; plotly's script draws charts."""
 
 import gzip
 from importlib.resources import files

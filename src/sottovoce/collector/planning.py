@@ -10,12 +10,14 @@ from typing import Any
 from sottovoce.collector.study import CollectedStudy, collected_of
 from sottovoce.core.errors import BadInput
 from sottovoce.server.explanation import VALUES, ExpectedWidth
-from sottovoce.server.quantile.expected import ROUNDS, assumption_of, expected_width
+from sottovoce.server.quantile.expected import ROUNDS, assumption_of, expected_reach, expected_width
+from sottovoce.server.quantile.feasibility import CERTIFIED
+from sottovoce.server.quantile.plan import barely
 
 _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 EVEN = (
-    "answers spread evenly between the bounds: where more lie around the quantile the interval is shorter, where fewer do, "
-    "as in a tail, longer"
+    "answers spread evenly between the bounds: where more lie around the quantile the interval is shorter, where "
+    "fewer do, as in a tail, longer"
 )
 
 
@@ -40,9 +42,17 @@ def planned(given: Any) -> dict[str, Any]:
         "rounds": rounds,
         "seconds": study.pauses.grace,
         "expected": _told(width, study),
-        "warnings": list(plan.warnings),
+        "warnings": _warnings(study),
         "toml": study_toml(given),
     }
+
+
+def _warnings(study: CollectedStudy) -> list[str]:
+    """Return what is worth knowing; of few people, how far the interval of this method will reach."""
+    plan, ends = study.plan, expected_reach(study.plan, study.method, study.level)
+    if study.method != "sequence" or not plan.warnings:
+        return list(plan.warnings)
+    return [barely(plan.crowd, plan.tau, plan.support, CERTIFIED, ends)]
 
 
 def _told(width: ExpectedWidth, study: CollectedStudy) -> dict[str, Any]:

@@ -75,11 +75,15 @@ class Routes:
         return JSONResponse(_about(gathering), 201)
 
     async def _plan(self, request: Request) -> Response:
-        """Say what a study would come to, and begin nothing."""
+        """Say what a study would come to, or that it could not begin; nothing is begun."""
         try:
-            return JSONResponse(planned(await _json(request)))
+            given = await _json(request)
         except BadInput as error:
             return refused(400, str(error))
+        try:
+            return JSONResponse(planned(given))
+        except BadInput as error:
+            return JSONResponse({"refused": str(error)})
 
     async def _about(self, _: Request, gathering: Gathering) -> Response:
         return JSONResponse(_about(gathering))

@@ -71,7 +71,7 @@ export function layoutOf(range, what, style, narrow) {
     font: { color: ink, family: "system-ui, sans-serif", size: narrow ? 12 : 14 },
     xaxis: { ...axis, title: { text: "reports of the group" }, rangemode: "tozero", nticks: narrow ? 4 : 8 },
     yaxis: { ...axis, title: narrow ? undefined : { text: what }, range, automargin: true },
-    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
+    legend: { orientation: "h", traceorder: "normal", x: 0, y: 1.02, yanchor: "bottom" },
     hovermode: "closest",
     dragmode: false,
   };

@@ -48,7 +48,6 @@ function showAbout() {
   fact("Epsilon", number(about.epsilon));
   fact("Expected people", whole(people));
   fact("Method", about.method);
-  fact("Interval level", `${number(100 * about.level)} %`);
   at("come").max = people;
   at("come").value = Math.min(about.reports, people);
   say("of", `${whole(about.reports)} of about ${whole(people)} expected reports`);

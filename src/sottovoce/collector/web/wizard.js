@@ -1,5 +1,5 @@
 // The wizard: after every change the collector says what the study would come to; Start begins it.
-import { asked, at, made, number, say, whole } from "/page.js";
+import { asked, at, made, number, say, sentence, whole } from "/page.js";
 
 const PAUSE = 300; // milliseconds after the last change
 let waiting, latest = 0;
@@ -61,6 +61,11 @@ async function plan() {
   try {
     const found = await asked("/v1/plan", { body: named ? study : { ...study, name: "new study" }, key: at("key").value });
     if (turn !== latest) return; // a later change is on its way
+    if (found.refused) {
+      at("start").disabled = true;
+      showNone(sentence(found.refused));
+      return;
+    }
     at("refused").className = "soft";
     say("refused", named ? "" : "Give the study a name, and it can start.");
     show(found);

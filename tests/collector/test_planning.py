@@ -1,0 +1,59 @@
+"""What a study would come to: refused as it would be when it begins, and as a file that reads back the same."""
+
+import tomllib
+from typing import Any
+
+import pytest
+
+from sottovoce.collector.planning import planned, study_toml
+from sottovoce.core.errors import BadInput
+
+TERMS: dict[str, Any] = {"tau": 0.5, "epsilon": 1.0}
+
+
+def plan(people: int, **terms: Any) -> Any:
+    return planned({"name": "x", "people": people, "quantile": {**TERMS, **terms}})
+
+
+def test_a_plan_is_longer_the_more_it_promises() -> None:
+    widths = [plan(20_000, method=method, bounds=[0, 100])["expected"]["width"] for method in ("staged", "sequence")]
+    assert widths[0] < widths[1]
+    assert plan(80_000, bounds=[0, 100])["expected"]["width"] < widths[1]
+    assert plan(20_000)["expected"]["width"] is None
+
+
+def test_a_spread_tells_more_than_bounds() -> None:
+    found = plan(20_000, scale=10.0, bounds=[0, 1000])["expected"]
+    assert found["width"] < 10
+    assert "standard deviation 10" in found["assuming"]
+
+
+def test_a_warning_and_the_plan_say_the_same() -> None:
+    found = plan(4_000, bounds=[0, 100])
+    (warning,) = found["warnings"]
+    low, high = (f"the {round(100 * found['expected'][end]):g} % quantile" for end in ("low", "high"))
+    assert f"from about {low} to {high}" in warning
+
+
+@pytest.mark.parametrize(
+    "given", [None, [], {}, {"name": "x", "people": 50, "quantile": {"tau": 0.99, "epsilon": 1.0}}, {"name": "x"}]
+)
+def test_what_cannot_begin_is_refused(given: Any) -> None:
+    with pytest.raises(BadInput):
+        planned(given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {
+            "name": 'a "b" \\ ü',
+            "people": 10,
+            "groups": ["x, y", "\x7f\t"],
+            "quantile": {"tau": 0.5, "bounds": [0, 1e300]},
+        },
+        {"name": "", "rounds": {"grace": 1e-7, "deadline": 3600}, "question": "?"},
+    ],
+)
+def test_the_file_reads_back_the_same(given: dict[str, Any]) -> None:
+    assert tomllib.loads(study_toml(given)) == given
