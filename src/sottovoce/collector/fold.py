@@ -60,6 +60,9 @@ class Fold(Protocol):
     def take(self, id: bytes, round: int, point: int, letter: int, now: float) -> str:
         """Take one report under its own round, or say why not."""
 
+    def knows(self, id: bytes, round: int) -> bool:
+        """Tell whether an id has answered in a round that still takes answers."""
+
     def close(self, now: float) -> ClosedRound | None:
         """Close the open round, if it is time, and open the next."""
 
@@ -163,6 +166,10 @@ class QuantileFold:
         if round != self.round.number:
             return LATE if round < self.round.number else AHEAD
         return self.round.take(id, point, letter, now)
+
+    def knows(self, id: bytes, round: int) -> bool:
+        """Tell whether an id has answered in a round that still takes answers."""
+        return self.round is not None and self.round.number == round and self.round.seen.known(id) is not None
 
     def close(self, now: float) -> ClosedRound | None:
         """Close the open round, if it is time, and open the next."""
