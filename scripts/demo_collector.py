@@ -58,7 +58,17 @@ class Service:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
-        line = [sys.executable, "-m", "sottovoce", "collect", str(folder / "study.toml"), "--port", str(port)]
+        line = [
+            sys.executable,
+            "-m",
+            "sottovoce",
+            "collect",
+            str(folder / "study.toml"),
+            "--port",
+            str(port),
+            "--rate",
+            "0",
+        ]
         self.process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.study = f"{self.url}/v1/studies/{self._begun()}"
 

@@ -17,6 +17,7 @@ import pytest
 
 from sottovoce.client.device import Device, make_report
 from sottovoce.collector.planning import planned
+from sottovoce.collector.running import add_key, issue_tokens
 from sottovoce.protocol.device import identity, read_card
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -51,10 +52,11 @@ SIZES: tuple[dict[str, Any], ...] = (
 
 
 class Collector(NamedTuple):
-    """Where a collector runs, and the path of its first study's page."""
+    """Where a collector runs, the path of its first study's page, and the key of its admin."""
 
     url: str
     page: str
+    key: str
 
     def get(self, path: str) -> Any:
         with urllib.request.urlopen(self.url + path, timeout=10) as answer:
@@ -105,9 +107,14 @@ def collecting(*words: str) -> Iterator[str]:
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     study = tmp_path_factory.mktemp("pages") / "study.toml"
     study.write_text(STUDY)
+    key = add_key(f"{study}.log", "me", "admin")
     with collecting(str(study)) as url:
-        name = Collector(url, "").get("/v1/studies")[0]["study"]
-        yield Collector(url, f"/studies/{name}")
+        yield Collector(url, first_page(url), key)
+
+
+def first_page(url: str) -> str:
+    with urllib.request.urlopen(f"{url}/v1/studies", timeout=10) as answer:
+        return f"/studies/{json.loads(answer.read())[0]['study']}"
 
 
 @pytest.fixture(scope="module")
@@ -222,8 +229,9 @@ def test_the_dashboard_moves_while_devices_answer(collector: Collector, browser:
 
 def test_whoever_runs_a_study_pauses_opens_and_closes_it(collector: Collector, browser: Any) -> None:
     given = {"name": "short", "people": 2000, "quantile": {"tau": 0.5, "epsilon": 2.0, "method": "certified"}}
-    body = json.dumps(given).encode()
-    with urllib.request.urlopen(f"{collector.url}/v1/studies", data=body, timeout=10) as answer:
+    allowed = {"authorization": f"Bearer {collector.key}"}
+    asked = urllib.request.Request(f"{collector.url}/v1/studies", data=json.dumps(given).encode(), headers=allowed)
+    with urllib.request.urlopen(asked, timeout=10) as answer:
         path = f"/studies/{json.loads(answer.read())['study']}"
     watched = Watched(browser)
     page = watched.page
@@ -232,6 +240,7 @@ def test_whoever_runs_a_study_pauses_opens_and_closes_it(collector: Collector, b
     page.wait_for_selector("#rows tr")
     assert page.locator("#rows td").nth(1).inner_text() == "after the last round"
     page.click("summary")
+    page.fill("#key", collector.key)
     for button, state in (("Pause", "paused"), ("Open", "open"), ("Close for good", "closed")):
         page.get_by_role("button", name=button, exact=True).click()
         expect(page.locator("#state")).to_have_text(state)
@@ -244,6 +253,8 @@ def test_the_wizard_says_what_comes_and_starts_it(collector: Collector, browser:
     watched = Watched(browser)
     page = watched.page
     page.goto(f"{collector.url}/new")
+    expect(page.locator("#refused")).to_contain_text("Type the admin key")
+    page.fill("#key", collector.key)
     page.fill("#tau", "0.999")
     expect(page.locator("#refused")).to_contain_text("quantile needs about")
     assert page.locator("#start").is_disabled()
@@ -274,7 +285,7 @@ def test_every_page_is_accessible_and_fits(collector: Collector, browser: Any, s
     watched = Watched(browser, **size)
     for path, there in (
         ("/", "#studies li"),
-        ("/new", "#plan div"),
+        ("/new", "#refused"),
         (collector.page, "#chart .trace"),
         (f"{collector.page}/survey", "#bytes tr"),
     ):
@@ -282,6 +293,9 @@ def test_every_page_is_accessible_and_fits(collector: Collector, browser: Any, s
         watched.page.wait_for_selector(there, state="attached")
         for details in watched.page.locator("summary").all():
             details.click()
+        if path == "/new":
+            watched.page.fill("#key", collector.key)
+            watched.page.wait_for_selector("#plan div")
         assert violations(watched.page) == []
         assert watched.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     watched.check(collector.url)
@@ -319,3 +333,24 @@ def test_a_collector_without_studies_says_what_to_do(browser: Any, tmp_path: Pat
         expect(watched.page.locator("#told")).to_contain_text("There is no study")
         assert watched.page.inner_text("#told").count(".") == 1
         watched.check(url)
+
+
+def test_where_results_are_for_readers_people_answer_with_a_token_and_no_password(browser: Any, tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(f"{STUDY}[devices]\ntokens = true\n")
+    key = add_key(f"{study}.log", "you", "reader")
+    with collecting(str(study), "--readers-only") as url:
+        (token,) = issue_tokens(str(study), None, "a", 1)
+        watched = Watched(browser)
+        watched.page.goto(f"{url}{first_page(url)}/survey#{token}")
+        watched.page.wait_for_selector("#send:enabled")
+        watched.page.fill("#value", "40")
+        watched.page.press("#value", "Enter")
+        expect(watched.page.locator("#told")).to_contain_text("Thank you")
+        assert watched.page.locator("td.bytes").nth(1).inner_text() == token
+        watched.check(url)
+        reader = Watched(browser, http_credentials={"username": "anyone", "password": key})
+        reader.page.goto(url + first_page(url))
+        expect(reader.page.locator("#facts dd").first).to_have_text("1")
+        expect(reader.page.locator("#told")).to_have_text("This page follows every round.")
+        reader.context.close()

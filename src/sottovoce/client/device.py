@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import SystemEntropy
-from sottovoce.protocol.device import DeviceCard, check_cap, drawn, identity, letter_of, pack, read_card
+from sottovoce.protocol.device import ID, DeviceCard, check_cap, drawn, identity, letter_of, pack, read_card
 
 LARGEST = 1 << 20  # bytes of an answer of the collector
 STUDIES = "/v1/studies/"
@@ -34,8 +34,12 @@ class DeviceAnswer(NamedTuple):
         return f"DeviceAnswer(accepted={self.accepted})"  # the letter belongs in the report alone
 
 
-def make_report(card: DeviceCard, study: bytes, query: dict[str, Any], value: float) -> bytes:
-    """Return the upload of one value: the study, and one report with one letter."""
+def make_report(
+    card: DeviceCard, study: bytes, query: dict[str, Any], value: float, token: bytes | None = None
+) -> bytes:
+    """Return the upload of one value: the study, and one report with one letter; its id is random, or the token."""
+    if card.tokens != (token is not None) or (token is not None and len(token) != ID):
+        raise BadInput("a study with tokens needs one of 16 bytes, and another study none; nothing was answered.")
     points, periods, needs, round, group = _checked(card, study, query)
     if type(value) not in (int, float) or not math.isfinite(value):
         raise BadInput("a device answers with one finite number; nothing was sent.")
@@ -43,7 +47,7 @@ def make_report(card: DeviceCard, study: bytes, query: dict[str, Any], value: fl
     lot, die, dither = (int(word) for word in entropy.words(3))
     point = drawn(needs, lot)
     letter = letter_of(float(value), points[point], int(card.flips), (die, dither), card.resolution, periods[point])
-    return study + pack(entropy.words(2).tobytes(), round, group, point, letter)
+    return study + pack(token or entropy.words(2).tobytes(), round, group, point, letter)
 
 
 class Device:
@@ -53,7 +57,7 @@ class Device:
         self._folder, self._cap = Path(folder), cap
         self._folder.mkdir(parents=True, exist_ok=True)
 
-    def answer(self, url: str, value: float, group: str | None = None) -> DeviceAnswer:
+    def answer(self, url: str, value: float, group: str | None = None, token: bytes | None = None) -> DeviceAnswer:
         """Answer a study, once: a second call sends the same bytes.
 
         ``url`` is the study's, https://host/v1/studies/..., or the collector's, where it runs a single open study.
@@ -67,7 +71,7 @@ class Device:
         if kept.exists():
             body = kept.read_bytes()
         else:
-            body = make_report(card, study, self._asked(study_url, group or card.groups[0]), value)
+            body = make_report(card, study, self._asked(study_url, group or card.groups[0]), value, token)
             _keep(kept, body)
         told = _json(_fetched(f"{where}/v1/reports", body))
         refused = told.get("refused") or []

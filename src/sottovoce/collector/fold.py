@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from sottovoce.collector.ids import IdIndex
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.server.quantile.method import StagedQuantile
@@ -59,6 +60,9 @@ class Fold(Protocol):
     def take(self, id: bytes, round: int, point: int, letter: int, now: float) -> str:
         """Take one report under its own round, or say why not."""
 
+    def knows(self, id: bytes, round: int) -> bool:
+        """Tell whether an id has answered in a round that still takes answers."""
+
     def close(self, now: float) -> ClosedRound | None:
         """Close the open round, if it is time, and open the next."""
 
@@ -76,7 +80,7 @@ class OpenRound:
         self.number, self.points, self.periods, self.begun = number, points, periods, begun
         self.wanted: list[int] = wanted.tolist()
         self.counts, self.ones = [0] * len(self.wanted), [0] * len(self.wanted)
-        self.seen: dict[bytes, int] = {}
+        self.seen = IdIndex(sum(self.wanted))
         self.filled: float | None = None
         self._lacking = sum(self.wanted)
 
@@ -87,10 +91,9 @@ class OpenRound:
         if letter > 1:
             return LETTER
         said = 2 * point + letter
-        known = self.seen.setdefault(id, -1 - said)
-        if known != -1 - said:
+        known = self.seen.said(id, said)
+        if known is not None:
             return AGAIN if known == said else REPLAYED
-        self.seen[id] = said
         if self.counts[point] < self.wanted[point]:
             self._lacking -= 1
             if not self._lacking:
@@ -163,6 +166,10 @@ class QuantileFold:
         if round != self.round.number:
             return LATE if round < self.round.number else AHEAD
         return self.round.take(id, point, letter, now)
+
+    def knows(self, id: bytes, round: int) -> bool:
+        """Tell whether an id has answered in a round that still takes answers."""
+        return self.round is not None and self.round.number == round and self.round.seen.known(id) is not None
 
     def close(self, now: float) -> ClosedRound | None:
         """Close the open round, if it is time, and open the next."""

@@ -7,14 +7,17 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from sottovoce.collector.fold import AGAIN, TAKEN, ClosedRound, Fold
+from sottovoce.collector.fold import AGAIN, REPLAYED, TAKEN, ClosedRound, Fold
+from sottovoce.collector.ids import IdIndex
 from sottovoce.collector.store import CollectorStore, KeptStudy, unscrubbed
 from sottovoce.collector.study import CollectedStudy
+from sottovoce.collector.tokens import was_issued
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.device import IDENTITY, SIZE, identity, read_card, unpack
+from sottovoce.protocol.device import ID, IDENTITY, SIZE, identity, read_card, unpack
 
 STATES = ("open", "paused", "closed")
 CLOSED, PAUSED, NO_GROUP = "the study is closed", "the study is paused", "there is no such group"
+NOT_ISSUED = "the study takes reports with its own tokens alone"
 
 
 class Uploaded(NamedTuple):
@@ -41,10 +44,16 @@ class Gathering:
         self.refusals: dict[str, int] = {}
         self.trajectory: list[dict[str, Any]] = []
         self._pending: list[bytes] = []
+        self._secret = kept.secret
+        self._spent = IdIndex(study.people * len(study.groups)) if kept.secret else None
         now = clock()
         self.folds: list[Fold] = [
             study.fold(kept.coin + bytes([group & 255, group >> 8]), now) for group in range(len(study.groups))
         ]
+        if self._spent is not None:
+            for ids in store.ids(study.name):
+                for k in range(0, len(ids), ID):
+                    self._spent.said(ids[k : k + ID], 0)
         self._restore(store)
 
     def _restore(self, store: CollectorStore) -> None:
@@ -81,8 +90,10 @@ class Gathering:
                 said = CLOSED if self.state == "closed" else PAUSED
             elif group >= len(self.folds):
                 said = NO_GROUP
-            else:
+            elif self._spent is None:
                 said = self.folds[group].take(bytes(id), round, point, letter, now)
+            else:
+                said = self._take_token(bytes(id), round, group, point, letter, now)
             if said == TAKEN:
                 new.append(body[IDENTITY + k * SIZE : IDENTITY + (k + 1) * SIZE])
             elif said != AGAIN:
@@ -90,6 +101,20 @@ class Gathering:
                 self.refusals[said] = self.refusals.get(said, 0) + 1
         self._pending += new
         return Uploaded(len(reports) - len(refused), tuple(refused), len(new))
+
+    def _take_token(self, id: bytes, round: int, group: int, point: int, letter: int, now: float) -> str:
+        """Take a report whose id must be a token: one that was issued, and that has answered in no round before."""
+        assert self._secret is not None
+        assert self._spent is not None
+        if not was_issued(self._secret, self.identity, group, id):
+            return NOT_ISSUED
+        fold = self.folds[group]
+        if self._spent.known(id) is not None and not fold.knows(id, round):
+            return REPLAYED
+        said = fold.take(id, round, point, letter, now)
+        if said == TAKEN:
+            self._spent.said(id, 0)
+        return said
 
     def write(self, store: CollectorStore) -> None:
         """Write all that was folded, and what rounds came to whose time has come; the caller commits."""
@@ -106,9 +131,9 @@ class Gathering:
 
     def check_state(self, state: object) -> str:
         """Return a state that the study may be brought to, or refuse."""
-        if state not in STATES or (self.state == "closed" and state != "closed"):
+        if not isinstance(state, str) or state not in STATES or (self.state == "closed" and state != "closed"):
             raise BadInput("a study can be open or paused, and closed for good; it stays as it is.")
-        return str(state)
+        return state
 
     def estimate(self, group: int) -> dict[str, Any]:
         """Return what a group is known by now: reports, rounds, and the interval, if it is valid at this time."""

@@ -40,7 +40,7 @@ def planned(given: Any) -> dict[str, Any]:
         "epsilon": study.epsilon,
         "people": study.people * groups,
         "rounds": rounds,
-        "seconds": study.pauses.grace,
+        "grace": study.pauses.grace,
         "expected": _told(width, study),
         "warnings": _warnings(study),
         "toml": study_toml(given),

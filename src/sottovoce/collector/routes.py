@@ -10,7 +10,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from sottovoce.collector.access import ADMIN, READER, Access
 from sottovoce.collector.gathering import Gathering, owned
+from sottovoce.collector.openapi import description
 from sottovoce.collector.planning import planned
 from sottovoce.collector.studies import CollectedStudies
 from sottovoce.collector.uploads import Uploads
@@ -28,28 +30,42 @@ Handler = Callable[[Request, Gathering], Awaitable[Response]]
 class Routes:
     """The routes around the studies of a collector."""
 
-    def __init__(self, studies: CollectedStudies, uploads: Uploads) -> None:
-        self._studies, self._uploads = studies, uploads
+    def __init__(self, studies: CollectedStudies, uploads: Uploads, access: Access) -> None:
+        self._studies, self._uploads, self._access = studies, uploads, access
         self.routes = [
             Route("/health", self._health),
             Route("/metrics", self._metrics),
+            Route("/v1/openapi.json", self._openapi),
             Route("/v1/studies", self._list),
             Route("/v1/studies", self._create, methods=["POST"]),
             Route("/v1/plan", self._plan, methods=["POST"]),
-            Route("/v1/studies/{study}", self._of(self._about)),
+            Route("/v1/studies/{study}", self._of(self._about, reads=True)),
             Route("/v1/studies/{study}/card", self._of(self._card)),
             Route("/v1/studies/{study}/query", self._of(self._query)),
-            Route("/v1/studies/{study}/estimate", self._of(self._estimate)),
-            Route("/v1/studies/{study}/trajectory", self._of(self._trajectory)),
-            Route("/v1/studies/{study}/events", self._of(self._events)),
-            Route("/v1/studies/{study}/state", self._of(self._state), methods=["POST"]),
-            Route("/v1/studies/{study}/scrub", self._of(self._scrub), methods=["POST"]),
+            Route("/v1/studies/{study}/estimate", self._of(self._estimate, reads=True)),
+            Route("/v1/studies/{study}/trajectory", self._of(self._trajectory, reads=True)),
+            Route("/v1/studies/{study}/events", self._of(self._events, reads=True)),
+            Route("/v1/studies/{study}/state", self._of(self._state, changes=True), methods=["POST"]),
+            Route("/v1/studies/{study}/scrub", self._of(self._scrub, changes=True), methods=["POST"]),
         ]
 
-    def _of(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    def _allowed(self, request: Request, changes: bool, reads: bool) -> Response | None:
+        """Return None if a request may change or read, or what it is told."""
+        header = request.headers.get("authorization")
+        if changes and not self._access.may_change(header):
+            return refused(401, ADMIN, {"www-authenticate": "Bearer"})
+        if reads and not self._access.may_read(header):
+            return refused(401, READER, {"www-authenticate": 'Basic realm="results"'})
+        return None
+
+    def _of(
+        self, handler: Handler, *, changes: bool = False, reads: bool = False
+    ) -> Callable[[Request], Awaitable[Response]]:
         """Return a handler that finds the study first, and says in one sentence what is wrong."""
 
         async def found(request: Request) -> Response:
+            if (no := self._allowed(request, changes, reads)) is not None:
+                return no
             gathering = self._studies.named(request.path_params["study"])
             if gathering is None:
                 return refused(404, NO_STUDY)
@@ -63,11 +79,16 @@ class Routes:
     async def _health(self, _: Request) -> Response:
         return JSONResponse({"studies": len(self._studies), "open": sum(not each.over for each in self._studies)})
 
+    async def _openapi(self, _: Request) -> Response:
+        return JSONResponse(description())
+
     async def _list(self, _: Request) -> Response:
         return JSONResponse([_about(each) for each in self._studies])
 
     async def _create(self, request: Request) -> Response:
         """Begin a study from what its file would hold."""
+        if (no := self._allowed(request, True, False)) is not None:
+            return no
         try:
             gathering = self._studies.create(await _json(request))
         except BadInput as error:
@@ -76,6 +97,8 @@ class Routes:
 
     async def _plan(self, request: Request) -> Response:
         """Say what a study would come to, or that it could not begin; nothing is begun."""
+        if (no := self._allowed(request, True, False)) is not None:
+            return no
         try:
             given = await _json(request)
         except BadInput as error:
@@ -136,7 +159,9 @@ class Routes:
     async def _state(self, request: Request, gathering: Gathering) -> Response:
         """Pause, open or close a study."""
         given = await _json(request)
-        self._studies.set_state(gathering, given.get("state") if isinstance(given, dict) else None)
+        if not isinstance(given, dict) or set(given) != {"state"}:
+            raise BadInput('the state of a study is {"state": "open"}, or paused, or closed; send that alone.')
+        self._studies.set_state(gathering, given["state"])
         return JSONResponse(_about(gathering))
 
     async def _scrub(self, _: Request, gathering: Gathering) -> Response:
@@ -176,9 +201,9 @@ def _about(gathering: Gathering) -> dict[str, Any]:
     }
 
 
-def refused(status: int, sentence: str) -> Response:
+def refused(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
     """Say in one sentence what is wrong."""
-    return JSONResponse({"error": sentence}, status)
+    return JSONResponse({"error": sentence}, status, headers)
 
 
 async def _json(request: Request) -> Any:

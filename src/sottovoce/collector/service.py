@@ -8,10 +8,11 @@ from typing import Any
 
 from starlette.applications import Starlette
 
+from sottovoce.collector.access import READER, Access
 from sottovoce.collector.pages import draws, pages
 from sottovoce.collector.routes import Routes
 from sottovoce.collector.studies import CollectedStudies
-from sottovoce.collector.uploads import RAW, Receive, Scope, Send, Uploads, with_headers
+from sottovoce.collector.uploads import RAW, Receive, Scope, Send, Uploads, often, told, with_headers
 
 TICK = 0.05  # seconds between looks at deadlines
 # the script that draws charts writes styles into the page, and nothing else may
@@ -21,10 +22,10 @@ _DRAWN = [(name, value.replace(b"style-src 'self'", b"style-src 'self' 'unsafe-i
 class CollectorService:
     """An ASGI application around the studies of a collector."""
 
-    def __init__(self, studies: CollectedStudies) -> None:
-        self.uploads = Uploads(studies)
+    def __init__(self, studies: CollectedStudies, access: Access) -> None:
+        self.uploads, self._access = Uploads(studies, access), access
         self._ticker: asyncio.Task[None] | None = None
-        self._rest = Starlette(routes=[*Routes(studies, self.uploads).routes, *pages()])
+        self._rest = Starlette(routes=[*Routes(studies, self.uploads, access).routes, *pages()])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or follow the life of the server."""
@@ -32,10 +33,19 @@ class CollectorService:
             path: str = scope["path"]
             if path == "/v1/reports":
                 await self.uploads.answer(scope, receive, send)
+            elif seconds := self._access.wait(scope):
+                await often(send, seconds)
+            elif path.startswith("/studies/") and not path.endswith("/survey") and not self._may_read(scope):
+                await told(send, 401, {"error": READER}, [(b"www-authenticate", b'Basic realm="results"')])
             else:
                 await self._rest(scope, receive, with_headers(send, _DRAWN if draws(path) else RAW))
         elif scope["type"] == "lifespan":
             await self._live(receive, send)
+
+    def _may_read(self, scope: Scope) -> bool:
+        """Tell whether a request may see results."""
+        header = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"), None)
+        return self._access.may_read(header)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Look at deadlines while the server runs; keep what is folded when it stops."""

@@ -22,12 +22,19 @@ SERVERS = ("postgresql:", "postgresql+psycopg:")
 
 
 class KeptStudy(NamedTuple):
-    """A study as it was begun: its card's text, its file as JSON, the public key of its lotteries, and its state."""
+    """A study as it was begun: its card's text, its file as JSON, the public key of its lotteries, and its state.
+
+    ``secret`` is the key of its tokens, where devices have them.
+    """
 
     card: str
     given: str | None
     coin: bytes
     state: str
+    secret: bytes | None = None
+
+    def __repr__(self) -> str:
+        return f"KeptStudy(state={self.state!r})"
 
 
 class KeptRound(NamedTuple):
@@ -92,7 +99,10 @@ class CollectorStore:
         query = sa.select(STUDY.c.name, *columns).order_by(STUDY.c.begun, STUDY.c.name)
         rows = self._base.execute(query if name is None else query.where(STUDY.c.name == name)).all()
         self._base.commit()
-        return [(row.name, KeptStudy(row.card, row.given, bytes(row.coin), row.state)) for row in rows]
+        return [
+            (row.name, KeptStudy(row.card, row.given, bytes(row.coin), row.state, row.secret and bytes(row.secret)))
+            for row in rows
+        ]
 
     def set_given(self, name: str, given: str) -> None:
         """Keep the file of a study that an earlier version has begun without it."""
@@ -148,6 +158,14 @@ class CollectorStore:
             yield row.seq, np.frombuffer(bytes(row.body), dtype=REPORT)
         self._base.commit()
 
+    def ids(self, study: str) -> Iterator[bytes]:
+        """Return all ids that this part has kept, scrubbed or not, joined row by row."""
+        mine = REPORTS.c.study == study, REPORTS.c.part == self._part
+        query = sa.select(REPORTS.c.scrubbed, REPORTS.c.body).where(*mine)
+        for row in self._base.execute(query, execution_options=MANY):
+            yield bytes(row.body) if row.scrubbed else _ids(bytes(row.body))
+        self._base.commit()
+
     def scrubbed_to(self, study: str) -> int:
         """Return the last row whose letters were removed; 0 where none was."""
         query = sa.select(sa.func.max(REPORTS.c.seq)).where(REPORTS.c.study == study, REPORTS.c.scrubbed.is_(True))
@@ -168,7 +186,7 @@ class CollectorStore:
         self._base.commit()
         return scrubbed
 
-    def keys(self) -> list[KeptKey]:
+    def all_keys(self) -> list[KeptKey]:
         """Return the API keys of the log."""
         rows = self._base.execute(sa.select(KEYS).order_by(KEYS.c.made)).all()
         self._base.commit()
@@ -176,7 +194,7 @@ class CollectorStore:
 
     def add_key(self, key: KeptKey) -> None:
         """Keep an API key's digest; one of the same name is refused."""
-        if any(known.name == key.name for known in self.keys()):
+        if any(known.name == key.name for known in self.all_keys()):
             raise BadInput("the log has a key of this name; revoke it first, or choose another name.")
         self._base.execute(KEYS.insert().values(made=time.time(), **key._asdict()))
         self._base.commit()

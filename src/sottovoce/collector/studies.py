@@ -58,7 +58,8 @@ class CollectedStudies:
         if len(self._all) >= MOST_STUDIES:
             raise BadInput(f"a collector runs up to {MOST_STUDIES} studies; start another one with a log of its own.")
         words = SystemEntropy().words(4).tobytes()
-        fresh = KeptStudy(card_text(study.card(words[:8].hex())), said, words[16:], "open")
+        secret = SystemEntropy().words(4).tobytes() if study.tokens else None
+        fresh = KeptStudy(card_text(study.card(words[:8].hex())), said, words[16:], "open", secret)
         return self._add(study, known or self._store.begin(study.name, fresh))
 
     def create(self, given: Any) -> Gathering:

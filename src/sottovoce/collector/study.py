@@ -15,6 +15,9 @@
     deadline = 3600               # seconds after which a round closes with the answers that came
     grace = 1.0                   # seconds that a round with all its answers waits for those under way
 
+    [devices]
+    tokens = false                # true: reports count with tokens alone, which the operator issues
+
 Each group is a conversation of its own with the people of that group, about the same question.
 """
 
@@ -37,7 +40,7 @@ from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
 from sottovoce.server.quantile.sequence import SequenceQuantile
 
 METHODS = ("sequence", "staged", "certified")
-_TOP = {"name", "question", "groups", "people", "quantile", "rounds"}
+_TOP = {"name", "question", "groups", "people", "quantile", "rounds", "devices"}
 _ASKED = {"tau", "epsilon", "level", "method", "bounds", "scale", "resolution", "kind", "until"}
 LARGEST = 1 << 20  # bytes of a study's file
 MOST_GROUPS, MOST_PEOPLE, LONGEST = 1_000, 1_000_000_000, 300
@@ -55,6 +58,7 @@ class CollectedStudy(NamedTuple):
     level: float
     until: float | None
     pauses: Pauses
+    tokens: bool = False
 
     def card(self, nonce: str) -> DeviceCard:
         """Return the public card that devices check."""
@@ -69,6 +73,7 @@ class CollectedStudy(NamedTuple):
             groups=self.groups,
             question=self.question,
             nonce=nonce,
+            tokens=self.tokens,
         )
 
     @property
@@ -141,9 +146,18 @@ def collected_of(given: dict[str, Any], where: str = "the study") -> CollectedSt
     roster = Roster(("people",), (people,), NUMBER)
     certified = method in ("certified", "sequence")
     plan = plan_quantile(roster, **terms, limits=CERTIFIED, confidence=level, certified=certified)
-    return CollectedStudy(
-        name, question, tuple(groups), people, plan, method, level, until, _pauses(given.get("rounds", {}), where)
-    )
+    pauses, tokens = _pauses(given.get("rounds", {}), where), _tokens(given.get("devices", {}), where)
+    return CollectedStudy(name, question, tuple(groups), people, plan, method, level, until, pauses, tokens)
+
+
+def _tokens(given: Any, where: str) -> bool:
+    """Check whether devices need tokens."""
+    if not isinstance(given, dict):
+        raise BadInput(f"[devices] of {where} must be a table; give tokens = true, or leave it out.")
+    _only(given, {"tokens"}, f"[devices] of {where}")
+    if type(given.get("tokens", False)) is not bool:
+        raise BadInput(f"tokens of [devices] of {where} must be true or false; correct it.")
+    return bool(given.get("tokens", False))
 
 
 def _pauses(given: Any, where: str) -> Pauses:

@@ -22,6 +22,7 @@ STUDY = sa.Table(
     sa.Column("coin", sa.LargeBinary, nullable=False),
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("begun", sa.Float, nullable=False),
+    sa.Column("secret", sa.LargeBinary),  # of the tokens, where devices have them
 )
 REPORTS = sa.Table(
     "reports",
@@ -53,9 +54,13 @@ KEYS = sa.Table(
 )
 
 
+_BYTES = {"sqlite": "BLOB", "postgresql": "BYTEA"}
+
+
 def _second(base: sa.Connection) -> None:
     """From one study's terms to several studies' files; a part for each process; keys."""
     base.execute(sa.text("ALTER TABLE study ADD COLUMN given TEXT"))
+    base.execute(sa.text(f"ALTER TABLE study ADD COLUMN secret {_BYTES[base.dialect.name]}"))
     base.execute(sa.text("ALTER TABLE study DROP COLUMN terms"))
     base.execute(sa.text("ALTER TABLE reports ADD COLUMN part INTEGER NOT NULL DEFAULT 0"))
     BY_STUDY.create(base)

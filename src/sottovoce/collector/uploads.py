@@ -4,11 +4,13 @@ The commit is made on the loop itself, and an upload is answered after it.
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 import msgspec
 
+from sottovoce.collector.access import OFTEN, Access
 from sottovoce.collector.gathering import Uploaded
 from sottovoce.collector.studies import CollectedStudies
 from sottovoce.core.errors import BadInput
@@ -34,8 +36,8 @@ RAW = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 class Uploads:
     """Takes uploads for the studies of a collector, and keeps them."""
 
-    def __init__(self, studies: CollectedStudies) -> None:
-        self._studies, self.uploads = studies, 0
+    def __init__(self, studies: CollectedStudies, access: Access) -> None:
+        self._studies, self._access, self.uploads = studies, access, 0
         self._waiting: list[asyncio.Future[None]] = []
         self.moved = asyncio.Event()
 
@@ -46,6 +48,9 @@ class Uploads:
             return
         try:
             body = await asyncio.wait_for(whole_body(receive, LARGEST), PATIENCE)
+            if seconds := self._access.wait(scope, len(body)):
+                await often(send, seconds)
+                return
             uploaded = self._studies.upload(body)
         except BadInput as error:
             await told(send, 400, {"error": str(error)})
@@ -105,6 +110,11 @@ async def whole_body(receive: Receive, largest: int) -> bytes:
         parts.append(part)
         if not event.get("more_body", False):
             return b"".join(parts)
+
+
+async def often(send: Send, seconds: float) -> None:
+    """Say that a sender comes too often, and when to come again."""
+    await told(send, 429, {"error": OFTEN}, [(b"retry-after", str(math.ceil(seconds)).encode())])
 
 
 async def told(send: Send, status: int, value: Any, headers: list[tuple[bytes, bytes]] | None = None) -> None:

@@ -26,13 +26,15 @@ IDENTITY, ID = 16, 16  # bytes
 REPORT = np.dtype([("id", "V16"), ("round", ">u4"), ("group", ">u2"), ("point", ">u2"), ("letter", "u1")])
 SIZE = REPORT.itemsize
 MOST_REPORTS = 10_000  # in one upload
+_LATER = ("tokens",)  # words that cards have had since, and without which earlier cards keep their text
 Reports = npt.NDArray[np.void]
 
 
 class DeviceCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The public terms of a study of people's devices.
 
-    ``flips`` is the channel's flip weight as a decimal text; ``nonce`` keeps equal studies apart.
+    ``flips`` is the channel's flip weight as a decimal text; ``nonce`` keeps equal studies apart; with ``tokens`` the
+    id of a report must be one that was issued.
 
     >>> card = DeviceCard("waits", (0.5,), 1.0, str(flips_of(binary(1.0))), nonce="00")
     >>> read_card(card_text(card)) == card, identity(card_text(card)).hex()
@@ -48,6 +50,7 @@ class DeviceCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     groups: tuple[str, ...] = ("all",)
     question: str = ""
     nonce: str = ""
+    tokens: bool = False
     version: int = VERSION
 
     @property
@@ -57,8 +60,12 @@ class DeviceCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def card_text(card: DeviceCard) -> str:
-    """Return the one text of a card: sorted keys, no blanks."""
-    return json.dumps(msgspec.to_builtins(card), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    """Return the one text of a card: sorted keys, no blanks; of later words those that say something."""
+    whole = msgspec.to_builtins(card)
+    for name in _LATER:
+        if not whole[name]:
+            del whole[name]
+    return json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def identity(text: str) -> bytes:

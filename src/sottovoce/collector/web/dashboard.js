@@ -201,7 +201,7 @@ async function setState(state) {
     say("ran", `The study is ${about.state}.`);
     refresh();
   } catch (error) {
-    say("ran", error.status === 401 || error.status === 403 ? `Not done: ${error.message} Type the admin key above.` : error.message);
+    say("ran", error.status === 401 || error.status === 403 ? `Not done: ${error.message}` : error.message);
   }
 }
 

@@ -85,7 +85,10 @@ export async function readCard(text, cap) {
 export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** The upload of one value: all randomness is the system's. */
-export function makeReport({ card, flips, study }, query, value) {
+export function makeReport({ card, flips, study }, query, value, token = null) {
+  if (Boolean(card.tokens) !== (token !== null) || (token !== null && token.length !== 16)) {
+    throw new Error("a study with tokens needs one of 16 bytes, and another study none; nothing was answered.");
+  }
   const numbers = [...query.points, ...query.periods, ...query.needs];
   const fits =
     query.study === hex(study) &&
@@ -98,7 +101,7 @@ export function makeReport({ card, flips, study }, query, value) {
   if (!fits) throw new Error("the collector's query does not fit its study; nothing was answered.");
   if (!Number.isFinite(value)) throw new Error("a device answers with one finite number; nothing was sent.");
   const words = crypto.getRandomValues(new BigUint64Array(3));
-  const id = crypto.getRandomValues(new Uint8Array(16));
+  const id = token ?? crypto.getRandomValues(new Uint8Array(16));
   const point = drawn(query.needs, words[0]);
   const dice = [words[1], words[2]];
   const letter = letterOf(value, query.points[point], flips, dice, card.resolution, query.periods[point]);
@@ -109,7 +112,7 @@ export function makeReport({ card, flips, study }, query, value) {
  * Answer once: the report is kept in `store` before it is sent, and a second call sends the same bytes.
  * `url` is the study's, https://host/v1/studies/...
  */
-export async function answer(url, value, { cap, group, store }) {
+export async function answer(url, value, { cap, group, store, token = null }) {
   const known = await readCard(await (await fetch(`${url}/card`)).text(), cap);
   const key = `sottovoce.${hex(known.study)}`;
   let kept = store.getItem(key);
@@ -123,7 +126,7 @@ export async function answer(url, value, { cap, group, store }) {
       await new Promise((done) => setTimeout(done, 200));
     }
     if (!query.needs) throw new Error("the collector asks nobody now; try again later, nothing was answered.");
-    kept = hex(makeReport(known, query, value));
+    kept = hex(makeReport(known, query, value, token));
     store.setItem(key, kept);
   }
   const body = Uint8Array.from(kept.match(/../g), (byte) => parseInt(byte, 16));

@@ -11,6 +11,8 @@ let card, kept;
 
 const numeric = (text) => (text.trim() === "" ? NaN : Number(text.trim().replace(",", ".")));
 
+const bytesOf = (text) => Uint8Array.from(text.match(/../g) ?? [], (byte) => parseInt(byte, 16));
+
 /** What this browser remembers; a browser that keeps nothing cannot promise to send the same bytes again. */
 function memory() {
   try {
@@ -34,7 +36,9 @@ function showBytes(body) {
   const group = body ? card.groups[whole(36, 38)] : at("group").value || card.groups[0];
   const rows = [
     ["study", 16, body ? field(0, 16) : study, "Which study this is for."],
-    ["id", 16, body ? field(16, 32) : DRAWN, "A random number of this report alone, so that it is counted once. It says nothing of you."],
+    ["id", 16, body ? field(16, 32) : card.tokens ? "your token" : DRAWN, card.tokens
+      ? "Your token, so that each person is counted once: whoever gave it to you can tell by it that this report is yours."
+      : "A random number of this report alone, so that it is counted once. It says nothing of you."],
     ["round", 4, body ? field(32, 36) : DRAWN, body ? `Round ${whole(32, 36)} of the study.` : "The round that is open then."],
     ["group", 2, body ? field(36, 38) : `the number of ${group}`, `Your group: ${group}.`],
     ["point", 2, body ? field(38, 40) : DRAWN, "Which of the round's points your answer was compared with; drawn by lot here."],
@@ -49,10 +53,10 @@ function showBytes(body) {
 
 /** What is kept here from an earlier visit: the same bytes are sent again, never new ones. */
 function showKept() {
-  at("fields").hidden = at("which").hidden = true;
+  at("fields").hidden = at("which").hidden = at("tokens").hidden = true;
   at("send").textContent = "Send the same bytes again";
   say("promise", "This browser has answered this study. An answer is given once: a second throw of the die would tell more about you.");
-  showBytes(Uint8Array.from(kept.match(/../g), (byte) => parseInt(byte, 16)));
+  showBytes(bytesOf(kept));
 }
 
 function told(text, wrong = false) {
@@ -70,9 +74,16 @@ async function send(event) {
     at("value").focus();
     return;
   }
+  const token = at("token").value.trim();
+  if (kept === null && card.tokens && !/^[0-9a-f]{32}$/i.test(token)) {
+    told("Please give the token that you were sent, 32 digits and letters; nothing has left this device.", true);
+    at("token").focus();
+    return;
+  }
   at("send").disabled = true;
   try {
-    const sent = await answer(url, value, { cap: capNow(), group: at("group").value || card.groups[0], store: memory() });
+    const group = at("group").value || card.groups[0];
+    const sent = await answer(url, value, { cap: capNow(), group, store: memory(), token: card.tokens ? bytesOf(token) : null });
     at("value").value = "";
     kept = hex(sent.body);
     showKept();
@@ -92,11 +103,10 @@ async function send(event) {
 const keyOf = () => `sottovoce.${study}`;
 
 /** Whether this browser can answer this study; if not, why, in one sentence. */
-async function refusal(about, text) {
+async function refusal(query, text) {
   if (!globalThis.crypto?.subtle) return "This page came without encryption, so the browser lends it no die: open it over https.";
   if (kept !== null) return "";
-  if (about.state === "paused") return "The study is paused; please come back later.";
-  if (about.over) return "The study is over; thank you for coming.";
+  if (query.over) return "The study is over; thank you for coming.";
   if (card.features) return "This study asks for several numbers, which this page cannot randomise yet; nothing can be answered here.";
   try {
     await readCard(text, capNow());
@@ -113,21 +123,23 @@ async function look() {
   const text = await answered.text();
   card = JSON.parse(text);
   kept = memory().getItem(keyOf());
-  const about = await asked(url);
+  const query = await asked(`${url}/query?group=${encodeURIComponent(at("group").value || card.groups[0])}`);
   document.title = `${card.name}: Sottovoce`;
   say("name", card.name);
   say("question", card.question || "Your answer, a number");
-  say("promise", `Your number stays in this browser: one letter leaves, and a die decides whether it tells the truth (epsilon ${number(about.epsilon)}).`);
+  say("promise", `Your number stays in this browser: one letter leaves, and a die decides whether it tells the truth (epsilon ${number(card.epsilon)}).`);
   if (!at("group").options.length) at("group").replaceChildren(...card.groups.map((name) => new Option(name)));
   at("which").hidden = card.groups.length < 2;
+  at("tokens").hidden = !card.tokens;
   at("results").href = `/studies/${study}`;
   if (kept === null) showBytes(null);
   else showKept();
-  const why = await refusal(about, text);
+  const why = await refusal(query, text);
   at("send").disabled = why !== "";
-  told(why, why !== "");
+  told(why || (query.needs || kept !== null ? "" : "Nobody is asked just now: the study waits between two rounds, or is paused. You may try."), why !== "");
 }
 
+at("token").value = location.hash.slice(1); // what follows # in an address is not sent to anybody
 at("form").addEventListener("submit", send);
 at("group").addEventListener("change", () => showBytes(null));
 at("cap").addEventListener("change", async () => {

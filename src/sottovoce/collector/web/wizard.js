@@ -58,6 +58,12 @@ async function plan() {
   const study = studyNow();
   const named = study.name !== "";
   at("stops").hidden = study.quantile.method !== "sequence";
+  if (!at("key").value) {
+    at("start").disabled = true;
+    showNone("Type the admin key, and this page says what the study will come to.");
+    at("refused").className = "soft";
+    return;
+  }
   try {
     const found = await asked("/v1/plan", { body: named ? study : { ...study, name: "new study" }, key: at("key").value });
     if (turn !== latest) return; // a later change is on its way
@@ -73,7 +79,7 @@ async function plan() {
   } catch (error) {
     if (turn !== latest) return;
     at("start").disabled = true;
-    showNone(error.status === 401 || error.status === 403 ? `${error.message} Type the admin key below.` : error.message);
+    showNone(error.status === 401 || error.status === 403 ? `${error.message} Check the admin key.` : error.message);
   }
 }
 
