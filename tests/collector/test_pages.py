@@ -268,8 +268,8 @@ def test_the_wizard_says_what_comes_and_starts_it(collector: Collector, browser:
     given = {"name": 'wait, "today"', "groups": ["x", "y"], "people": 40000, "quantile": terms, "rounds": rounds}
     plan = planned(given)
     expect(page.locator("#toml")).to_have_text(plan["toml"])
-    assert plan["expected"]["text"] in page.inner_text("#reach")
-    assert f"about {float(format(plan['expected']['width'], '.2g')):g}" in page.inner_text("#plan")
+    assert plan["expected"][0]["text"] in page.inner_text("#reach")
+    assert f"about {float(format(plan['expected'][0]['width'], '.2g')):g}" in page.inner_text("#plan")
     page.click("#start")
     page.wait_for_url("**/studies/*")
     expect(page.locator("h1")).to_have_text('wait, "today"')

@@ -54,6 +54,9 @@ _UPLOADED = _object(
     },
     closed=True,
 )
+_WIDTH = _object(
+    {"tau": _NUMBER, "low": _NUMBER, "high": _NUMBER, "text": _TEXT, "width": _MAYBE, "assuming": _TEXT}, closed=True
+)
 _PLANNED = {
     "anyOf": [
         _object({"refused": _TEXT}, closed=True),
@@ -63,9 +66,7 @@ _PLANNED = {
                 "people": _WHOLE,
                 "rounds": _TEXT,
                 "grace": _NUMBER,
-                "expected": _object(
-                    {"low": _NUMBER, "high": _NUMBER, "text": _TEXT, "width": _MAYBE, "assuming": _TEXT}, closed=True
-                ),
+                "expected": {"type": "array", "items": _WIDTH},
                 "warnings": {"type": "array", "items": _TEXT},
                 "toml": _TEXT,
             },

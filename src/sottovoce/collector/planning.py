@@ -1,18 +1,19 @@
-"""What a study would come to, told before it begins: its epsilon, its rounds, and how wide its interval will be.
+"""What a study would come to, told before it begins: its epsilon, its rounds, and how wide its intervals will be.
 
 Everything follows from public numbers, and nobody is asked. The widths are those of `server.quantile.expected`.
 """
 
 import json
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from sottovoce.collector.study import CollectedStudy, collected_of
 from sottovoce.core.errors import BadInput
-from sottovoce.server.explanation import VALUES, ExpectedWidth
+from sottovoce.server.explanation import VALUES
 from sottovoce.server.quantile.expected import ROUNDS, assumption_of, expected_reach, expected_width
 from sottovoce.server.quantile.feasibility import CERTIFIED
-from sottovoce.server.quantile.plan import barely
+from sottovoce.server.quantile.levels_plan import LevelsPlan
+from sottovoce.server.quantile.plan import QuantilePlan, barely
 
 _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 EVEN = (
@@ -21,43 +22,61 @@ EVEN = (
 )
 
 
+class PlannedLevel(NamedTuple):
+    """One quantile of a study: its plan, the level of its interval, and the part of the people who answer for it."""
+
+    plan: QuantilePlan
+    level: float
+    part: float
+
+
 def planned(given: Any) -> dict[str, Any]:
     """Return what a study would come to, or refuse it in the sentence with which it could not begin.
 
     >>> found = planned({"name": "age", "people": 5_000, "quantile": {"tau": 0.5, "epsilon": 1.0, "bounds": [0, 120]}})
-    >>> found["expected"]["text"], round(found["expected"]["width"]), found["rounds"]
+    >>> found["expected"][0]["text"], round(found["expected"][0]["width"]), found["rounds"]
     ('from about the 0.381 to the 0.619 quantile', 29, 'about 40 rounds')
     """
     if not isinstance(given, dict):
         raise BadInput("a study is an object with a name, people and a question; give what its file would hold.")
     study = collected_of(given)
-    plan, groups = study.plan, len(study.groups)
-    width = expected_width(plan, study.method, study.level)
-    rounds = ROUNDS[study.method]
+    rounds = ROUNDS.get(study.method, "as many rounds as the people allow")
     if study.until is not None:
         rounds += f", fewer once the interval is no longer than {study.until:g}"
     return {
         "epsilon": study.epsilon,
-        "people": study.people * groups,
+        "people": study.people * len(study.groups),
         "rounds": rounds,
         "grace": study.pauses.grace,
-        "expected": _told(width, study),
+        "expected": [_expected(each, study.method) for each in _levels(study)],
         "warnings": _warnings(study),
         "toml": study_toml(given),
     }
 
 
+def _levels(study: CollectedStudy) -> list[PlannedLevel]:
+    """Return the quantiles of a study whose widths are known beforehand."""
+    plan: Any = study.plan
+    if isinstance(plan, LevelsPlan):
+        joint = 1 - (1 - plan.level) / len(plan.plans)
+        return [PlannedLevel(each, joint, part) for each, part in zip(plan.plans, plan.parts, strict=True)]
+    return [PlannedLevel(plan, study.level, 1.0)] if isinstance(plan, QuantilePlan) else []
+
+
 def _warnings(study: CollectedStudy) -> list[str]:
     """Return what is worth knowing; of few people, how far the interval of this method will reach."""
-    plan, ends = study.plan, expected_reach(study.plan, study.method, study.level)
-    if study.method != "sequence" or not plan.warnings:
+    plan: Any = study.plan
+    if study.method != "sequence" or not isinstance(plan, QuantilePlan) or not plan.warnings:
         return list(plan.warnings)
+    ends = expected_reach(plan, study.method, study.level)
     return [barely(plan.crowd, plan.tau, plan.support, CERTIFIED, ends)]
 
 
-def _told(width: ExpectedWidth, study: CollectedStudy) -> dict[str, Any]:
+def _expected(asked: PlannedLevel, method: str) -> dict[str, Any]:
     """Return a width as JSON can say it: in levels always, in values where public guesses allow it."""
-    plan, value, assumed = study.plan, width.value, assumption_of(study.plan, study.method)
+    plan = asked.plan
+    width = expected_width(plan, method, asked.level, asked.part)
+    value, assumed = width.value, assumption_of(plan, method)
     low, high = width.low or 0.0, 1.0 if width.high is None else width.high
     if width.unit != VALUES:
         value = math.inf
@@ -65,6 +84,7 @@ def _told(width: ExpectedWidth, study: CollectedStudy) -> dict[str, Any]:
             value = (high - low) * (plan.bounds[1] - plan.bounds[0])
             assumed = assumed.replace("no public scale is given, so levels are told", EVEN)
     return {
+        "tau": plan.tau,
         "low": low,
         "high": high,
         "text": width.text.partition(", about")[0],

@@ -11,13 +11,20 @@ function typed(id) {
   return text === "" ? undefined : Number.isFinite(found) ? found : text;
 }
 
+/** A level, or several. */
+function levels() {
+  const parts = at("tau").value.split(",").map((each) => each.trim()).filter(Boolean);
+  const found = parts.map((each) => (Number.isFinite(Number(each)) ? Number(each) : each));
+  return found.length > 1 ? found : found[0];
+}
+
 /** The study as its file would hold it; what was left empty is left out. */
 function studyNow() {
   const groups = at("groups").value.split(",").map((each) => each.trim()).filter(Boolean);
   const [low, high] = [typed("bounds-low"), typed("bounds-high")];
   const method = document.querySelector("[name=method]:checked").value;
   const quantile = {
-    tau: typed("tau"), epsilon: typed("epsilon"), level: typed("level"), method,
+    tau: levels(), epsilon: typed("epsilon"), level: typed("level"), method,
     bounds: low === undefined && high === undefined ? undefined : [low ?? "nothing", high ?? "nothing"],
     resolution: typed("resolution"), scale: typed("scale"),
     until: method === "sequence" ? typed("until") : undefined,
@@ -27,18 +34,20 @@ function studyNow() {
 }
 
 function show(plan) {
+  const widths = plan.expected.filter((each) => each.width !== null).map((each) => number(Number(each.width.toPrecision(2))));
   const facts = [
-    ...(plan.expected.width === null ? [] : [["Expected width", `about ${number(Number(plan.expected.width.toPrecision(2)))}`]]),
-    ["From quantile", plan.expected.low > 0 ? number(Number(plan.expected.low.toPrecision(3))) : "lowest"],
-    ["To quantile", plan.expected.high < 1 ? number(Number(plan.expected.high.toPrecision(3))) : "highest"],
+    ...(widths.length ? [["Expected width", `about ${widths.join(", ")}`]] : []),
     ["Epsilon, as computed", number(plan.epsilon)],
     ["Rounds", plan.rounds],
     ["People in all", whole(plan.people)],
   ];
   at("plan").hidden = false;
   at("plan").replaceChildren(...facts.map(([name, text]) => made("div", {}, made("dt", {}, name), made("dd", {}, text))));
-  say("reach", `With all these answers, the interval of a group will reach ${plan.expected.text}.`);
-  say("assuming", `Assuming ${plan.expected.assuming}.`);
+  const reaches = plan.expected.map((each) => (plan.expected.length > 1 ? `at ${number(each.tau)} ${each.text}` : each.text));
+  say("reach", reaches.length
+    ? `With all these answers, the interval of a group will reach ${reaches.join("; ")}.`
+    : "How wide the intervals of such a study will be is not known beforehand.");
+  say("assuming", reaches.length ? `Assuming ${plan.expected[0].assuming}.` : "");
   at("warnings").hidden = !plan.warnings.length;
   at("warnings").replaceChildren(...plan.warnings.map((each) => made("li", {}, `Warning: ${each}.`)));
   say("toml", plan.toml);
