@@ -177,8 +177,8 @@ class Browser:
         words = [program, *FLAGS, f"--user-data-dir={profile}", "--remote-debugging-pipe"]
         words += ["--no-sandbox"] if os.geteuid() == 0 else []  # which a browser of root needs
         line = ["sh", "-c", f'exec "$@" 3<&{heard} 4>&{told}', "sh", *words]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self._process = subprocess.Popen(line, pass_fds=(heard, told), **quiet)
+        no = subprocess.DEVNULL
+        self._process = subprocess.Popen(line, pass_fds=(heard, told), stdout=no, stderr=no)
         os.close(heard)
         os.close(told)
         self._asked, self._rest = 0, b""

@@ -80,7 +80,7 @@ def _expected(asked: PlannedLevel, method: str) -> dict[str, Any]:
     low, high = width.low or 0.0, 1.0 if width.high is None else width.high
     if width.unit != VALUES:
         value = math.inf
-        if plan.bounds is not None:
+        if plan.bounds is not None and 0 < low and high < 1:
             value = (high - low) * (plan.bounds[1] - plan.bounds[0])
             assumed = assumed.replace("no public scale is given, so levels are told", EVEN)
     return {

@@ -4,6 +4,9 @@ import { number } from "/page.js";
 const LIGHT = ["#1b5a9e", "#b34a12", "#1f6b3f", "#7a3f9d", "#7a6000", "#a82b63"];
 const DARK = ["#85bbf5", "#ffab76", "#7fd3a0", "#d3a6f0", "#e6cc5c", "#ff9cc4"];
 
+/** A text as Plotly shows it: it would take a name such as <b>a</b> for markup. */
+const literal = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+
 /** What was told after a round, as a list of estimates: one, or one a level or a coefficient. */
 export function estimatesOf(told) {
   if (told.coefficients) return told.coefficients.map((each) => ({ ...each, label: `${each.name}, ${each.tau}` }));
@@ -39,8 +42,8 @@ export function tracesOf(ways, range, dark) {
     const highs = told.map((each) => each.interval[1] ?? range[1] + beyond);
     const edge = { line: { width: 1, color: `${colour}66`, shape: "hv" }, mode: "lines", showlegend: false, hoverinfo: "skip" };
     traces.push({ x, y: highs, ...edge }, { x, y: lows, ...edge, fill: "tonexty", fillcolor: `${colour}2b` });
-    const text = told.map((each) => `${group}: ${inWords(each)} after ${number(each.reports)} reports`);
-    traces.push({ x, y: told.map((each) => each.estimate), mode: "lines", name: group, line: { color: colour, width: 2, shape: "hv" }, text, hoverinfo: "text" });
+    const text = told.map((each) => `${literal(group)}: ${inWords(each)} after ${number(each.reports)} reports`);
+    traces.push({ x, y: told.map((each) => each.estimate), mode: "lines", name: literal(group), line: { color: colour, width: 2, shape: "hv" }, text, hoverinfo: "text" });
     const now = told.at(-1);
     const bars = { type: "data", symmetric: false, array: [highs.at(-1) - now.estimate], arrayminus: [now.estimate - lows.at(-1)], color: colour, thickness: 2, width: 6 };
     traces.push({ x: [now.reports], y: [now.estimate], mode: "markers", marker: { color: colour, size: 9 }, error_y: bars, showlegend: false, hoverinfo: "skip" });
@@ -70,7 +73,7 @@ export function layoutOf(range, what, style, narrow) {
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { color: ink, family: "system-ui, sans-serif", size: narrow ? 12 : 14 },
     xaxis: { ...axis, title: { text: "reports of the group" }, rangemode: "tozero", nticks: narrow ? 4 : 8 },
-    yaxis: { ...axis, title: narrow ? undefined : { text: what }, range, automargin: true },
+    yaxis: { ...axis, title: narrow ? undefined : { text: literal(what) }, range, automargin: true },
     legend: { orientation: "h", traceorder: "normal", x: 0, y: 1.02, yanchor: "bottom" },
     hovermode: "closest",
     dragmode: false,

@@ -6,7 +6,7 @@ const MOST = 6; // groups that a chart shows together
 const LOOK = 4000; // milliseconds between looks at the study's state
 const RATE = 10; // seconds over which reports a second are counted
 const METHODS = {
-  sequence: "The intervals hold at every time, all together: look whenever you like.",
+  sequence: "The intervals of a group hold at every time, all of them together: look whenever you like.",
   staged: "The interval is told after the last round; before it there is none that would hold.",
   certified: "The interval is told after the last round, and holds for every distribution.",
 };
@@ -63,7 +63,10 @@ function showTerms() {
   at("survey").href = `/studies/${study}/survey`;
   say("valid", `${METHODS[about.method] ?? ""} Level ${number(100 * about.level)} %.`);
   const odds = number(Number(Math.exp(about.epsilon).toPrecision(3)));
-  say("leaves", `One report of 41 bytes: the study, a random number, the round, the group, which point was asked, and one letter, 0 or 1. ` +
+  say("persons", card.tokens
+    ? "Each person has a token, which leaves as well: whoever gave it out and sees the log can tell whose letter is whose."
+    : "Nobody checks who is a person: whoever sends many reports counts many times.");
+  say("leaves", `One report of 41 bytes: the study, ${card.tokens ? "the person's token" : "a random number"}, the round, the group, which point was asked, and one letter, 0 or 1. ` +
     `The device compares the answer with the point, and a die that it throws decides whether the letter tells the truth. The answer itself stays there.`);
   say("means", `A report is at most e^epsilon times likelier under one answer than under any other: here epsilon is ${number(about.epsilon)}, ` +
     `so ${odds} times. It is computed from the die's integers, and each device compares it with a limit of its own. A device answers once.`);
@@ -120,14 +123,17 @@ function fillChoices() {
 }
 
 function draw() {
-  if (!window.Plotly) return;
   const chosen = chosenWays();
   const bounds = card.taus.length && !labelName().startsWith("Coefficient") ? card.bounds : null;
   const range = rangeOf(chosen, bounds);
   const some = [...chosen.values()].some((way) => way.length);
-  at("chart").hidden = !some;
+  at("chart").hidden = at("choices").hidden = !some;
   const never = stateOf(about) === "closed" || about.over;
   const open = [...chosen.values()].some((way) => way.at(-1)?.interval.includes(null));
+  if (some && !window.Plotly) {
+    loadPlotly();
+    return;
+  }
   say("drawn", some
     ? `The line is the estimate, the band its interval after each round.${open ? " An end that is still open is drawn to the edge." : ""}`
     : never ? "There is no interval to draw." : `The chart begins with the first interval${about.method === "sequence" ? "" : ", after the last round"}.`);
@@ -205,7 +211,12 @@ async function setState(state) {
   }
 }
 
+let loading = false;
+
+/** Fetch the script that draws, a large one, once there is something to draw. */
 function loadPlotly() {
+  if (loading) return;
+  loading = true;
   const script = made("script", { src: "/plotly.js" });
   script.onload = draw;
   script.onerror = () => say("drawn", "The chart could not be loaded; the table above has the numbers.");
@@ -219,7 +230,6 @@ try {
   refresh();
   follow();
   setTimeout(look, LOOK);
-  loadPlotly();
   for (const button of document.querySelectorAll("[data-state]")) button.addEventListener("click", () => setState(button.dataset.state));
   at("run-form").addEventListener("submit", (event) => event.preventDefault());
   for (const id of ["group", "label"]) at(id).addEventListener("change", draw);
