@@ -203,7 +203,7 @@ class Browser:
         """Return a picture of a page once it has drawn."""
         target = self.ask("Target.createTarget", url=url)["targetId"]
         session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        size = {"width": 1000, "height": 1180, "deviceScaleFactor": 1, "mobile": False}
+        size = {"width": 1000, "height": 1150, "deviceScaleFactor": 1, "mobile": False}
         self.ask("Emulation.setDeviceMetricsOverride", session, **size)
         time.sleep(DRAWN)
         return base64.b64decode(self.ask("Page.captureScreenshot", session, format="png")["data"])

@@ -42,7 +42,7 @@ function showAbout() {
   at("state").className = `state ${called}`;
   const people = about.people * about.groups.length;
   fact("Reports", whole(about.reports));
-  fact("Reports a second", rate(counts[0], counts.at(-1) ?? { at: 0 }));
+  fact("Reports/s", rate(counts[0], counts.at(-1) ?? { at: 0 }));
   fact("Rounds", whole(Math.max(0, ...[...ways.values()].map((way) => way.at(-1)?.rounds ?? 0))));
   fact("Quantile", card.taus.map(number).join(", "));
   fact("Epsilon", number(about.epsilon));

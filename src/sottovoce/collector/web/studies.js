@@ -2,7 +2,7 @@
 import { asked, at, made, number, rate, say, stateOf, whole } from "/page.js";
 
 const PAUSE = 2000;
-const FACTS = ["Reports", "A second", "Groups", "Epsilon"];
+const FACTS = ["Reports", "Reports/s", "Groups", "Epsilon"];
 const cards = new Map(); // from a study to its card, which stays in place: a link that has the focus keeps it
 const counts = new Map();
 
@@ -25,7 +25,7 @@ function show(about, now) {
   state.textContent = called;
   state.className = `state ${called}`;
   facts.get("Reports").textContent = whole(about.reports);
-  facts.get("A second").textContent = rate(counts.get(about.study), count);
+  facts.get("Reports/s").textContent = rate(counts.get(about.study), count);
   facts.get("Groups").textContent = whole(about.groups.length);
   facts.get("Epsilon").textContent = number(about.epsilon);
   counts.set(about.study, count);
