@@ -8,7 +8,7 @@ from sottovoce.core.errors import BadInput
 def most_moved(liars: int, reports: int, epsilon: float) -> float:
     """Return the largest change of the distribution function at a point that some of its reports can cause by lying.
 
-    The decoded share of ones is scaled by ``1 / tanh(epsilon / 2)``, and a lie changes the number of ones by at most one.
+    The decoded share of ones is scaled by ``1 / tanh(epsilon / 2)``, and a lie changes the ones by at most one.
 
     >>> round(most_moved(1, 100, 1.0), 4), most_moved(100, 100, 8.0)
     (0.0216, 1.0)
