@@ -24,18 +24,22 @@ def collect(
     proxy: Annotated[str | None, option("ADDRESS", "Proxy whose word on the sender's address is believed.")] = None,
     rate: Annotated[float, option("NUMBER", "Requests a second from one address; 0: no limit.")] = 100.0,
     readers_only: Annotated[bool, flag("--readers-only", "Show results to keys of readers and admins alone.")] = False,
+    workers: Annotated[int, option("NUMBER", "Processes, among which groups are divided.")] = 1,
+    part: Annotated[str | None, option("K/N", "Own part K of N of the groups: hosts that share PostgreSQL.")] = None,
 ) -> None:
     """Collect one private report from each person's device.
 
     A device asks what is asked now, randomises its answer, and sends one letter, which is kept before it is
     acknowledged. Stopped or killed, the collector goes on from its log when it is started again.
     """
-    from sottovoce.collector.running import Listening, collect_studies
+    from sottovoce.collector.listening import Listening
+    from sottovoce.collector.running import collect_studies, part_of
 
     def ready() -> None:
         typer.echo(f"Collecting on http{'s' if certificate else ''}://{host}:{port} (stop with Ctrl-C)", err=True)
 
-    collect_studies(studies or [], log, Listening(host, port, certificate, key, proxy, rate, readers_only), ready)
+    where = Listening(host, port, certificate, key, proxy, rate, readers_only, workers, part_of(part))
+    collect_studies(studies or [], log, where, ready)
 
 
 def replay(study: Study, log: Log = None, json: Json = False) -> None:

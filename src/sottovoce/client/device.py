@@ -19,7 +19,7 @@ from sottovoce.core.random_source import SystemEntropy
 from sottovoce.protocol.device import ID, DeviceCard, check_cap, drawn, identity, letter_of, pack, read_card
 
 LARGEST = 1 << 20  # bytes of an answer of the collector
-STUDIES = "/v1/studies/"
+STUDIES, GROUP = "/v1/studies/", slice(36, 38)  # of addresses; of the bytes of an upload
 WAITS = 60  # times that a device asks again while a round waits
 
 
@@ -73,7 +73,8 @@ class Device:
         else:
             body = make_report(card, study, self._asked(study_url, group or card.groups[0]), value, token)
             _keep(kept, body)
-        told = _json(_fetched(f"{where}/v1/reports", body))
+        name = urllib.parse.urlencode({"group": card.groups[int.from_bytes(body[GROUP], "big")]})
+        told = _json(_fetched(f"{where}/v1/reports?{name}", body))  # by the name a proxy can find the group's host
         refused = told.get("refused") or []
         return DeviceAnswer(body, not refused, str(refused[0][1]) if refused else "")
 

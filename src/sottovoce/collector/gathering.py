@@ -4,12 +4,13 @@ What was folded is kept by the next commit (`collector.studies`), and nobody is 
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from sottovoce.collector.fold import AGAIN, REPLAYED, TAKEN, ClosedRound, Fold
 from sottovoce.collector.ids import IdIndex
-from sottovoce.collector.store import CollectorStore, KeptStudy, unscrubbed
+from sottovoce.collector.peers import Part
+from sottovoce.collector.store import ALONE, CollectorStore, KeptRound, KeptStudy, unscrubbed
 from sottovoce.collector.study import CollectedStudy
 from sottovoce.collector.tokens import was_issued
 from sottovoce.core.errors import BadInput
@@ -17,6 +18,7 @@ from sottovoce.protocol.device import ID, IDENTITY, SIZE, identity, read_card, u
 
 STATES = ("open", "paused", "closed")
 CLOSED, PAUSED, NO_GROUP = "the study is closed", "the study is paused", "there is no such group"
+ELSEWHERE = "another process owns the group"
 NOT_ISSUED = "the study takes reports with its own tokens alone"
 
 
@@ -37,11 +39,14 @@ class Gathering:
         kept: KeptStudy,
         store: CollectorStore,
         clock: Callable[[], float] = time.time,
+        part: Part = ALONE,
     ) -> None:
+        self.part = part
         self.study, self.card, self.identity, self.state = study, kept.card, identity(kept.card), kept.state
         self._clock = clock
         read_card(self.card)
         self.refusals: dict[str, int] = {}
+        self.elsewhere: dict[int, int] = {}  # reports of groups that other processes own, as they say
         self.trajectory: list[dict[str, Any]] = []
         self._pending: list[bytes] = []
         self._secret = kept.secret
@@ -59,12 +64,28 @@ class Gathering:
     def _restore(self, store: CollectorStore) -> None:
         """Fold what the log holds: what closed rounds came to, then the reports of the open ones."""
         now, rounds = self._clock(), store.rounds(self.study.name)
-        for each in rounds:
-            self.folds[each.group].follow(ClosedRound(each.round, each.sums), now)
-            self._note(each.group, each.at)
-        for reports in store.reports(self.study.name, unscrubbed(rounds, range(len(self.folds)))):
+        self._closed = [0] * len(self.folds)
+        self._follow(rounds)
+        for reports in store.reports(self.study.name, unscrubbed(rounds, self.mine)):
             for id, round, group, point, letter in reports.tolist():
                 self.folds[group].take(bytes(id), round, point, letter, now)  # refused: of a round that is closed
+
+    def _follow(self, rounds: Iterable[KeptRound]) -> None:
+        """Go on from what rounds came to that the log holds, and that were not seen yet."""
+        for each in rounds:
+            if each.round > self._closed[each.group]:
+                self._closed[each.group] = each.round
+                self.folds[each.group].follow(ClosedRound(each.round, each.sums), self._clock())
+                self._note(each.group, each.at)
+
+    @property
+    def mine(self) -> list[int]:
+        """Return the groups that this process owns."""
+        return [group for group in range(len(self.folds)) if self.part.owns(group)]
+
+    def mirror(self, rounds: Iterable[KeptRound]) -> None:
+        """Follow the groups that other processes own, from what their logs say."""
+        self._follow(each for each in rounds if not self.part.owns(each.group))
 
     def asked(self, group: int) -> dict[str, Any] | None:
         """Return what a group is asked now; None where it should ask again later, or never."""
@@ -77,8 +98,8 @@ class Gathering:
 
     @property
     def reports(self) -> int:
-        """Return how many reports have been taken."""
-        return sum(fold.reports for fold in self.folds)
+        """Return how many reports have been taken, here or by other processes."""
+        return sum(max(fold.reports, self.elsewhere.get(group, 0)) for group, fold in enumerate(self.folds))
 
     def upload(self, body: bytes) -> Uploaded:
         """Check and fold the reports of an upload; only when they are kept may they be acknowledged."""
@@ -90,6 +111,8 @@ class Gathering:
                 said = CLOSED if self.state == "closed" else PAUSED
             elif group >= len(self.folds):
                 said = NO_GROUP
+            elif not self.part.owns(group):
+                said = ELSEWHERE
             elif self._spent is None:
                 said = self.folds[group].take(bytes(id), round, point, letter, now)
             else:
@@ -123,10 +146,11 @@ class Gathering:
             self._pending.clear()
         if self.state != "open":
             return
-        for group, fold in enumerate(self.folds):
+        for group in self.mine:
             now = self._clock()
-            if (closed := fold.close(now)) is not None:
+            if (closed := self.folds[group].close(now)) is not None:
                 store.close_round(self.study.name, group, closed.round, closed.sums)
+                self._closed[group] = closed.round
                 self._note(group, now)
 
     def check_state(self, state: object) -> str:

@@ -122,7 +122,13 @@ def description() -> Schema:
         "/v1/studies": {
             "get": _operation("list_studies", "All studies", {"type": "array", "items": _ABOUT}),
             "post": _operation(
-                "begin_study", "Begin a study", _ABOUT, errors=(400,), body={"type": "object"}, status=201, admin=True
+                "begin_study",
+                "Begin a study",
+                _ABOUT,
+                errors=(400, 503),
+                body={"type": "object"},
+                status=201,
+                admin=True,
             ),
         },
         "/v1/plan": {
@@ -135,7 +141,7 @@ def description() -> Schema:
             "get": _operation("card", "Its public terms", {"type": "object"}, parameters=one, errors=(404,))
         },
         "/v1/studies/{study}/query": {
-            "get": _operation("query", "What is asked now", _ASKED, parameters=grouped, errors=(404,))
+            "get": _operation("query", "What is asked now", _ASKED, parameters=grouped, errors=(404, 421, 503))
         },
         "/v1/studies/{study}/estimate": {
             "get": _operation("estimate", "Estimate and interval", _KNOWN, parameters=grouped, errors=read)
@@ -161,7 +167,7 @@ def description() -> Schema:
                 "Pause, open or close",
                 _ABOUT,
                 parameters=one,
-                errors=(400, 404),
+                errors=(400, 404, 503),
                 body=_object({"state": {"enum": ["open", "paused", "closed"]}}, closed=True),
                 admin=True,
             )
@@ -181,6 +187,7 @@ def description() -> Schema:
                 "upload",
                 "16 bytes of study, then 25 bytes a report; answered once they are kept",
                 _UPLOADED,
+                parameters=(_GROUP | {"description": "lets a proxy find the group's host; not looked at here"},),
                 errors=(400, 408, 503),
                 body=_REPORTS,
                 kind="application/octet-stream",

@@ -5,6 +5,8 @@ an id is sought among those of the open rounds alone, because a report of a clos
 SQLite in a file (write-ahead log, full sync), or PostgreSQL by its URL; the tables are the same.
 """
 
+import fcntl
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -13,11 +15,14 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
-from sottovoce.collector.tables import KEYS, REPORTS, ROUND, STUDY, prepare
+from sottovoce.collector.peers import Part
+from sottovoce.collector.tables import ABOUT, KEYS, REPORTS, ROUND, STUDY, prepare
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.device import ID, REPORT, SIZE, Reports
 
 MANY = {"yield_per": 1000}  # rows in memory at a time
+ALONE = Part()
+LOCK = 0x50770  # of PostgreSQL's advisory locks, one a part
 SERVERS = ("postgresql:", "postgresql+psycopg:")
 
 
@@ -57,10 +62,16 @@ class KeptKey(NamedTuple):
 
 
 class CollectorStore:
-    """The log of a collector, in a file or a database; ``part`` is the process that writes to it."""
+    """The log of a collector, in a file or a database; ``part`` is the process that writes to it.
 
-    def __init__(self, where: str, part: int = 0, *, existing: bool = False) -> None:
-        self._part, server = part, where.startswith(SERVERS)
+    Several processes share a database; of files each has its own, and the studies and keys stand in the first.
+    """
+
+    def __init__(self, where: str, part: Part = ALONE, *, existing: bool = False) -> None:
+        self._part, server = part.number, where.startswith(SERVERS)
+        self._lock: int | None = None
+        if part.number and not server:
+            where = f"{where}.{part.number + 1}"
         self.where = "PostgreSQL" if server else where  # a URL may hold a password
         url = where.replace("postgresql:", "postgresql+psycopg:", 1) if server else f"sqlite:///{where}"
         if existing and not server:
@@ -70,14 +81,48 @@ class CollectorStore:
             if not server:
                 sa.event.listen(self._engine, "connect", _lasting)
                 sa.event.listen(self._engine, "begin", _begin)
-            prepare(self._engine)
+            prepare(self._engine, part.of)
             self._base = self._engine.connect()
         except (SQLAlchemyError, ImportError) as error:
             raise BadInput(f"the log {self.where} cannot be used ({type(error).__name__}); give another.") from None
         self._append, self._last = REPORTS.insert(), dict[str, int]()
 
+    @property
+    def parts(self) -> int:
+        """Return among how many processes the groups of the log are divided."""
+        parts = self._base.execute(sa.select(ABOUT.c.parts)).scalar_one()
+        self._base.commit()
+        return int(parts)
+
+    def claim(self, part: Part) -> None:
+        """Be the only process that writes for this part; refuse where another one does, or parts are others."""
+        if (parts := self.parts) != part.of:
+            raise BadInput(
+                f"the log was begun by {parts} processes, which own its groups; start as many of them again."
+            )
+        if self._engine.dialect.name == "postgresql":
+            free = self._base.execute(sa.text("SELECT pg_try_advisory_lock(:a, :b)"), {"a": LOCK, "b": part.number})
+            got = bool(free.scalar_one())
+            self._base.commit()
+        else:
+            got = self._lock_file()
+        if not got:
+            raise BadInput("another collector writes to this log; stop it first, or give another log.")
+
+    def _lock_file(self) -> bool:
+        """Lock a file beside the log, which the system frees with the process, however it ends."""
+        self._lock = os.open(f"{self.where}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
     def close(self) -> None:
         """Let go of the file."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
         self._base.close()
         self._engine.dispose()
 
@@ -131,9 +176,10 @@ class CollectorStore:
         """Make all that was written last."""
         self._base.commit()
 
-    def rounds(self, study: str) -> list[KeptRound]:
-        """Return the closed rounds of a study, group by group in their order."""
-        query = sa.select(ROUND).where(ROUND.c.study == study).order_by(ROUND.c.grp, ROUND.c.round)
+    def rounds(self, study: str, since: float = 0.0) -> list[KeptRound]:
+        """Return the rounds of a study that were closed since a time, group by group in their order."""
+        closed = ROUND.c.study == study, ROUND.c.at >= since
+        query = sa.select(ROUND).where(*closed).order_by(ROUND.c.grp, ROUND.c.round)
         rows = self._base.execute(query).all()
         self._base.commit()
         last: dict[int, int] = {}
