@@ -22,6 +22,11 @@ def test_a_plan_is_longer_the_more_it_promises() -> None:
     assert plan(20_000)["expected"][0]["width"] is None
 
 
+def test_far_out_in_a_tail_no_width_in_values_is_told() -> None:
+    (found,) = plan(400_000, tau=0.99, method="certified", bounds=[0, 100], scale=10.0)["expected"]
+    assert (found["width"], found["high"] < 1) == (None, True)
+
+
 def test_a_spread_tells_more_than_bounds() -> None:
     found = plan(20_000, scale=10.0, bounds=[0, 1000])["expected"][0]
     assert found["width"] < 10

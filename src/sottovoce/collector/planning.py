@@ -22,6 +22,9 @@ EVEN = (
 )
 
 
+FAR = 0.2  # of the tail: an interval with less of it left beyond came out up to 18 times as wide in values as planned
+
+
 class PlannedLevel(NamedTuple):
     """One quantile of a study: its plan, the level of its interval, and the part of the people who answer for it."""
 
@@ -78,11 +81,13 @@ def _expected(asked: PlannedLevel, method: str) -> dict[str, Any]:
     width = expected_width(plan, method, asked.level, asked.part)
     value, assumed = width.value, assumption_of(plan, method)
     low, high = width.low or 0.0, 1.0 if width.high is None else width.high
-    if width.unit != VALUES:
+    if min(low, 1 - high) < FAR * min(plan.tau, 1 - plan.tau):
         value = math.inf
-        if plan.bounds is not None and 0 < low and high < 1:
-            value = (high - low) * (plan.bounds[1] - plan.bounds[0])
-            assumed = assumed.replace("no public scale is given, so levels are told", EVEN)
+    elif width.unit != VALUES and plan.bounds is not None:
+        value = (high - low) * (plan.bounds[1] - plan.bounds[0])
+        assumed = assumed.replace("no public scale is given, so levels are told", EVEN)
+    elif width.unit != VALUES:
+        value = math.inf
     return {
         "tau": plan.tau,
         "low": low,
