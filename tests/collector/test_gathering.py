@@ -10,8 +10,10 @@ import pytest
 import sqlalchemy as sa
 
 from sottovoce.collector.fold import AHEAD, ENDED, LATE, LETTER, NOWHERE, REPLAYED
-from sottovoce.collector.gathering import CLOSED, NO_GROUP, PAUSED, Gathering, check_replay
+from sottovoce.collector.gathering import CLOSED, NO_GROUP, PAUSED, Gathering, Uploaded
+from sottovoce.collector.replaying import check_replay
 from sottovoce.collector.store import CollectorStore
+from sottovoce.collector.studies import CollectedStudies
 from sottovoce.collector.study import CollectedStudy, collected_of, read_collected
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.device import drawn, letter_of, pack
@@ -24,6 +26,29 @@ TERMS: dict[str, Any] = {
     "quantile": {"tau": 0.5, "epsilon": 1.0, "bounds": [0, 120]},
     "rounds": {"grace": 0, "deadline": 100},
 }
+
+
+class Alone:
+    """The only study of a log, as one object: what is folded, and what is kept."""
+
+    def __init__(self, terms: dict[str, Any], store: CollectorStore, clock: "Time") -> None:
+        self.all = CollectedStudies(store, clock)
+        self.one: Gathering = self.all.begin(collected_of(terms), terms)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.one, name)
+
+    def upload(self, body: bytes) -> Uploaded:
+        return self.all.upload(body)
+
+    def commit(self) -> None:
+        self.all.commit()
+
+    def set_state(self, state: str) -> None:
+        self.all.set_state(self.one, state)
+
+    def scrub(self) -> int:
+        return self.all.scrub(self.one)
 
 
 class Time:
@@ -44,22 +69,22 @@ class People:
     def words(self, n: int) -> list[int]:
         return [int(word) for word in self._dice.words(n)]
 
-    def upload(self, gathering: Gathering, group: int, count: int) -> bytes:
+    def upload(self, gathering: Alone, group: int, count: int) -> bytes:
         asked = gathering.asked(group)
         assert asked is not None
-        plan, body = gathering.study.plan, gathering.identity
+        plan, body = gathering.one.study.plan, gathering.one.identity
         for _ in range(count):
             lot, die, dither, one, two = self.words(5)
-            point = drawn(asked.needs, lot)
+            point = drawn(asked["needs"], lot)
             uniform = [(word >> 11) * 2.0**-53 + 2.0**-54 for word in (one, two)]
             value = round(self._centre + 10 * math.sqrt(-2 * math.log(uniform[0])) * math.cos(2 * math.pi * uniform[1]))
             letter = letter_of(
-                value, asked.points[point], plan.flips[0], (die, dither), plan.resolution, asked.periods[point]
+                value, asked["points"][point], plan.flips[0], (die, dither), plan.resolution, asked["periods"][point]
             )
-            body += pack(self._dice.words(2).tobytes(), asked.round, group, point, letter)
+            body += pack(self._dice.words(2).tobytes(), asked["round"], group, point, letter)
         return body
 
-    def answer(self, gathering: Gathering, count: int = 50, most: int = 1 << 30) -> None:
+    def answer(self, gathering: Alone, count: int = 50, most: int = 1 << 30) -> None:
         """Let people answer until nobody is asked, or so many have."""
         while not gathering.over and most > 0:
             for group in range(len(gathering.folds)):
@@ -72,16 +97,16 @@ class People:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[CollectorStore]:
-    store = CollectorStore(str(tmp_path / "log"), "age")
+    store = CollectorStore(str(tmp_path / "log"))
     yield store
     store.close()
 
 
-def begun(log: CollectorStore, clock: Time | None = None, **other: Any) -> Gathering:
-    return Gathering(collected_of(TERMS | other), log, clock or Time())
+def begun(log: CollectorStore, clock: Time | None = None, **other: Any) -> Alone:
+    return Alone(TERMS | other, log, clock or Time())
 
 
-def stands(gathering: Gathering) -> list[Any]:
+def stands(gathering: Alone) -> list[Any]:
     return [
         (fold.reports, fold.log.rounds, fold.round and (fold.round.number, fold.round.counts, fold.round.ones))
         for fold in gathering.folds
@@ -147,12 +172,12 @@ def test_each_report_is_refused_for_itself(log: CollectorStore) -> None:
     assert asked is not None
     good = people.upload(gathering, 0, 1)[16:]
     other = good[:-1] + bytes([1 - good[-1]])
-    last = len(asked.points)
+    last = len(asked["points"])
     strange = [
-        pack(bytes(15) + b"1", asked.round + 1, 0, 0, 1),
-        pack(bytes(15) + b"2", asked.round, 0, last, 1),
-        pack(bytes(15) + b"3", asked.round, 0, 0, 2),
-        pack(bytes(15) + b"4", asked.round, 2, 0, 1),
+        pack(bytes(15) + b"1", asked["round"] + 1, 0, 0, 1),
+        pack(bytes(15) + b"2", asked["round"], 0, last, 1),
+        pack(bytes(15) + b"3", asked["round"], 0, 0, 2),
+        pack(bytes(15) + b"4", asked["round"], 2, 0, 1),
         pack(bytes(15) + b"5", 0, 0, 0, 1),
     ]
     said = gathering.upload(gathering.identity + b"".join([good, other, *strange]))
@@ -160,7 +185,7 @@ def test_each_report_is_refused_for_itself(log: CollectorStore) -> None:
     assert said.refused == ((1, REPLAYED), (2, AHEAD), (3, NOWHERE), (4, LETTER), (5, NO_GROUP), (6, LATE))
     assert gathering.folds[0].reports == 1
     gathering.commit()
-    assert sum(len(reports) for reports in log.reports()) == 1
+    assert sum(len(reports) for reports in log.reports("age")) == 1
 
 
 def test_a_round_with_all_its_answers_waits_for_those_under_way(log: CollectorStore) -> None:
@@ -223,10 +248,10 @@ def test_a_paused_study_takes_nothing_and_a_closed_one_stays_closed(log: Collect
 def test_scrubbed_letters_are_gone_and_ids_and_sums_stay(log: CollectorStore, tmp_path: Path) -> None:
     gathering = begun(log)
     People(10).answer(gathering, most=1500)
-    before, reports = stands(gathering), sum(len(each) for each in log.reports())
+    before, reports = stands(gathering), sum(len(each) for each in log.reports("age"))
     scrubbed = gathering.scrub()
     assert 0 < scrubbed <= reports
-    assert sum(len(each) for each in log.reports()) == reports - scrubbed
+    assert sum(len(each) for each in log.reports("age")) == reports - scrubbed
     assert stands(begun(log)) == before
     with sa.create_engine(f"sqlite:///{tmp_path / 'log'}").connect() as base:
         bodies = base.execute(sa.text("SELECT body FROM reports WHERE scrubbed")).scalars().all()
@@ -245,7 +270,8 @@ def test_a_log_that_was_changed_is_noticed(log: CollectorStore) -> None:
     People(12).answer(gathering, most=500)
     asked = gathering.study.groups
     assert asked == ("a",)
-    log.append(pack(b"x" * 16, 1, 0, 0, 1))
+    log.append("age", pack(b"x" * 16, 1, 0, 0, 1))
+    log.commit()
     with pytest.raises(BadInput, match="other sums than its reports"):
         check_replay(gathering.study, log)
 
@@ -255,7 +281,7 @@ def test_a_store_that_fails_stops_the_study(log: CollectorStore, monkeypatch: py
     body = People(13).upload(gathering, 0, 1)
     gathering.upload(body)
 
-    def full(_: bytes) -> None:
+    def full(*_: object) -> None:
         raise OSError("disk full")
 
     monkeypatch.setattr(log, "append", full)
@@ -278,7 +304,7 @@ def test_a_log_of_another_version_is_refused(log: CollectorStore, tmp_path: Path
     with sa.create_engine(f"sqlite:///{tmp_path / 'log'}").begin() as base:
         base.execute(sa.text("UPDATE about SET version = 99"))
     with pytest.raises(BadInput, match="version 99"):
-        CollectorStore(str(tmp_path / "log"), "age")
+        CollectorStore(str(tmp_path / "log"))
 
 
 def test_coverage_of_people_who_come_as_they_like(tmp_path: Path) -> None:
@@ -294,7 +320,8 @@ def test_coverage_of_people_who_come_as_they_like(tmp_path: Path) -> None:
         return source[place - n : place]
 
     for run in range(40):
-        method = study.conversation(bytes([run]))
+        fold: Any = study.fold(bytes([run]), 0.0)
+        method = fold.method
         log = method.init()
         while (queries := method.query(log)) is not None:
             asked: Any = queries.messages

@@ -60,6 +60,11 @@ class Running:
         said, _ = self.process.communicate(timeout=30)
         return said
 
+    @property
+    def named(self) -> str:
+        """The path of the only study."""
+        return f"/v1/studies/{self.get('/v1/studies')[0]['study']}"
+
     def get(self, path: str) -> Any:
         with urllib.request.urlopen(self.url + path, timeout=10) as answer:
             body = answer.read()
@@ -74,10 +79,10 @@ class Running:
                 return error.code, json.loads(error.read())
 
     def upload(self, group: str, count: int, value: float) -> bytes:
-        with urllib.request.urlopen(f"{self.url}/v1/card", timeout=10) as answer:
+        with urllib.request.urlopen(f"{self.url}{self.named}/card", timeout=10) as answer:
             text = answer.read().decode()
         card, study = read_card(text), identity(text)
-        query = self.get(f"/v1/query?group={group}")
+        query = self.get(f"{self.named}/query?group={group}")
         return study + b"".join(make_report(card, study, query, value)[16:] for _ in range(count))
 
 
@@ -91,7 +96,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
 
 
 def reports(running: Running) -> int:
-    return sum(int(running.get(f"/v1/estimate?group={group}")["reports"]) for group in "ab")
+    return sum(int(running.get(f"{running.named}/estimate?group={group}")["reports"]) for group in "ab")
 
 
 def test_a_device_answers_once_and_sends_the_same_again(running: Running, tmp_path: Path) -> None:
@@ -134,7 +139,7 @@ def test_what_is_wrong_is_said_in_one_sentence_and_nothing_is_logged(running: Ru
         assert status == 400
         assert told["error"].count(".") == 1
     with pytest.raises(urllib.error.HTTPError) as refused:
-        running.get("/v1/query?group=nobody")
+        running.get(f"{running.named}/query?group=nobody")
     with refused.value as error:
         assert error.code == 404
     assert reports(running) == 0
@@ -143,9 +148,10 @@ def test_what_is_wrong_is_said_in_one_sentence_and_nothing_is_logged(running: Ru
 
 
 def test_pages_come_from_here_alone(running: Running) -> None:
+    page = running.named.removeprefix("/v1")
     for path, word in (
-        ("/", "dashboard.js"),
-        ("/survey", "survey.js"),
+        (page, "dashboard.js"),
+        (f"{page}/survey", "survey.js"),
         ("/device.js", "letterOf"),
         ("/plotly.js", "Plotly"),
     ):
@@ -153,8 +159,9 @@ def test_pages_come_from_here_alone(running: Running) -> None:
             body, policy = answer.read().decode(), answer.headers["content-security-policy"]
         assert word in body
         assert policy.startswith("default-src 'none'; script-src 'self';")
-        if path in ("/", "/survey"):
+        if path.startswith(page):
             assert "http" not in body.replace("http-equiv", "")
     running.post(running.upload("a", 5, 40.0))
-    assert 'sottovoce_reports_total{group="0"} 5' in running.get("/metrics")
-    assert running.get("/v1/trajectory") == []
+    study = page.rpartition("/")[2]
+    assert f'sottovoce_reports_total{{study="{study}",group="0"}} 5' in running.get("/metrics")
+    assert running.get(f"{running.named}/trajectory") == []

@@ -8,11 +8,14 @@ from sottovoce.cli.options import Json, option
 from sottovoce.cli.output import print_json
 
 Study = Annotated[str, typer.Argument(metavar="STUDY", help="The study: a TOML file.")]
-Log = Annotated[str | None, option("LOG", "The log: a file (STUDY.log by default), or postgresql://...")]
+Studies = Annotated[
+    list[str] | None, typer.Argument(metavar="STUDIES", help="TOML files of studies; those of the log go on, too.")
+]
+Log = Annotated[str | None, option("LOG", "The log: a file (STUDY.toml.log by default), or postgresql://...")]
 
 
 def collect(
-    study: Study,
+    studies: Studies = None,
     host: Annotated[str, option("HOST", "Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, option("PORT", "Port to listen on.")] = 8080,
     log: Log = None,
@@ -24,10 +27,12 @@ def collect(
     A device asks what is asked now, randomises its answer, and sends one letter, which is kept before it is
     acknowledged. Stopped or killed, the collector goes on from its log when it is started again.
     """
-    from sottovoce.collector.running import collect_study
+    from sottovoce.collector.running import collect_studies
 
-    typer.echo(f"Collecting on http{'s' if certificate else ''}://{host}:{port} (stop with Ctrl-C)", err=True)
-    collect_study(study, log, host, port, certificate, key)
+    def ready() -> None:
+        typer.echo(f"Collecting on http{'s' if certificate else ''}://{host}:{port} (stop with Ctrl-C)", err=True)
+
+    collect_studies(studies or [], log, host, port, certificate, key, ready)
 
 
 def replay(study: Study, log: Log = None, json: Json = False) -> None:

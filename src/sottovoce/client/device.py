@@ -19,6 +19,7 @@ from sottovoce.core.random_source import SystemEntropy
 from sottovoce.protocol.device import DeviceCard, check_cap, drawn, identity, letter_of, pack, read_card
 
 LARGEST = 1 << 20  # bytes of an answer of the collector
+STUDIES = "/v1/studies/"
 WAITS = 60  # times that a device asks again while a round waits
 
 
@@ -53,8 +54,12 @@ class Device:
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def answer(self, url: str, value: float, group: str | None = None) -> DeviceAnswer:
-        """Answer the study of a collector, once: a second call sends the same bytes."""
-        text = _fetched(f"{url}/v1/card").decode("utf-8", "replace")
+        """Answer a study, once: a second call sends the same bytes.
+
+        ``url`` is the study's, https://host/v1/studies/..., or the collector's, where it runs a single open study.
+        """
+        where, study_url = _addresses(url)
+        text = _fetched(f"{study_url}/card").decode("utf-8", "replace")
         card = read_card(text)
         check_cap(card, self._cap)
         study = identity(text)
@@ -62,23 +67,34 @@ class Device:
         if kept.exists():
             body = kept.read_bytes()
         else:
-            body = make_report(card, study, self._asked(url, group or card.groups[0]), value)
+            body = make_report(card, study, self._asked(study_url, group or card.groups[0]), value)
             _keep(kept, body)
-        told = _json(_fetched(f"{url}/v1/reports", body))
+        told = _json(_fetched(f"{where}/v1/reports", body))
         refused = told.get("refused") or []
         return DeviceAnswer(body, not refused, str(refused[0][1]) if refused else "")
 
     def _asked(self, url: str, group: str) -> dict[str, Any]:
         """Return what is asked now; wait while a round closes."""
-        where = f"{url}/v1/query?{urllib.parse.urlencode({'group': group})}"
+        where = f"{url}/query?{urllib.parse.urlencode({'group': group})}"
         for _ in range(WAITS):
-            query = _json(_fetched(where))
+            query: dict[str, Any] = _json(_fetched(where))
             if "needs" in query:
                 return query
             if query.get("over"):
                 raise BadInput("the study is over; nothing was answered.")
             time.sleep(0.2)
         raise BadInput("the collector asks nobody now; try again later, nothing was answered.")
+
+
+def _addresses(url: str) -> tuple[str, str]:
+    """Return the addresses of the collector and of the study."""
+    where, mark, study = url.rstrip("/").partition(STUDIES)
+    if mark:
+        return where, f"{where}{mark}{study}"
+    open_ = [each for each in _json(_fetched(f"{where}/v1/studies"), list) if not each.get("over", True)]
+    if len(open_) != 1:
+        raise BadInput("the collector does not run a single open study; give the address of the study itself.")
+    return where, f"{where}{STUDIES}{open_[0].get('study')}"
 
 
 def _checked(
@@ -133,12 +149,13 @@ def _fetched(url: str, body: bytes | None = None) -> bytes:
     return data
 
 
-def _json(data: bytes) -> dict[str, Any]:
-    """Read an object, or refuse."""
+def _json(data: bytes, kind: type = dict) -> Any:
+    """Read an object, or a list of objects, or refuse."""
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):
         found = None
-    if not isinstance(found, dict):
-        raise BadInput("the collector's answer is not an object; nothing of it was used.")
+    parts = found if isinstance(found, list) else []
+    if not isinstance(found, kind) or not all(isinstance(each, dict) for each in parts):
+        raise BadInput("the collector's answer is not what it should be; nothing of it was used.")
     return found

@@ -8,8 +8,8 @@ from starlette.routing import Route
 
 KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 SERVED = {
-    "/": "dashboard.html",
-    "/survey": "survey.html",
+    "/studies/{study}": "dashboard.html",
+    "/studies/{study}/survey": "survey.html",
     "/dashboard.js": "dashboard.js",
     "/survey.js": "survey.js",
     "/device.js": "device.js",

@@ -1,28 +1,42 @@
-"""Starts a collector: the study is checked, the log opened and folded, and then the port is."""
+"""Starts a collector: studies are checked, the log opened and folded, and then the port is."""
 
 import gc
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from sottovoce.collector.gathering import Gathering, check_replay
+from sottovoce.collector.replaying import check_replay
 from sottovoce.collector.service import CollectorService
 from sottovoce.collector.store import CollectorStore
+from sottovoce.collector.studies import CollectedStudies
 from sottovoce.collector.study import read_collected
 from sottovoce.core.errors import BadInput
 
 
-def collect_study(
-    path: str, log: str | None, host: str, port: int, certificate: str | None = None, key: str | None = None
+def collect_studies(
+    paths: Sequence[str],
+    log: str | None,
+    host: str,
+    port: int,
+    certificate: str | None = None,
+    key: str | None = None,
+    ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run the collector of a study until it is stopped."""
+    """Run the collector of some studies until it is stopped."""
     import uvicorn
 
-    study = read_collected(path)
+    given = [read_collected(path) for path in paths]
     if (certificate is None) != (key is None):
         raise BadInput("a certificate and its key belong together; give both --certificate and --key, or neither.")
-    store = CollectorStore(log or f"{path}.log", study.name)
+    if log is None and not paths:
+        raise BadInput("a collector needs a study or a log; give the TOML file of a study, or --log.")
+    store = CollectorStore(log or f"{paths[0]}.log")
     try:
-        service: Any = CollectorService(Gathering(study, store))
+        studies = CollectedStudies(store)
+        for study, said in given:
+            studies.begin(study, said)
+        service: Any = CollectorService(studies)
         gc.collect()
+        ready()
         gc.freeze()  # what is loaded stays: looking through it again and again held answers up for tens of milliseconds
         try:
             uvicorn.run(
@@ -44,8 +58,8 @@ def collect_study(
 
 def replay_study(path: str, log: str | None) -> dict[str, Any]:
     """Fold the log of a study anew and compare."""
-    study = read_collected(path)
-    store = CollectorStore(log or f"{path}.log", study.name)
+    study, _ = read_collected(path)
+    store = CollectorStore(log or f"{path}.log", existing=True)
     try:
         return check_replay(study, store)
     finally:

@@ -1,175 +1,214 @@
 """The collector's log: reports as they came, appended and never changed, and what each round came to.
 
-One row holds all reports of one commit, one after the other, so a report costs 25 bytes and no index: an id is sought
-among those of the open round alone, in memory, because a report of a closed round is refused whatever its id. SQLite
-in a file (write-ahead log, full sync), or PostgreSQL by its URL; the tables are the same.
+One row holds all reports of a study that share a commit, one after the other, so a report costs 25 bytes and no index:
+an id is sought among those of the open rounds alone, because a report of a closed one is refused whatever its id.
+SQLite in a file (write-ahead log, full sync), or PostgreSQL by its URL; the tables are the same.
 """
 
-import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
-from sottovoce.collector.fold import ClosedRound
+from sottovoce.collector.tables import KEYS, REPORTS, ROUND, STUDY, prepare
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.device import ID, REPORT, SIZE, Reports
 
-VERSION = 1
-_META = sa.MetaData()
-_ABOUT = sa.Table("about", _META, sa.Column("version", sa.Integer, primary_key=True))
-_STUDY = sa.Table(
-    "study",
-    _META,
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("card", sa.Text, nullable=False),
-    sa.Column("terms", sa.Text, nullable=False),
-    sa.Column("coin", sa.LargeBinary, nullable=False),
-    sa.Column("state", sa.Text, nullable=False),
-    sa.Column("begun", sa.Float, nullable=False),
-)
-_REPORTS = sa.Table(
-    "reports",
-    _META,
-    sa.Column("seq", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
-    sa.Column("study", sa.Text, nullable=False),
-    sa.Column("scrubbed", sa.Boolean, nullable=False, default=False),
-    sa.Column("body", sa.LargeBinary, nullable=False),
-)
-_ROUND = sa.Table(
-    "round",
-    _META,
-    sa.Column("study", sa.Text, primary_key=True),
-    sa.Column("grp", sa.Integer, primary_key=True),
-    sa.Column("round", sa.Integer, primary_key=True),
-    sa.Column("sums", sa.Text, nullable=False),
-    sa.Column("seq", sa.BigInteger, nullable=False),  # of the last row of reports when it closed
-    sa.Column("at", sa.Float, nullable=False),
-)
+MANY = {"yield_per": 1000}  # rows in memory at a time
+SERVERS = ("postgresql:", "postgresql+psycopg:")
 
 
 class KeptStudy(NamedTuple):
-    """A study as it was begun: its card's text, its terms, the public key of its lotteries, and its state."""
+    """A study as it was begun: its card's text, its file as JSON, the public key of its lotteries, and its state."""
 
     card: str
-    terms: str
+    given: str | None
     coin: bytes
     state: str
 
 
-class CollectorStore:
-    """The log of one study, in a file or database that may hold others."""
+class KeptRound(NamedTuple):
+    """What a round of a group came to, as text; the last rows of reports before it began and closed, and when."""
 
-    def __init__(self, where: str, study: str) -> None:
-        self.study, server = study, where.startswith(("postgresql:", "postgresql+psycopg:"))
+    group: int
+    round: int
+    sums: str
+    begun: int
+    seq: int
+    at: float
+
+
+class KeptKey(NamedTuple):
+    """An API key as the log knows it: its digest, what it is called, and what it may do."""
+
+    digest: bytes
+    name: str
+    role: str
+
+
+class CollectorStore:
+    """The log of a collector, in a file or a database; ``part`` is the process that writes to it."""
+
+    def __init__(self, where: str, part: int = 0, *, existing: bool = False) -> None:
+        self._part, server = part, where.startswith(SERVERS)
         self.where = "PostgreSQL" if server else where  # a URL may hold a password
         url = where.replace("postgresql:", "postgresql+psycopg:", 1) if server else f"sqlite:///{where}"
+        if existing and not server:
+            url = f"sqlite:///file:{where}?mode=rw&uri=true"
         try:
             self._engine = sa.create_engine(url)
             if not server:
                 sa.event.listen(self._engine, "connect", _lasting)
-            with self._engine.begin() as base:
-                _META.create_all(base)
-                found = base.execute(sa.select(_ABOUT.c.version)).scalar()
-                if found is None:
-                    base.execute(_ABOUT.insert().values(version=VERSION))
+                sa.event.listen(self._engine, "begin", _begin)
+            prepare(self._engine)
             self._base = self._engine.connect()
         except (SQLAlchemyError, ImportError) as error:
             raise BadInput(f"the log {self.where} cannot be used ({type(error).__name__}); give another.") from None
-        if found not in (None, VERSION):
-            raise BadInput(f"the log is of version {found}, and this program writes {VERSION}; use its own.")
-        self._append = _REPORTS.insert()
+        self._append, self._last = REPORTS.insert(), dict[str, int]()
 
     def close(self) -> None:
         """Let go of the file."""
         self._base.close()
         self._engine.dispose()
 
-    def begin(self, kept: KeptStudy) -> KeptStudy:
-        """Begin the study, or return how it was begun; other terms under the same name are refused."""
-        known = self.known()
+    def begin(self, name: str, fresh: KeptStudy) -> KeptStudy:
+        """Begin a study, or return how it was begun."""
+        known = self.known(name)
         if known is None:
-            self._base.execute(_STUDY.insert().values(name=self.study, begun=time.time(), **kept._asdict()))
+            self._base.execute(STUDY.insert().values(name=name, begun=time.time(), **fresh._asdict()))
             self._base.commit()
-            return kept
-        if known.terms != kept.terms:
-            raise BadInput("this log holds a study of the same name with other terms; rename one, or give another log.")
-        return known
+        return known or fresh
 
-    def known(self) -> KeptStudy | None:
-        """Return the study, if it was begun."""
-        columns = [_STUDY.c[name] for name in KeptStudy._fields]
-        row = self._base.execute(sa.select(*columns).where(_STUDY.c.name == self.study)).one_or_none()
+    def known(self, name: str) -> KeptStudy | None:
+        """Return a study, if it was begun."""
+        return dict(self.studies(name)).get(name)
+
+    def studies(self, name: str | None = None) -> list[tuple[str, KeptStudy]]:
+        """Return the studies of the log, in the order in which they were begun, or the one of a name."""
+        columns = [STUDY.c[each] for each in KeptStudy._fields]
+        query = sa.select(STUDY.c.name, *columns).order_by(STUDY.c.begun, STUDY.c.name)
+        rows = self._base.execute(query if name is None else query.where(STUDY.c.name == name)).all()
         self._base.commit()
-        return None if row is None else KeptStudy(row.card, row.terms, bytes(row.coin), row.state)
+        return [(row.name, KeptStudy(row.card, row.given, bytes(row.coin), row.state)) for row in rows]
 
-    def set_state(self, state: str) -> None:
-        """Keep whether the study is open, paused or closed."""
-        self._base.execute(_STUDY.update().where(_STUDY.c.name == self.study).values(state=state))
-        self._base.commit()
-
-    def append(self, body: bytes) -> None:
-        """Keep reports; when this returns, they last."""
-        self._base.execute(self._append, {"study": self.study, "scrubbed": False, "body": body})
+    def set_given(self, name: str, given: str) -> None:
+        """Keep the file of a study that an earlier version has begun without it."""
+        self._base.execute(STUDY.update().where(STUDY.c.name == name).values(given=given))
         self._base.commit()
 
-    def close_round(self, group: int, closed: ClosedRound) -> None:
-        """Keep what a round came to."""
-        sums = json.dumps([closed.points.tolist(), closed.counts.tolist(), closed.ones.tolist()])
-        last = self._base.execute(sa.select(sa.func.max(_REPORTS.c.seq))).scalar() or 0
-        row = {"study": self.study, "grp": group, "round": closed.round, "sums": sums, "seq": last, "at": time.time()}
-        self._base.execute(_ROUND.insert().values(**row))
+    def set_state(self, name: str, state: str) -> None:
+        """Keep whether a study is open, paused or closed."""
+        self._base.execute(STUDY.update().where(STUDY.c.name == name).values(state=state))
         self._base.commit()
 
-    def rounds(self) -> list[tuple[int, ClosedRound, int, float]]:
-        """Return the closed rounds in their order: group, sums, the last row of reports before it closed, and when."""
-        query = sa.select(_ROUND).where(_ROUND.c.study == self.study).order_by(_ROUND.c.grp, _ROUND.c.round)
+    def append(self, study: str, body: bytes) -> None:
+        """Write reports; they last from the next `commit` on."""
+        row = {"study": study, "part": self._part, "scrubbed": False, "body": body}
+        self._last[study] = int(self._base.execute(self._append, row).inserted_primary_key[0])  # type: ignore[index]
+
+    def close_round(self, study: str, group: int, round: int, sums: str) -> None:
+        """Write what a round came to; it lasts from the next `commit` on."""
+        if study not in self._last:
+            mine = REPORTS.c.study == study, REPORTS.c.part == self._part
+            self._last[study] = self._base.execute(sa.select(sa.func.max(REPORTS.c.seq)).where(*mine)).scalar() or 0
+        row = {"study": study, "grp": group, "round": round, "sums": sums, "seq": self._last[study], "at": time.time()}
+        self._base.execute(ROUND.insert().values(**row))
+
+    def commit(self) -> None:
+        """Make all that was written last."""
+        self._base.commit()
+
+    def rounds(self, study: str) -> list[KeptRound]:
+        """Return the closed rounds of a study, group by group in their order."""
+        query = sa.select(ROUND).where(ROUND.c.study == study).order_by(ROUND.c.grp, ROUND.c.round)
         rows = self._base.execute(query).all()
         self._base.commit()
+        last: dict[int, int] = {}
         found = []
         for row in rows:
-            points, counts, ones = json.loads(row.sums)
-            sums = ClosedRound(row.round, np.array(points), np.array(counts, np.int64), np.array(ones, np.int64))
-            found.append((int(row.grp), sums, int(row.seq), float(row.at)))
+            found.append(KeptRound(row.grp, row.round, row.sums, last.get(row.grp, 0), row.seq, row.at))
+            last[row.grp] = row.seq
         return found
 
-    def reports(self, after: int = 0) -> Iterator[Reports]:
-        """Return the reports that are not scrubbed, in their order, of the rows after one."""
-        query = sa.select(_REPORTS.c.body).where(
-            _REPORTS.c.study == self.study, _REPORTS.c.seq > after, _REPORTS.c.scrubbed.is_(False)
-        )
-        rows = self._base.execution_options(yield_per=1000).execute(query.order_by(_REPORTS.c.seq))
-        for row in rows:
+    def reports(self, study: str, after: int = 0) -> Iterator[Reports]:
+        """Return this part's reports that are not scrubbed, in their order, of the rows after one."""
+        mine = REPORTS.c.study == study, REPORTS.c.part == self._part
+        query = sa.select(REPORTS.c.body).where(*mine, REPORTS.c.seq > after, REPORTS.c.scrubbed.is_(False))
+        for row in self._base.execute(query.order_by(REPORTS.c.seq), execution_options=MANY):
             yield np.frombuffer(bytes(row.body), dtype=REPORT)
         self._base.commit()
 
-    def scrub(self, keep_after: int) -> int:
+    def rows(self, study: str) -> Iterator[tuple[int, Reports]]:
+        """Return the rows of reports of all parts that are not scrubbed, with their numbers, in their order."""
+        query = sa.select(REPORTS.c.seq, REPORTS.c.body).where(REPORTS.c.study == study, REPORTS.c.scrubbed.is_(False))
+        for row in self._base.execute(query.order_by(REPORTS.c.seq), execution_options=MANY):
+            yield row.seq, np.frombuffer(bytes(row.body), dtype=REPORT)
+        self._base.commit()
+
+    def scrubbed_to(self, study: str) -> int:
+        """Return the last row whose letters were removed; 0 where none was."""
+        query = sa.select(sa.func.max(REPORTS.c.seq)).where(REPORTS.c.study == study, REPORTS.c.scrubbed.is_(True))
+        last = self._base.execute(query).scalar() or 0
+        self._base.commit()
+        return int(last)
+
+    def scrub(self, study: str, upto: int) -> int:
         """Remove letters, points and rounds from rows up to one, so that ids alone stay; return how many reports."""
-        query = sa.select(_REPORTS.c.seq, _REPORTS.c.body).where(
-            _REPORTS.c.study == self.study, _REPORTS.c.seq <= keep_after, _REPORTS.c.scrubbed.is_(False)
-        )
+        mine = REPORTS.c.study == study, REPORTS.c.part == self._part
+        query = sa.select(REPORTS.c.seq).where(*mine, REPORTS.c.seq <= upto, REPORTS.c.scrubbed.is_(False))
         scrubbed = 0
-        for seq, body in self._base.execute(query).all():
-            ids = b"".join(bytes(body)[k : k + ID] for k in range(0, len(body), SIZE))
-            update = _REPORTS.update().where(_REPORTS.c.seq == seq).values(body=ids, scrubbed=True)
-            self._base.execute(update)
+        for (seq,) in self._base.execute(query.order_by(REPORTS.c.seq)).all():
+            body = self._base.execute(sa.select(REPORTS.c.body).where(REPORTS.c.seq == seq)).scalar_one()
+            ids = _ids(bytes(body))
+            self._base.execute(REPORTS.update().where(REPORTS.c.seq == seq).values(body=ids, scrubbed=True))
             scrubbed += len(ids) // ID
         self._base.commit()
         return scrubbed
 
+    def keys(self) -> list[KeptKey]:
+        """Return the API keys of the log."""
+        rows = self._base.execute(sa.select(KEYS).order_by(KEYS.c.made)).all()
+        self._base.commit()
+        return [KeptKey(bytes(row.digest), row.name, row.role) for row in rows]
 
-def unscrubbed(rounds: Sequence[tuple[int, ClosedRound, int, float]], groups: int) -> int:
-    """Return the last row of reports that belongs to closed rounds alone, in every group."""
-    last = [0] * groups
-    for group, _, seq, _ in rounds:
-        last[group] = max(last[group], seq)
-    return min(last)
+    def add_key(self, key: KeptKey) -> None:
+        """Keep an API key's digest; one of the same name is refused."""
+        if any(known.name == key.name for known in self.keys()):
+            raise BadInput("the log has a key of this name; revoke it first, or choose another name.")
+        self._base.execute(KEYS.insert().values(made=time.time(), **key._asdict()))
+        self._base.commit()
+
+    def remove_key(self, name: str) -> bool:
+        """Forget the API key of a name; tell whether there was one."""
+        gone = self._base.execute(KEYS.delete().where(KEYS.c.name == name)).rowcount > 0
+        self._base.commit()
+        return gone
+
+
+def _ids(body: bytes) -> bytes:
+    """Return the ids of packed reports, joined."""
+    return np.ascontiguousarray(np.frombuffer(body, dtype=f"V{SIZE}").view(REPORT)["id"]).tobytes()
+
+
+def unscrubbed(rounds: Iterable[KeptRound], groups: Sequence[int]) -> int:
+    """Return the last row of reports that belongs to closed rounds alone, in every one of the groups."""
+    last = dict.fromkeys(groups, 0)
+    for each in rounds:
+        if each.group in last:
+            last[each.group] = max(last[each.group], each.seq)
+    return min(last.values(), default=0)
 
 
 def _lasting(connection: Any, _: Any) -> None:
-    """Let SQLite acknowledge what is on the disk alone."""
+    """Let SQLite acknowledge what is on the disk alone, and leave the beginning of transactions to us."""
+    connection.isolation_level = None
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=5000"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: sa.Connection) -> None:
+    """Begin a transaction at once: by itself Python's driver would leave changes of tables outside of it."""
+    connection.exec_driver_sql("BEGIN")

@@ -24,6 +24,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sottovoce.collector.fold import Fold, Pauses, QuantileFold
 from sottovoce.core.checks import confidence, is_one_of, nearest, number, unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.core.roster import Roster
@@ -40,15 +41,6 @@ _TOP = {"name", "question", "groups", "people", "quantile", "rounds"}
 _ASKED = {"tau", "epsilon", "level", "method", "bounds", "scale", "resolution", "kind", "until"}
 LARGEST = 1 << 20  # bytes of a study's file
 MOST_GROUPS, MOST_PEOPLE, LONGEST = 1_000, 1_000_000_000, 300
-
-QuantileOfArrivals = SequenceQuantile | StagedQuantile
-
-
-class Pauses(NamedTuple):
-    """When a round closes: after its deadline with what came, or ``grace`` seconds after it has all its answers."""
-
-    deadline: float = 3600.0
-    grace: float = 1.0
 
 
 class CollectedStudy(NamedTuple):
@@ -79,15 +71,21 @@ class CollectedStudy(NamedTuple):
             nonce=nonce,
         )
 
-    def conversation(self, coin: bytes) -> QuantileOfArrivals:
-        """Begin the conversation with one group."""
+    @property
+    def epsilon(self) -> float:
+        """Return what one report costs, computed from the channel's integers."""
+        return self.plan.epsilons["people"]
+
+    def fold(self, coin: bytes, now: float) -> Fold:
+        """Begin the fold of one group."""
         if self.method == "sequence":
-            return SequenceQuantile(self.plan, self.level, coin, self.until)
-        return StagedQuantile(self.plan, self.level, coin, self.method == "certified" or self.plan.kind == "amounts")
+            return QuantileFold(SequenceQuantile(self.plan, self.level, coin, self.until), self.pauses, now)
+        certified = self.method == "certified" or self.plan.kind == "amounts"
+        return QuantileFold(StagedQuantile(self.plan, self.level, coin, certified), self.pauses, now)
 
 
-def read_collected(path: str | Path) -> CollectedStudy:
-    """Read a study from its file, or refuse."""
+def read_collected(path: str | Path) -> tuple[CollectedStudy, dict[str, Any]]:
+    """Read a study from its file, or refuse; return what was said, too."""
     where = str(path)
     try:
         at = Path(path)
@@ -99,7 +97,8 @@ def read_collected(path: str | Path) -> CollectedStudy:
     except (OSError, ValueError):
         raise BadInput(f"{where} cannot be read; give the TOML file of a study.") from None
     try:
-        return collected_of(tomllib.loads(text), where)
+        given = tomllib.loads(text)
+        return collected_of(given, where), given
     except (tomllib.TOMLDecodeError, RecursionError):
         raise BadInput(f"{where} is not TOML; correct its syntax.") from None
 

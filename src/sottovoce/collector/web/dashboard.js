@@ -1,7 +1,8 @@
 // The live page: what the study is, and estimate and interval of each group after every round.
 const shown = (value) => (value === null ? "open" : Number(value.toPrecision(5)).toString());
 const COLOURS = ["#1f5fa8", "#a8481f", "#2f7d4f", "#7a3f9d", "#8a6d00", "#b0306a"];
-const card = await (await fetch("/v1/card")).json();
+const url = `/v1/studies/${location.pathname.split("/")[2]}`;
+const card = await (await fetch(`${url}/card`)).json();
 const ways = new Map(card.groups.map((group) => [group, []]));
 
 document.title = `${card.name}: Sottovoce`;
@@ -61,7 +62,7 @@ function refresh() {
 }
 
 const say = (text) => { document.getElementById("state").textContent = text; };
-const events = new EventSource("/v1/events");
+const events = new EventSource(`${url}/events`);
 events.onopen = () => say("Collecting; this page follows every round.");
 events.onmessage = (event) => {
   const told = JSON.parse(event.data);

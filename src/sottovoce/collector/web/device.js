@@ -105,16 +105,19 @@ export function makeReport({ card, flips, study }, query, value) {
   return pack(study, id, query.round, query.group, point, letter);
 }
 
-/** Answer once: the report is kept in `store` before it is sent, and a second call sends the same bytes. */
+/**
+ * Answer once: the report is kept in `store` before it is sent, and a second call sends the same bytes.
+ * `url` is the study's, https://host/v1/studies/...
+ */
 export async function answer(url, value, { cap, group, store }) {
-  const known = await readCard(await (await fetch(`${url}/v1/card`)).text(), cap);
+  const known = await readCard(await (await fetch(`${url}/card`)).text(), cap);
   const key = `sottovoce.${hex(known.study)}`;
   let kept = store.getItem(key);
   if (kept === null) {
     const name = encodeURIComponent(group ?? known.card.groups[0]);
     let query;
     for (let tries = 0; tries < 60; tries += 1) {
-      query = await (await fetch(`${url}/v1/query?group=${name}`)).json();
+      query = await (await fetch(`${url}/query?group=${name}`)).json();
       if (query.needs) break;
       if (query.over) throw new Error("the study is over; nothing was answered.");
       await new Promise((done) => setTimeout(done, 200));
@@ -125,7 +128,7 @@ export async function answer(url, value, { cap, group, store }) {
   }
   const body = Uint8Array.from(kept.match(/../g), (byte) => parseInt(byte, 16));
   const told = await (
-    await fetch(`${url}/v1/reports`, { method: "POST", body, headers: { "content-type": "application/octet-stream" } })
+    await fetch(`${url.split("/v1/studies/")[0]}/v1/reports`, { method: "POST", body, headers: { "content-type": "application/octet-stream" } })
   ).json();
   return { body, accepted: told.accepted === 1, why: told.error ?? told.refused?.[0]?.[1] ?? "" };
 }

@@ -2,7 +2,8 @@
 import { answer, hex } from "/device.js";
 
 const at = (id) => document.getElementById(id);
-const card = await (await fetch("/v1/card")).json();
+const url = `${location.origin}/v1/studies/${location.pathname.split("/")[2]}`;
+const card = await (await fetch(`${url}/card`)).json();
 document.title = `${card.name}: Sottovoce`;
 at("name").textContent = card.name;
 at("question").textContent = card.question || "Your answer, a number";
@@ -21,7 +22,7 @@ at("form").addEventListener("submit", async (event) => {
   }
   at("send").disabled = true;
   try {
-    const sent = await answer(location.origin, value, { cap: card.epsilon, group: at("group").value, store: localStorage });
+    const sent = await answer(url, value, { cap: card.epsilon, group: at("group").value, store: localStorage });
     const [round, group, point] = [[32, 36], [36, 38], [38, 40]].map(([a, b]) => parseInt(hex(sent.body.slice(a, b)), 16));
     at("value").value = "";
     at("bytes").textContent =

@@ -1,0 +1,58 @@
+"""Folds a collector's log anew, from its reports alone, and compares with what was kept of each round.
+
+Reports are taken in the order of the log, and a round is closed where the log says that it was closed; what it came to
+must be the text that was kept, letter for letter. Where letters were scrubbed, what was kept stands for them.
+"""
+
+import math
+from collections import deque
+from typing import Any
+
+from sottovoce.collector.fold import TAKEN, ClosedRound, Fold
+from sottovoce.collector.store import CollectorStore, KeptRound
+from sottovoce.collector.study import CollectedStudy
+from sottovoce.core.errors import BadInput
+from sottovoce.protocol.device import identity
+
+CHANGED = "the log holds other sums than its reports give; it was changed after it was written."
+
+
+def check_replay(study: CollectedStudy, store: CollectorStore) -> dict[str, Any]:
+    """Fold the whole log of a study and compare; refuse a difference."""
+    kept = store.known(study.name)
+    if kept is None:
+        raise BadInput("the log holds no study of this name; give the log that the collector wrote.")
+    folds = [study.fold(kept.coin + bytes([g & 255, g >> 8]), 0.0) for g in range(len(study.groups))]
+    pending: list[deque[KeptRound]] = [deque() for _ in folds]
+    for each in store.rounds(study.name):
+        pending[each.group].append(each)
+    scrubbed, gone, reports = 0, store.scrubbed_to(study.name), 0
+    for seq, rows in store.rows(study.name):
+        scrubbed += _close(folds, pending, seq, gone)
+        for id, round, group, point, letter in rows.tolist():
+            reports += 1
+            if group >= len(folds) or folds[group].take(bytes(id), round, point, letter, math.inf) != TAKEN:
+                raise BadInput(CHANGED)
+    scrubbed += _close(folds, pending, math.inf, gone)
+    return {
+        "study": study.name,
+        "identity": identity(kept.card).hex(),
+        "reports": sum(fold.reports for fold in folds),
+        "replayed": reports,
+        "rounds_taken_as_kept": scrubbed,
+        "groups": [{"group": name, **fold.estimate()} for name, fold in zip(study.groups, folds, strict=True)],
+    }
+
+
+def _close(folds: list[Fold], pending: list[deque[KeptRound]], before: float, gone: int) -> int:
+    """Close what was closed before a row of reports; return how many rounds were taken as kept, for want of letters."""
+    taken = 0
+    for fold, rounds in zip(folds, pending, strict=True):
+        while rounds and rounds[0].seq < before:
+            each = rounds.popleft()
+            if each.begun < gone:
+                fold.follow(ClosedRound(each.round, each.sums), math.inf)
+                taken += 1
+            elif fold.close(math.inf) != ClosedRound(each.round, each.sums):
+                raise BadInput(CHANGED)
+    return taken

@@ -1,0 +1,129 @@
+"""All studies of a collector over one log: begun, looked up by the 16 bytes that name them, kept together.
+
+Uploads that come together share one commit. If a commit fails, the folds know more than the log does, so nothing more
+is taken: after a restart the folds are those of the log.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from sottovoce.collector.gathering import Gathering, Uploaded
+from sottovoce.collector.store import CollectorStore, KeptStudy, unscrubbed
+from sottovoce.collector.study import CollectedStudy, collected_of
+from sottovoce.core.errors import BadInput
+from sottovoce.core.random_source import SystemEntropy
+from sottovoce.protocol.device import IDENTITY, card_text, read_card
+
+MOST_STUDIES = 200  # of one collector
+BROKEN = "the log cannot be written; nothing more is taken until the collector is started again."
+
+
+class CollectedStudies:
+    """The studies of a log; those that it holds already go on."""
+
+    def __init__(self, store: CollectorStore, clock: Callable[[], float] = time.time) -> None:
+        self._store, self._clock, self._broken = store, clock, False
+        self._all: dict[bytes, Gathering] = {}
+        self.rounds = 0  # that have closed since the start: whoever looks on sees by it that something moved
+        for name, kept in store.studies():
+            if kept.given is not None:
+                self._add(collected_of(json.loads(kept.given), f"study {name!r} of the log"), kept)
+
+    def __iter__(self):  # type: ignore[no-untyped-def]  # of gatherings, in the order in which they were begun
+        return iter(self._all.values())
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def _add(self, study: CollectedStudy, kept: KeptStudy) -> Gathering:
+        """Take a study up from the log."""
+        gathering = Gathering(study, kept, self._store, self._clock)
+        self._all[gathering.identity] = gathering
+        return gathering
+
+    def begin(self, study: CollectedStudy, given: dict[str, Any]) -> Gathering:
+        """Begin a study, or go on with it; other terms under the same name are refused."""
+        said = json.dumps(given, sort_keys=True)
+        known = self._store.known(study.name)
+        if known is not None and known.given is None and _terms(known.card) == card_text(study.card("")):
+            self._store.set_given(study.name, said)  # a log of an earlier version, which kept no file
+            known = known._replace(given=said)
+        if known is not None and known.given != said:
+            raise BadInput("the log holds a study of the same name with other terms; rename one, or give another log.")
+        for gathering in self._all.values():
+            if gathering.study.name == study.name:
+                return gathering
+        if len(self._all) >= MOST_STUDIES:
+            raise BadInput(f"a collector runs up to {MOST_STUDIES} studies; start another one with a log of its own.")
+        words = SystemEntropy().words(4).tobytes()
+        fresh = KeptStudy(card_text(study.card(words[:8].hex())), said, words[16:], "open")
+        return self._add(study, known or self._store.begin(study.name, fresh))
+
+    def create(self, given: Any) -> Gathering:
+        """Begin a study that is not there yet, from what would stand in its file."""
+        if not isinstance(given, dict):
+            raise BadInput("a study is an object with a name, people and a question; give what its file would hold.")
+        study = collected_of(given)
+        if self._store.known(study.name) is not None:
+            raise BadInput("the log holds a study of this name; choose another name.")
+        return self.begin(study, given)
+
+    def named(self, study: str) -> Gathering | None:
+        """Return the study that 32 hexadecimal digits name, if there is one."""
+        try:
+            return self._all.get(bytes.fromhex(study))
+        except ValueError:
+            return None
+
+    def upload(self, body: bytes) -> Uploaded:
+        """Check and fold the reports of an upload; `commit` keeps them, and only then may they be acknowledged."""
+        self._check_whole()
+        gathering = self._all.get(body[:IDENTITY])
+        if gathering is None:
+            raise BadInput("the upload belongs to no study of this collector; send it to where its study is run.")
+        return gathering.upload(body)
+
+    def commit(self) -> None:
+        """Keep all that was folded, and close the rounds whose time has come."""
+        self._check_whole()
+        try:
+            before = self._moves
+            for gathering in self._all.values():
+                gathering.write(self._store)
+            self._store.commit()
+            self.rounds += self._moves - before
+        except Exception:
+            self._broken = True
+            raise
+
+    @property
+    def _moves(self) -> int:
+        """Return how many rounds are closed in all."""
+        return sum(len(gathering.trajectory) for gathering in self._all.values())
+
+    def _check_whole(self) -> None:
+        """Refuse to go on once a commit has failed: a later one would leave a gap in the log."""
+        if self._broken:
+            raise BadInput(BROKEN)
+
+    def set_state(self, gathering: Gathering, state: object) -> None:
+        """Pause, open or close a study; one that is closed stays so."""
+        wanted = gathering.check_state(state)
+        self.commit()
+        self._store.set_state(gathering.study.name, wanted)
+        gathering.state = wanted
+
+    def scrub(self, gathering: Gathering) -> int:
+        """Remove the letters of closed rounds from the log, so that ids and sums stay; return how many reports."""
+        self.commit()
+        name = gathering.study.name
+        return self._store.scrub(name, unscrubbed(self._store.rounds(name), range(len(gathering.folds))))
+
+
+def _terms(card: str) -> str:
+    """Return the text of a card without its nonce."""
+    from msgspec.structs import replace
+
+    return card_text(replace(read_card(card), nonce=""))

@@ -1,0 +1,127 @@
+"""Uploads over HTTP, by plain ASGI, because they are many: all that come within a millisecond share one commit.
+
+The commit is made on the loop itself, and an upload is answered after it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import msgspec
+
+from sottovoce.collector.gathering import Uploaded
+from sottovoce.collector.studies import CollectedStudies
+from sottovoce.core.errors import BadInput
+from sottovoce.protocol.device import IDENTITY, MOST_REPORTS, SIZE
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+TOGETHER = 0.001  # seconds within which uploads share a commit
+LARGEST = IDENTITY + MOST_REPORTS * SIZE
+PATIENCE = 10.0  # seconds that a body may take
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
+RAW = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+
+
+class Uploads:
+    """Takes uploads for the studies of a collector, and keeps them."""
+
+    def __init__(self, studies: CollectedStudies) -> None:
+        self._studies, self.uploads = studies, 0
+        self._waiting: list[asyncio.Future[None]] = []
+        self.moved = asyncio.Event()
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take an upload, and answer when it is kept."""
+        if scope["method"] != "POST":
+            await told(send, 405, {"error": "reports are sent with POST; nothing else is done here."}, [ALLOW])
+            return
+        try:
+            body = await asyncio.wait_for(whole_body(receive, LARGEST), PATIENCE)
+            uploaded = self._studies.upload(body)
+        except BadInput as error:
+            await told(send, 400, {"error": str(error)})
+            return
+        except TimeoutError:
+            await told(send, 408, {"error": "the upload took too long; send it again."})
+            return
+        self.uploads += 1
+        if uploaded.accepted:
+            kept = asyncio.get_running_loop().create_future()
+            if not self._waiting:
+                asyncio.get_running_loop().call_later(TOGETHER, self.commit)
+            self._waiting.append(kept)
+            try:
+                await kept
+            except BadInput as error:
+                await told(send, 503, {"error": str(error)})
+                return
+        await told(send, 200, _said(uploaded))
+
+    def commit(self) -> None:
+        """Keep what was folded, and answer all who wait for it."""
+        waiting, self._waiting = self._waiting, []
+        rounds = self._studies.rounds
+        failed: BadInput | None = None
+        try:
+            self._studies.commit()
+        except Exception as error:  # whatever the store says: nobody may be told that a report is kept
+            failed = BadInput(f"the log cannot be written ({type(error).__name__}); send the same again later.")
+        for kept in waiting:
+            if not kept.done():
+                kept.set_result(None) if failed is None else kept.set_exception(failed)
+        if self._studies.rounds > rounds:
+            moved, self.moved = self.moved, asyncio.Event()
+            moved.set()
+
+
+ALLOW = (b"allow", b"POST")
+
+
+def _said(uploaded: Uploaded) -> dict[str, Any]:
+    """Return what the sender is told: how many are kept, and which are not and why."""
+    return {"accepted": uploaded.accepted, "refused": uploaded.refused}
+
+
+async def whole_body(receive: Receive, largest: int) -> bytes:
+    """Read a body, and stop reading where it grows too large."""
+    parts, size = [], 0
+    while True:
+        event = await receive()
+        if event["type"] == "http.disconnect":
+            raise BadInput("the upload broke off; send it again.")
+        part = event.get("body", b"")
+        size += len(part)
+        if size > largest:
+            raise BadInput(f"what is sent here has at most {largest:,} bytes; send less at a time.")
+        parts.append(part)
+        if not event.get("more_body", False):
+            return b"".join(parts)
+
+
+async def told(send: Send, status: int, value: Any, headers: list[tuple[bytes, bytes]] | None = None) -> None:
+    """Send an answer."""
+    body = msgspec.json.encode(value)
+    length = (b"content-length", str(len(body)).encode())
+    whole = [(b"content-type", b"application/json"), length, *RAW, *(headers or ())]
+    await send({"type": "http.response.start", "status": status, "headers": whole})
+    await send({"type": "http.response.body", "body": body})
+
+
+def with_headers(send: Send, headers: list[tuple[bytes, bytes]]) -> Send:
+    """Add the headers of security to whatever is sent."""
+
+    async def sent(event: MutableMapping[str, Any]) -> None:
+        if event["type"] == "http.response.start":
+            event["headers"] = [*event.get("headers", []), *headers]
+        await send(event)
+
+    return sent
