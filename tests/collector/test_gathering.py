@@ -185,7 +185,7 @@ def test_each_report_is_refused_for_itself(log: CollectorStore) -> None:
     assert said.refused == ((1, REPLAYED), (2, AHEAD), (3, NOWHERE), (4, LETTER), (5, NO_GROUP), (6, LATE))
     assert gathering.folds[0].reports == 1
     gathering.commit()
-    assert sum(len(reports) for reports in log.reports("age")) == 1
+    assert sum(len(reports) for _, reports in log.reports("age")) == 1
 
 
 def test_a_round_with_all_its_answers_waits_for_those_under_way(log: CollectorStore) -> None:
@@ -248,10 +248,10 @@ def test_a_paused_study_takes_nothing_and_a_closed_one_stays_closed(log: Collect
 def test_scrubbed_letters_are_gone_and_ids_and_sums_stay(log: CollectorStore, tmp_path: Path) -> None:
     gathering = begun(log)
     People(10).answer(gathering, most=1500)
-    before, reports = stands(gathering), sum(len(each) for each in log.reports("age"))
+    before, reports = stands(gathering), sum(len(each) for _, each in log.reports("age"))
     scrubbed = gathering.scrub()
     assert 0 < scrubbed <= reports
-    assert sum(len(each) for each in log.reports("age")) == reports - scrubbed
+    assert sum(len(each) for _, each in log.reports("age")) == reports - scrubbed
     assert stands(begun(log)) == before
     with sa.create_engine(f"sqlite:///{tmp_path / 'log'}").connect() as base:
         bodies = base.execute(sa.text("SELECT body FROM reports WHERE scrubbed")).scalars().all()

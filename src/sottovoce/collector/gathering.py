@@ -3,7 +3,9 @@
 What was folded is kept by the next commit (`collector.studies`), and nobody is told before.
 """
 
+import math
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -48,14 +50,21 @@ class Gathering:
         self._restore(store)
 
     def _restore(self, store: CollectorStore) -> None:
-        """Fold what the log holds: what closed rounds came to, then the reports of the open ones."""
+        """Fold what the log holds: what closed rounds came to, and the reports of those that still take answers."""
         now, rounds = self._clock(), store.rounds(self.study.name)
-        for each in rounds:
-            self.folds[each.group].follow(ClosedRound(each.round, each.sums), now)
-            self._note(each.group, each.at)
-        for reports in store.reports(self.study.name, unscrubbed(rounds, range(len(self.folds)))):
+        ahead = deque(sorted(rounds, key=lambda each: (each.seq, each.at, each.round)))
+
+        def close_before(seq: float) -> None:
+            while ahead and ahead[0].seq < seq:
+                each = ahead.popleft()
+                self.folds[each.group].follow(ClosedRound(each.round, each.sums), now)
+                self._note(each.group, each.at)
+
+        for seq, reports in store.reports(self.study.name, unscrubbed(rounds, range(len(self.folds)))):
+            close_before(seq)
             for id, round, group, point, letter in reports.tolist():
-                self.folds[group].take(bytes(id), round, point, letter, now)  # refused: of a round that is closed
+                self.folds[group].take(bytes(id), round, point, letter, now)  # refused: of a round that is over
+        close_before(math.inf)
 
     def asked(self, group: int) -> dict[str, Any] | None:
         """Return what a group is asked now; None where it should ask again later, or never."""

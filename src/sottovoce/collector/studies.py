@@ -119,7 +119,8 @@ class CollectedStudies:
         """Remove the letters of closed rounds from the log, so that ids and sums stay; return how many reports."""
         self.commit()
         name = gathering.study.name
-        return self._store.scrub(name, unscrubbed(self._store.rounds(name), range(len(gathering.folds))))
+        going = [group for group, fold in enumerate(gathering.folds) if not fold.over]
+        return self._store.scrub(name, unscrubbed(self._store.rounds(name), going))
 
 
 def _terms(card: str) -> str:
