@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from sottovoce.collector.ids import IdIndex
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.server.quantile.levels import StagedQuantiles
@@ -78,7 +79,7 @@ class OpenRound:
         self.number, self.points, self.periods, self.begun = number, points, periods, begun
         self.wanted: list[int] = wanted.tolist()
         self.counts, self.ones = [0] * len(self.wanted), [0] * len(self.wanted)
-        self.seen: dict[bytes, int] = {}
+        self.seen = IdIndex(sum(self.wanted))
         self.filled: float | None = None
         self._lacking = sum(self.wanted)
 
@@ -89,10 +90,9 @@ class OpenRound:
         if letter > 1:
             return LETTER
         said = 2 * point + letter
-        known = self.seen.setdefault(id, -1 - said)
-        if known != -1 - said:
+        known = self.seen.said(id, said)
+        if known is not None:
             return AGAIN if known == said else REPLAYED
-        self.seen[id] = said
         if self.counts[point] < self.wanted[point]:
             self._lacking -= 1
             if not self._lacking:
