@@ -6,9 +6,9 @@
     people = 50_000               # about how many will answer in each group
 
     [quantile]
-    tau = 0.99
+    tau = 0.99                    # or several, [0.5, 0.9]: people are divided between them, intervals hold jointly
     epsilon = 1.0
-    method = "sequence"           # holds at every time; or "staged", "certified"
+    method = "sequence"           # holds at every time; or "staged", "certified"; of several levels one of these
     bounds = [0, 60_000]
 
     [rounds]
@@ -32,13 +32,15 @@ from sottovoce.core.shown import quoted
 from sottovoce.core.unit import NUMBER
 from sottovoce.protocol.device import DeviceCard
 from sottovoce.server.quantile.feasibility import CERTIFIED
+from sottovoce.server.quantile.levels import StagedQuantiles
+from sottovoce.server.quantile.levels_plan import LevelsPlan, plan_levels
 from sottovoce.server.quantile.method import StagedQuantile
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
 from sottovoce.server.quantile.sequence import SequenceQuantile
 
 METHODS = ("sequence", "staged", "certified")
 _TOP = {"name", "question", "groups", "people", "quantile", "rounds"}
-_ASKED = {"tau", "epsilon", "level", "method", "bounds", "scale", "resolution", "kind", "until"}
+_ASKED = {"tau", "epsilon", "level", "method", "bounds", "scale", "resolution", "kind", "until", "split"}
 LARGEST = 1 << 20  # bytes of a study's file
 MOST_GROUPS, MOST_PEOPLE, LONGEST = 1_000, 1_000_000_000, 300
 
@@ -50,7 +52,7 @@ class CollectedStudy(NamedTuple):
     question: str
     groups: tuple[str, ...]
     people: int
-    plan: QuantilePlan
+    plan: QuantilePlan | LevelsPlan
     method: str
     level: float
     until: float | None
@@ -58,10 +60,11 @@ class CollectedStudy(NamedTuple):
 
     def card(self, nonce: str) -> DeviceCard:
         """Return the public card that devices check."""
-        plan = self.plan
+        plans = self.plan.plans if isinstance(self.plan, LevelsPlan) else [self.plan]
+        plan = plans[0]
         return DeviceCard(
             name=self.name,
-            taus=(plan.tau,),
+            taus=tuple(each.tau for each in plans),
             epsilon=plan.budgets[0],
             flips=str(plan.flips[0]),
             resolution=plan.resolution,
@@ -74,14 +77,19 @@ class CollectedStudy(NamedTuple):
     @property
     def epsilon(self) -> float:
         """Return what one report costs, computed from the channel's integers."""
-        return self.plan.epsilons["people"]
+        plan = self.plan.whole if isinstance(self.plan, LevelsPlan) else self.plan
+        return plan.epsilons["people"]
 
     def fold(self, coin: bytes, now: float) -> Fold:
         """Begin the fold of one group."""
+        plan = self.plan
+        if isinstance(plan, LevelsPlan):
+            several = StagedQuantiles(plan.plans, plan.parts, self.level, coin, plan.certified)
+            return QuantileFold(several, self.pauses, now)
         if self.method == "sequence":
-            return QuantileFold(SequenceQuantile(self.plan, self.level, coin, self.until), self.pauses, now)
-        certified = self.method == "certified" or self.plan.kind == "amounts"
-        return QuantileFold(StagedQuantile(self.plan, self.level, coin, certified), self.pauses, now)
+            return QuantileFold(SequenceQuantile(plan, self.level, coin, self.until), self.pauses, now)
+        certified = self.method == "certified" or plan.kind == "amounts"
+        return QuantileFold(StagedQuantile(plan, self.level, coin, certified), self.pauses, now)
 
 
 def read_collected(path: str | Path) -> tuple[CollectedStudy, dict[str, Any]]:
@@ -127,23 +135,32 @@ def collected_of(given: dict[str, Any], where: str = "the study") -> CollectedSt
     _only(asked, _ASKED, f"[quantile] of {where}")
     if missing := [each for each in ("tau", "epsilon") if each not in asked]:
         raise BadInput(f"[quantile] of {where} has no {missing[0]}; give it.")
-    terms = dict(asked)
-    method, level = terms.pop("method", "sequence"), confidence(terms.pop("level", 0.95))
+    if not number(asked["epsilon"], "epsilon") < math.inf:
+        raise BadInput("people's devices answer in private: epsilon must be finite; give a number such as 1.")
+    pauses = _pauses(given.get("rounds", {}), where)
+    return CollectedStudy(name, question, tuple(groups), people, *_planned(dict(asked), people), pauses)
+
+
+def _planned(terms: dict[str, Any], people: int) -> tuple[QuantilePlan | LevelsPlan, str, float, float | None]:
+    """Plan what is asked of one quantile, or of several; return the method, the level and where to stop with it."""
+    several = isinstance(terms["tau"], list)
+    method = terms.pop("method", "staged" if several else "sequence")
+    level, until = confidence(terms.pop("level", 0.95)), terms.pop("until", None)
     if not is_one_of(method, METHODS):
         raise unknown("method", method, METHODS)
-    until = terms.pop("until", None)
     if until is not None:
         until = number(until, "until")
         if method != "sequence" or not 0 < until < math.inf:
             raise BadInput('until is a positive length, for method = "sequence" alone; correct it or leave it out.')
-    if not number(terms["epsilon"], "epsilon") < math.inf:
-        raise BadInput("people's devices answer in private: epsilon must be finite; give a number such as 1.")
     roster = Roster(("people",), (people,), NUMBER)
+    if several:
+        taus, split = terms.pop("tau"), terms.pop("split", None)
+        return plan_levels(roster, taus, level=level, method=method, split=split, **terms), method, level, until
+    if "split" in terms:
+        raise BadInput("split divides people between several levels, and tau is one; leave it out.")
     certified = method in ("certified", "sequence")
     plan = plan_quantile(roster, **terms, limits=CERTIFIED, confidence=level, certified=certified)
-    return CollectedStudy(
-        name, question, tuple(groups), people, plan, method, level, until, _pauses(given.get("rounds", {}), where)
-    )
+    return plan, method, level, until
 
 
 def _pauses(given: Any, where: str) -> Pauses:
