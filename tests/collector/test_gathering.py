@@ -203,6 +203,9 @@ def test_a_round_with_all_its_answers_waits_for_those_under_way(log: CollectorSt
     first = gathering.folds[0].round
     assert first is not None
     assert first.number == 1
+    clock.now += 1.9
+    gathering.commit()
+    assert gathering.folds[0].round is first
     clock.now += 0.2
     gathering.commit()
     second = gathering.folds[0].round
@@ -347,7 +350,7 @@ def test_coverage_of_people_who_come_as_they_like(tmp_path: Path) -> None:
         ({"people": True}, "whole number"),
         ({"people": 3}, "3"),
         ({"quantile": {"tau": 0.5}}, "no epsilon"),
-        ({"quantile": None}, "no table"),
+        ({"quantile": None}, "must be a table"),
         ({"quantile": {"tau": 1.5, "epsilon": 1.0}}, "tau"),
         ({"quantile": {"tau": 0.5, "epsilon": math.inf}}, "finite"),
         ({"quantile": {"tau": 0.5, "epsilon": -1.0}}, "epsilon"),

@@ -226,3 +226,22 @@ def test_a_card_holds_all_levels() -> None:
     assert [level["tau"] for level in fold.estimate()["levels"]] == [0.5, 0.8]
     assert isinstance(fold, QuantileFold)
     assert fold.pauses == Pauses(100, 0)
+
+
+def test_a_round_waits_while_answers_come_and_not_forever() -> None:
+    fold = collected_of(TERMS | {"rounds": {"grace": 2, "deadline": 100}}).fold(b"", 0.0)
+    assert isinstance(fold, QuantileFold)
+    assert fold.round is not None
+    first = fold.round
+    for point, wanted in enumerate(first.wanted):
+        for k in range(wanted):
+            assert first.take(bytes([point]) + k.to_bytes(15, "big"), point, 0, 10.0) == "taken"
+    assert first.filled == 10.0
+    now = 10.0
+    for k in range(12):
+        assert fold.close(now + 1.9) is None
+        now += 1.5
+        assert fold.take(bytes([255, k]) + bytes(14), 1, 0, 0, now) == "taken"
+    assert now < 30.0
+    assert fold.close(29.9) is None
+    assert fold.close(30.0) is not None  # ten graces after it had all its answers

@@ -1,21 +1,23 @@
 """The state of one group as the fold of its reports: which round is open, what came in, and when it closes.
 
 A round has places at each of its points. Whoever asks is told how many answers each point still needs, and draws one
-by lot. Once every point has its answers, nobody new is sent there and the round waits for answers under way; then it
-closes, with all that came. After its deadline it closes with what there is, once every point has an answer. What comes
-later is taken under its own round until the next one closes, and counts there; what is older than that is refused.
+by lot. Once every point has its answers, nobody new is sent there and the round waits until those under way have dried
+up; then it closes, with all that came. After its deadline it closes with what there is, once every point has an answer.
+What comes later is taken under its own round until the next one closes, and counts there; what is older is refused.
 """
 
 import json
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from sottovoce.collector.ids import IdIndex
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
+from sottovoce.server.quantile.conversation import Conversation
 from sottovoce.server.quantile.levels import StagedQuantiles
 from sottovoce.server.quantile.method import StagedQuantile
+from sottovoce.server.quantile.search import Found
 from sottovoce.server.quantile.sequence import SequenceQuantile
 
 TAKEN, AGAIN = "taken", "again"
@@ -25,16 +27,26 @@ NOWHERE = "the round has no such point"
 LETTER = "there is no such letter"
 REPLAYED = "this id has answered otherwise"
 ENDED = "the study is over"
+LONGEST = 10.0  # graces that a round with all its answers waits at most
 
 
 QuantileOfArrivals = SequenceQuantile | StagedQuantile | StagedQuantiles
+Method = TypeVar("Method", bound=QuantileOfArrivals | Conversation[Found])
 
 
 class Pauses(NamedTuple):
-    """When a round closes: after its deadline with what came, or ``grace`` seconds after it has all its answers."""
+    """When a round closes: after its deadline with what came, or once it has all its answers and no more come.
+
+    That is when none has come for ``grace`` seconds, and at the latest `LONGEST` times that after it had them all, so
+    that nobody can hold a round open by sending now and then.
+    """
 
     deadline: float = 3600.0
     grace: float = 1.0
+
+    def are_over(self, filled: float | None, newest: float, now: float) -> bool:
+        """Tell whether a round has waited long enough that had all its answers at one time and its last at another."""
+        return filled is not None and now >= min(newest + self.grace, filled + LONGEST * self.grace)
 
 
 class ClosedRound(NamedTuple):
@@ -80,7 +92,8 @@ class OpenRound:
         self.wanted: list[int] = wanted.tolist()
         self.counts, self.ones = [0] * len(self.wanted), [0] * len(self.wanted)
         self.seen = IdIndex(sum(self.wanted))
-        self.filled: float | None = None
+        self.filled: float | None = None  # when it had all its answers
+        self.newest = begun  # when the last answer came
         self._lacking = sum(self.wanted)
 
     def take(self, id: bytes, point: int, letter: int, now: float) -> str:
@@ -99,6 +112,7 @@ class OpenRound:
                 self.filled = now
         self.counts[point] += 1
         self.ones[point] += letter
+        self.newest = now
         return TAKEN
 
     @property
@@ -114,16 +128,16 @@ class OpenRound:
 
     def closes(self, now: float, pauses: Pauses) -> bool:
         """Tell whether it is time to close; no point that asks is ever left without an answer."""
-        if self.filled is not None and now >= self.filled + pauses.grace:
+        if pauses.are_over(self.filled, self.newest, now):
             return True
         heard = all(came for came, wanted in zip(self.counts, self.wanted, strict=True) if wanted)
         return heard and now >= self.begun + pauses.deadline
 
 
-class QuantileFold:
-    """One group's conversation about a quantile, or several; its open round, and what is late to the one before."""
+class PointFold(Generic[Method]):
+    """One group's conversation about points: its open round, and what is late to the one before."""
 
-    def __init__(self, method: QuantileOfArrivals, pauses: Pauses, now: float) -> None:
+    def __init__(self, method: Method, pauses: Pauses, now: float) -> None:
         self.method, self.pauses, self.log = method, pauses, method.init()
         self.round: OpenRound | None = None
         self.late: OpenRound | None = None
@@ -133,14 +147,12 @@ class QuantileFold:
     def _begin(self, now: float) -> None:
         """Open the next round, if there is one."""
         queries = self.method.query(self.log)
-        if queries is None:
+        asked: Any = None if queries is None else queries.messages
+        if queries is None or not asked.counts.any():
             self.round = None
             return
-        asked = queries.messages
-        points, counts = asked.points, asked.counts[0]  # type: ignore[attr-defined]
-        periods = asked.periods  # type: ignore[attr-defined]
-        told = np.zeros(len(points)) if periods is None else periods
-        self.round = OpenRound(queries.round, points, told, counts, now)
+        told = np.zeros(len(asked.points)) if asked.periods is None else asked.periods
+        self.round = OpenRound(queries.round, asked.points, told, asked.counts[0], now)
 
     @property
     def reports(self) -> int:
@@ -202,6 +214,10 @@ class QuantileFold:
         self._closed = self.log.reports
         self._begin(now)
         self.late = None if self.round is None else open_.since()
+
+
+class QuantileFold(PointFold[QuantileOfArrivals]):
+    """One group's conversation about a quantile, or several."""
 
     def estimate(self) -> dict[str, Any]:
         """Return rounds, reports, and estimate and interval, if it is valid at this time."""

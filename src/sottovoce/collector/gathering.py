@@ -39,13 +39,14 @@ class Gathering:
     ) -> None:
         self.study, self.card, self.identity, self.state = study, kept.card, identity(kept.card), kept.state
         self._clock = clock
-        read_card(self.card)
+        card = read_card(self.card)
         self.refusals: dict[str, int] = {}
         self.trajectory: list[dict[str, Any]] = []
         self._pending: list[bytes] = []
         now = clock()
         self.folds: list[Fold] = [
-            study.fold(kept.coin + bytes([group & 255, group >> 8]), now) for group in range(len(study.groups))
+            study.fold(kept.coin + bytes([group & 255, group >> 8]), now, card.nonce)
+            for group in range(len(study.groups))
         ]
         self._restore(store)
 

@@ -13,9 +13,10 @@
 
     [rounds]
     deadline = 3600               # seconds after which a round closes with the answers that came
-    grace = 1.0                   # seconds that a round with all its answers waits for those under way
+    grace = 1.0                   # a round with all its answers closes once none has come for so many seconds
 
-Each group is a conversation of its own with the people of that group, about the same question.
+Each group is a conversation of its own with the people of that group, about the same question. A table [regression] in
+place of [quantile] asks for the coefficients of a regression (`collector.regression_study`).
 """
 
 import math
@@ -25,6 +26,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sottovoce.collector.fold import Fold, Pauses, QuantileFold
+from sottovoce.collector.regression_fold import RegressionFold
+from sottovoce.collector.regression_study import pilot_flips, plan_regression, regression_terms
 from sottovoce.core.checks import confidence, is_one_of, nearest, number, unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.core.roster import Roster
@@ -37,9 +40,10 @@ from sottovoce.server.quantile.levels_plan import LevelsPlan, plan_levels
 from sottovoce.server.quantile.method import StagedQuantile
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
 from sottovoce.server.quantile.sequence import SequenceQuantile
+from sottovoce.server.regression.plan import RegressionPlan
 
 METHODS = ("sequence", "staged", "certified")
-_TOP = {"name", "question", "groups", "people", "quantile", "rounds"}
+_TOP = {"name", "question", "groups", "people", "quantile", "regression", "rounds"}
 _ASKED = {"tau", "epsilon", "level", "method", "bounds", "scale", "resolution", "kind", "until", "split"}
 LARGEST = 1 << 20  # bytes of a study's file
 MOST_GROUPS, MOST_PEOPLE, LONGEST = 1_000, 1_000_000_000, 300
@@ -52,7 +56,7 @@ class CollectedStudy(NamedTuple):
     question: str
     groups: tuple[str, ...]
     people: int
-    plan: QuantilePlan | LevelsPlan
+    plan: QuantilePlan | LevelsPlan | RegressionPlan
     method: str
     level: float
     until: float | None
@@ -60,29 +64,39 @@ class CollectedStudy(NamedTuple):
 
     def card(self, nonce: str) -> DeviceCard:
         """Return the public card that devices check."""
+        about: dict[str, Any] = {"name": self.name, "groups": self.groups, "question": self.question, "nonce": nonce}
+        if isinstance(self.plan, RegressionPlan):
+            return DeviceCard(
+                **about,
+                taus=self.plan.settings.taus,
+                epsilon=self.plan.settings.epsilon,
+                flips=str(pilot_flips(self.plan)),
+                regression=regression_terms(self.plan),
+            )
         plans = self.plan.plans if isinstance(self.plan, LevelsPlan) else [self.plan]
         plan = plans[0]
         return DeviceCard(
-            name=self.name,
+            **about,
             taus=tuple(each.tau for each in plans),
             epsilon=plan.budgets[0],
             flips=str(plan.flips[0]),
             resolution=plan.resolution,
             bounds=plan.bounds,
-            groups=self.groups,
-            question=self.question,
-            nonce=nonce,
         )
 
     @property
     def epsilon(self) -> float:
         """Return what one report costs, computed from the channel's integers."""
+        if isinstance(self.plan, RegressionPlan):
+            return self.plan.epsilon
         plan = self.plan.whole if isinstance(self.plan, LevelsPlan) else self.plan
         return plan.epsilons["people"]
 
-    def fold(self, coin: bytes, now: float) -> Fold:
-        """Begin the fold of one group."""
+    def fold(self, coin: bytes, now: float, nonce: str = "") -> Fold:
+        """Begin the fold of one group; ``nonce`` is that of the card, by which devices find their questions."""
         plan = self.plan
+        if isinstance(plan, RegressionPlan):
+            return RegressionFold(plan, self.people, nonce, self.pauses, now)
         if isinstance(plan, LevelsPlan):
             several = StagedQuantiles(plan.plans, plan.parts, self.level, coin, plan.certified)
             return QuantileFold(several, self.pauses, now)
@@ -129,15 +143,20 @@ def collected_of(given: dict[str, Any], where: str = "the study") -> CollectedSt
     people = given.get("people")
     if type(people) is not int or not 1 <= people <= MOST_PEOPLE:
         raise BadInput(f"people of {where} must be a whole number: about how many will answer in each group; give it.")
-    asked = given.get("quantile")
+    pauses = _pauses(given.get("rounds", {}), where)
+    if ("regression" in given) == ("quantile" in given):
+        raise BadInput(f"{where} needs one table of what is asked, [quantile] or [regression]; give one of them.")
+    if "regression" in given:
+        fitted = plan_regression(given["regression"], people, where)
+        return CollectedStudy(name, question, tuple(groups), people, fitted, "regression", fitted.level, None, pauses)
+    asked = given["quantile"]
     if not isinstance(asked, dict):
-        raise BadInput(f"{where} has no table [quantile]; write tau and epsilon below it.")
+        raise BadInput(f"[quantile] of {where} must be a table; write tau and epsilon below it.")
     _only(asked, _ASKED, f"[quantile] of {where}")
     if missing := [each for each in ("tau", "epsilon") if each not in asked]:
         raise BadInput(f"[quantile] of {where} has no {missing[0]}; give it.")
     if not number(asked["epsilon"], "epsilon") < math.inf:
         raise BadInput("people's devices answer in private: epsilon must be finite; give a number such as 1.")
-    pauses = _pauses(given.get("rounds", {}), where)
     return CollectedStudy(name, question, tuple(groups), people, *_planned(dict(asked), people), pauses)
 
 

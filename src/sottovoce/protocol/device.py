@@ -5,6 +5,8 @@ SHA-256 over that text. The flip weight of the channel stands in it as a decimal
 at 2^53. A report is all that leaves a device: a random id, where it belongs (round, group, point), and one letter.
 
     16 bytes study | 25 bytes a report: 16 id, 4 round, 2 group, 2 point, 1 letter, most significant byte first
+
+In a regression the point follows from the id, and point and letter together are one letter of 24 bits.
 """
 
 import hashlib
@@ -19,6 +21,8 @@ import numpy.typing as npt
 
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.channel import Channel
+from sottovoce.protocol.device_regression import RegressionTerms, check_terms
+from sottovoce.protocol.exact import within
 from sottovoce.protocol.randomised_response import binary, flips_of, with_flips
 
 VERSION = 1
@@ -32,7 +36,8 @@ Reports = npt.NDArray[np.void]
 class DeviceCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The public terms of a study of people's devices.
 
-    ``flips`` is the channel's flip weight as a decimal text; ``nonce`` keeps equal studies apart.
+    ``flips`` is the channel's flip weight as a decimal text; ``nonce`` keeps equal studies apart. A regression asks its
+    first people through that channel where the responses lie, and the others through its own.
 
     >>> card = DeviceCard("waits", (0.5,), 1.0, str(flips_of(binary(1.0))), nonce="00")
     >>> read_card(card_text(card)) == card, identity(card_text(card)).hex()
@@ -49,6 +54,7 @@ class DeviceCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     question: str = ""
     nonce: str = ""
     version: int = VERSION
+    regression: RegressionTerms | None = None
 
     @property
     def channel(self) -> Channel:
@@ -57,8 +63,11 @@ class DeviceCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def card_text(card: DeviceCard) -> str:
-    """Return the one text of a card: sorted keys, no blanks."""
-    return json.dumps(msgspec.to_builtins(card), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    """Return the one text of a card: sorted keys, no blanks; a quantile's says nothing of a regression."""
+    plain = msgspec.to_builtins(card)
+    if card.regression is None:
+        del plain["regression"]
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def identity(text: str) -> bytes:
@@ -91,7 +100,8 @@ def check_cap(card: DeviceCard, cap: float) -> None:
     """
     if not cap > 0:
         raise BadInput("a device's cap must be a positive epsilon; give one such as 1.")
-    if int(card.flips) < flips_of(binary(cap)):
+    ratios = [] if card.regression is None else check_terms(card.regression, card.taus)
+    if int(card.flips) < flips_of(binary(cap)) or not all(within(ratio, cap) for ratio in ratios):
         raise BadInput("the study's channel costs more epsilon than this device allows; nothing was answered.")
     card.channel  # refuses what is no channel  # noqa: B018
 
