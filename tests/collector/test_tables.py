@@ -98,5 +98,5 @@ def test_a_migration_that_fails_leaves_the_log_as_it_was(tmp_path: Path, monkeyp
         CollectorStore(str(tmp_path / "log"))
     monkeypatch.undo()
     store = CollectorStore(str(tmp_path / "log"))
-    assert sum(len(each) for each in store.reports("age")) == 3
+    assert sum(len(each) for _, each in store.reports("age")) == 3
     store.close()

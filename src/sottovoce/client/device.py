@@ -11,12 +11,17 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
 
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import SystemEntropy
 from sottovoce.protocol.device import ID, DeviceCard, check_cap, drawn, identity, letter_of, pack, read_card
+from sottovoce.protocol.device_regression import Asked, RegressionTerms, channel_of_word, row_letter, word_of
 
 LARGEST = 1 << 20  # bytes of an answer of the collector
 STUDIES, GROUP = "/v1/studies/", slice(36, 38)  # of addresses; of the bytes of an upload
@@ -34,20 +39,82 @@ class DeviceAnswer(NamedTuple):
         return f"DeviceAnswer(accepted={self.accepted})"  # the letter belongs in the report alone
 
 
+Value = float | Mapping[str, float]  # of a regression a row, by the names of its columns
+
+
 def make_report(
-    card: DeviceCard, study: bytes, query: dict[str, Any], value: float, token: bytes | None = None
+    card: DeviceCard, study: bytes, query: dict[str, Any], value: Value, token: bytes | None = None
 ) -> bytes:
     """Return the upload of one value: the study, and one report with one letter; its id is random, or the token."""
     if card.tokens != (token is not None) or (token is not None and len(token) != ID):
         raise BadInput("a study with tokens needs one of 16 bytes, and another study none; nothing was answered.")
+    if card.regression is not None:
+        if not isinstance(value, Mapping):
+            raise BadInput("a regression is answered with a row, a number for each column; nothing was sent.")
+        row = _row(card.regression, value)
+        if "channels" in query:
+            return _regression_report(card, card.regression, study, query, row, token)
+        value = row[0]
     points, periods, needs, round, group = _checked(card, study, query)
-    if type(value) not in (int, float) or not math.isfinite(value):
+    if isinstance(value, Mapping) or type(value) not in (int, float) or not math.isfinite(value):
         raise BadInput("a device answers with one finite number; nothing was sent.")
     entropy = SystemEntropy()
     lot, die, dither = (int(word) for word in entropy.words(3))
     point = drawn(needs, lot)
     letter = letter_of(float(value), points[point], int(card.flips), (die, dither), card.resolution, periods[point])
     return study + pack(token or entropy.words(2).tobytes(), round, group, point, letter)
+
+
+def _row(terms: RegressionTerms, value: Mapping[str, float]) -> list[float]:
+    """Return the response and the covariates of a row, or refuse."""
+    names = (terms.response, *terms.columns)
+    if set(value) != set(names) or not all(
+        type(each) in (int, float) and math.isfinite(each) for each in value.values()
+    ):
+        raise BadInput("a row has one finite number for each column of the card and no other; nothing was sent.")
+    return [float(value[name]) for name in names]
+
+
+def _regression_report(
+    card: DeviceCard,
+    terms: RegressionTerms,
+    study: bytes,
+    query: dict[str, Any],
+    row: list[float],
+    token: bytes | None,
+) -> bytes:
+    """Return the upload of one row: the id first, of which the question follows, then the letter."""
+    asked, round, group = _checked_regression(card, terms, study, query)
+    entropy = SystemEntropy()
+    id = token or entropy.words(2).tobytes()
+    word = word_of(card.nonce, round, id)
+    channel = channel_of_word(word, len(terms.channels))
+    dice = [int(each) for each in entropy.words(terms.widest + 1)]
+    letter = row_letter(terms.channels[channel], asked[channel], terms.scaled(row[1:]), row[0], word, dice)
+    return study + pack(id, round, group, letter >> 8, letter & 255)
+
+
+def _checked_regression(
+    card: DeviceCard, terms: RegressionTerms, study: bytes, query: dict[str, Any]
+) -> tuple[list[Asked], int, int]:
+    """Return under what each channel asks, or refuse what is not a query of this study."""
+    try:
+        asked = [msgspec.convert(each, Asked) for each in query["channels"]]
+        round, group, d = query["round"], query["group"], len(terms.columns) + 1
+        fits = query["study"] == study.hex() and len(asked) == len(terms.channels)
+        for each, channel in zip(asked, terms.channels, strict=True):
+            levels = len(channel.taus)
+            numbers = np.array([*each.upto, *np.ravel(each.point), *np.ravel(each.directions), *np.ravel(each.sizes)])
+            shapes = [np.shape(each.point), np.shape(each.directions), np.shape(each.sizes)]
+            fits = fits and shapes == [(levels, d), (levels, d, d), (2, levels)] and bool(np.isfinite(numbers).all())
+            fits = fits and 0 <= each.upto[0] <= each.upto[1] <= each.upto[2] <= 1
+        fits = fits and type(round) is int and 1 <= round < 1 << 32 and type(group) is int
+        fits = fits and 0 <= group < len(card.groups)
+    except (KeyError, TypeError, ValueError, msgspec.ValidationError):
+        fits = False
+    if not fits:
+        raise BadInput("the collector's query does not fit its study; nothing was answered.")
+    return asked, round, group
 
 
 class Device:
@@ -57,8 +124,8 @@ class Device:
         self._folder, self._cap = Path(folder), cap
         self._folder.mkdir(parents=True, exist_ok=True)
 
-    def answer(self, url: str, value: float, group: str | None = None, token: bytes | None = None) -> DeviceAnswer:
-        """Answer a study, once: a second call sends the same bytes.
+    def answer(self, url: str, value: Value, group: str | None = None, token: bytes | None = None) -> DeviceAnswer:
+        """Answer a study, once: a second call sends the same bytes. A regression is answered with a row.
 
         ``url`` is the study's, https://host/v1/studies/..., or the collector's, where it runs a single open study.
         """

@@ -1,19 +1,23 @@
 """The state of one group as the fold of its reports: which round is open, what came in, and when it closes.
 
 A round has places at each of its points. Whoever asks is told how many answers each point still needs, and draws one
-by lot. Once every point has its answers, nobody new is sent there and the round waits for answers under way; then it
-closes, with all that came. After its deadline it closes with what there is. What comes later is refused as late.
+by lot. Once every point has its answers, nobody new is sent there and the round waits until those under way have dried
+up; then it closes, with all that came. After its deadline it closes with what there is, once every point has an answer.
+What comes later is taken under its own round until the next one closes, and counts there; what is older is refused.
 """
 
 import json
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from sottovoce.collector.ids import IdIndex
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
+from sottovoce.server.quantile.conversation import Conversation
+from sottovoce.server.quantile.levels import StagedQuantiles
 from sottovoce.server.quantile.method import StagedQuantile
+from sottovoce.server.quantile.search import Found
 from sottovoce.server.quantile.sequence import SequenceQuantile
 
 TAKEN, AGAIN = "taken", "again"
@@ -23,16 +27,26 @@ NOWHERE = "the round has no such point"
 LETTER = "there is no such letter"
 REPLAYED = "this id has answered otherwise"
 ENDED = "the study is over"
+LONGEST = 10.0  # graces that a round with all its answers waits at most
 
 
-QuantileOfArrivals = SequenceQuantile | StagedQuantile
+QuantileOfArrivals = SequenceQuantile | StagedQuantile | StagedQuantiles
+Method = TypeVar("Method", bound=QuantileOfArrivals | Conversation[Found])
 
 
 class Pauses(NamedTuple):
-    """When a round closes: after its deadline with what came, or ``grace`` seconds after it has all its answers."""
+    """When a round closes: after its deadline with what came, or once it has all its answers and no more come.
+
+    That is when none has come for ``grace`` seconds, and at the latest `LONGEST` times that after it had them all, so
+    that nobody can hold a round open by sending now and then.
+    """
 
     deadline: float = 3600.0
     grace: float = 1.0
+
+    def are_over(self, filled: float | None, newest: float, now: float) -> bool:
+        """Tell whether a round has waited long enough that had all its answers at one time and its last at another."""
+        return filled is not None and now >= min(newest + self.grace, filled + LONGEST * self.grace)
 
 
 class ClosedRound(NamedTuple):
@@ -81,7 +95,8 @@ class OpenRound:
         self.wanted: list[int] = wanted.tolist()
         self.counts, self.ones = [0] * len(self.wanted), [0] * len(self.wanted)
         self.seen = IdIndex(sum(self.wanted))
-        self.filled: float | None = None
+        self.filled: float | None = None  # when it had all its answers
+        self.newest = begun  # when the last answer came
         self._lacking = sum(self.wanted)
 
     def take(self, id: bytes, point: int, letter: int, now: float) -> str:
@@ -100,6 +115,7 @@ class OpenRound:
                 self.filled = now
         self.counts[point] += 1
         self.ones[point] += letter
+        self.newest = now
         return TAKEN
 
     @property
@@ -107,39 +123,44 @@ class OpenRound:
         """Return how many answers each point still needs."""
         return tuple(max(wanted - came, 0) for wanted, came in zip(self.wanted, self.counts, strict=True))
 
+    def since(self) -> "OpenRound":
+        """Return the round as it goes on once it is closed: nothing came yet, and ids that have answered are known."""
+        after = OpenRound(self.number, self.points, self.periods, np.array(self.wanted, np.int64), self.begun)
+        after.seen = self.seen
+        return after
+
     def closes(self, now: float, pauses: Pauses) -> bool:
         """Tell whether it is time to close; no point that asks is ever left without an answer."""
-        if self.filled is not None and now >= self.filled + pauses.grace:
+        if pauses.are_over(self.filled, self.newest, now):
             return True
         heard = all(came for came, wanted in zip(self.counts, self.wanted, strict=True) if wanted)
         return heard and now >= self.begun + pauses.deadline
 
 
-class QuantileFold:
-    """One group's conversation about a quantile, and its open round."""
+class PointFold(Generic[Method]):
+    """One group's conversation about points: its open round, and what is late to the one before."""
 
-    def __init__(self, method: QuantileOfArrivals, pauses: Pauses, now: float) -> None:
+    def __init__(self, method: Method, pauses: Pauses, now: float) -> None:
         self.method, self.pauses, self.log = method, pauses, method.init()
         self.round: OpenRound | None = None
-        self._closed = 0  # reports of closed rounds
+        self.late: OpenRound | None = None
+        self._closed = 0  # reports of closed rounds, and of what was late to them
         self._begin(now)
 
     def _begin(self, now: float) -> None:
         """Open the next round, if there is one."""
         queries = self.method.query(self.log)
-        if queries is None:
+        asked: Any = None if queries is None else queries.messages
+        if queries is None or not asked.counts.any():
             self.round = None
             return
-        asked = queries.messages
-        points, counts = asked.points, asked.counts[0]  # type: ignore[attr-defined]
-        periods = asked.periods  # type: ignore[attr-defined]
-        told = np.zeros(len(points)) if periods is None else periods
-        self.round = OpenRound(queries.round, points, told, counts, now)
+        told = np.zeros(len(asked.points)) if asked.periods is None else asked.periods
+        self.round = OpenRound(queries.round, asked.points, told, asked.counts[0], now)
 
     @property
     def reports(self) -> int:
         """Return how many reports were taken."""
-        return self._closed + (0 if self.round is None else sum(self.round.counts))
+        return self._closed + sum(sum(each.counts) for each in (self.round, self.late) if each is not None)
 
     @property
     def over(self) -> bool:
@@ -163,53 +184,72 @@ class QuantileFold:
         """Take one report under its own round, or say why not."""
         if self.round is None:
             return ENDED
-        if round != self.round.number:
-            return LATE if round < self.round.number else AHEAD
-        return self.round.take(id, point, letter, now)
+        if round == self.round.number:
+            return self.round.take(id, point, letter, now)
+        if self.late is not None and round == self.late.number:
+            return self.late.take(id, point, letter, now)
+        return LATE if round < self.round.number else AHEAD
 
     def knows(self, id: bytes, round: int) -> bool:
         """Tell whether an id has answered in a round that still takes answers."""
-        return self.round is not None and self.round.number == round and self.round.seen.known(id) is not None
+        rounds = (each for each in (self.round, self.late) if each is not None)
+        return any(each.number == round and each.seen.known(id) is not None for each in rounds)
 
     def close(self, now: float) -> ClosedRound | None:
         """Close the open round, if it is time, and open the next."""
         open_ = self.round
         if open_ is None or not open_.closes(now, self.pauses):
             return None
-        sums = json.dumps([open_.points.tolist(), open_.counts, open_.ones])
-        closed = ClosedRound(open_.number, sums)
+        sums = [open_.points.tolist(), open_.counts, open_.ones]
+        if self.late is not None and any(self.late.counts):
+            sums += [self.late.counts, self.late.ones]
+        closed = ClosedRound(open_.number, json.dumps(sums))
         self.follow(closed, now)
         return closed
 
     def follow(self, closed: ClosedRound, now: float) -> None:
         """Go on from what the open round came to; refuse sums that it cannot have come to."""
+        open_ = self.round
         try:
-            points, counts, ones = json.loads(closed.sums)
-        except (ValueError, TypeError):
-            points, counts, ones = None, [], []
-        if self.round is None or self.round.number != closed.round or self.round.points.tolist() != points:
+            points, *rows = json.loads(closed.sums)
+            came, ones, *late = (np.array(row, np.int64)[None] for row in rows)
+        except (ValueError, TypeError, OverflowError):
+            points, late = None, []
+        whole = open_ is not None and (open_.number, open_.points.tolist()) == (closed.round, points)
+        if open_ is None or not whole or len(late) not in (0, 2):
             raise BadInput("the log holds rounds that this study does not ask; use the log and version of it.")
-        came = np.array(counts, np.int64)
-        self.log = self.method.arrive(self.log, np.array(ones, np.int64)[None], came[None])
-        self._closed += int(came.sum())
+        self.log = self.method.arrive(self.log, ones, came, (late[1], late[0]) if late else None)
+        self._closed = self.log.reports
         self._begin(now)
+        self.late = None if self.round is None else open_.since()
+
+
+class QuantileFold(PointFold[QuantileOfArrivals]):
+    """One group's conversation about a quantile, or several."""
 
     def estimate(self) -> dict[str, Any]:
         """Return rounds, reports, and estimate and interval, if it is valid at this time."""
-        found: dict[str, Any] = {
-            "tau": self.method.plan.tau,
-            "reports": self.reports,
-            "rounds": self.log.rounds,
-            "over": self.over,
-            "interval": None,
-            "estimate": None,
-        }
-        if self.round is None:
-            result = self.method.outcome(self.log)
-            found |= {"interval": plain(result.interval.low, result.interval.high), "estimate": result.estimate}
-        elif isinstance(self.method, SequenceQuantile) and (ends := self.method.so_far(self.log)) is not None:
-            found |= {"interval": plain(*ends), "estimate": self.method.estimate_so_far(self.log)}
-        return found
+        levels = [
+            {"tau": tau, "interval": interval, "estimate": estimate} for tau, interval, estimate in self._levels()
+        ]
+        found = {"reports": self.reports, "late": self.log.late, "rounds": self.log.rounds, "over": self.over}
+        nothing = {"tau": None, "interval": None, "estimate": None}
+        return {**found, **(levels[0] if len(levels) == 1 else nothing), "levels": levels}
+
+    def _levels(self) -> list[tuple[float, list[float | None] | None, float | None]]:
+        """Return level, interval and estimate of each quantile; of several, intervals that hold jointly."""
+        method = self.method
+        plans = method.plans if isinstance(method, StagedQuantiles) else (method.plan,)
+        if self.round is None and isinstance(method, StagedQuantiles):
+            found = method.outcome(self.log)
+            ends = [plain(*interval) for interval in found.intervals]
+            return list(zip(found.taus, ends, found.estimates, strict=True))
+        if self.round is None and not isinstance(method, StagedQuantiles):
+            result = method.outcome(self.log)
+            return [(method.plan.tau, plain(*result.interval), result.estimate)]
+        if isinstance(method, SequenceQuantile) and (so_far := method.so_far(self.log)) is not None:
+            return [(method.plan.tau, plain(*so_far), method.estimate_so_far(self.log))]
+        return [(plan.tau, None, None) for plan in plans]
 
 
 def plain(low: float, high: float) -> list[float | None]:

@@ -3,7 +3,9 @@
 What was folded is kept by the next commit (`collector.studies`), and nobody is told before.
 """
 
+import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -44,7 +46,7 @@ class Gathering:
         self.part = part
         self.study, self.card, self.identity, self.state = study, kept.card, identity(kept.card), kept.state
         self._clock = clock
-        read_card(self.card)
+        card = read_card(self.card)
         self.refusals: dict[str, int] = {}
         self.elsewhere: dict[int, int] = {}  # reports of groups that other processes own, as they say
         self.trajectory: list[dict[str, Any]] = []
@@ -53,7 +55,8 @@ class Gathering:
         self._spent = IdIndex(study.people * len(study.groups)) if kept.secret else None
         now = clock()
         self.folds: list[Fold] = [
-            study.fold(kept.coin + bytes([group & 255, group >> 8]), now) for group in range(len(study.groups))
+            study.fold(kept.coin + bytes([group & 255, group >> 8]), now, card.nonce)
+            for group in range(len(study.groups))
         ]
         if self._spent is not None:
             for ids in store.ids(study.name):
@@ -62,13 +65,20 @@ class Gathering:
         self._restore(store)
 
     def _restore(self, store: CollectorStore) -> None:
-        """Fold what the log holds: what closed rounds came to, then the reports of the open ones."""
+        """Fold what the log holds: what closed rounds came to, and the reports of those that still take answers."""
         now, rounds = self._clock(), store.rounds(self.study.name)
+        ahead = deque(sorted(rounds, key=lambda each: (each.seq, each.at, each.round)))
         self._closed = [0] * len(self.folds)
-        self._follow(rounds)
-        for reports in store.reports(self.study.name, unscrubbed(rounds, self.mine)):
+
+        def close_before(seq: float) -> None:
+            while ahead and ahead[0].seq < seq:
+                self._follow([ahead.popleft()])
+
+        for seq, reports in store.reports(self.study.name, unscrubbed(rounds, self.mine)):
+            close_before(seq)
             for id, round, group, point, letter in reports.tolist():
-                self.folds[group].take(bytes(id), round, point, letter, now)  # refused: of a round that is closed
+                self.folds[group].take(bytes(id), round, point, letter, now)  # refused: of a round that is over
+        close_before(math.inf)
 
     def _follow(self, rounds: Iterable[KeptRound]) -> None:
         """Go on from what rounds came to that the log holds, and that were not seen yet."""

@@ -12,7 +12,7 @@ from sottovoce.collector.fold import TAKEN, ClosedRound, Fold
 from sottovoce.collector.store import CollectorStore, KeptRound
 from sottovoce.collector.study import CollectedStudy
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.device import identity
+from sottovoce.protocol.device import identity, read_card
 
 CHANGED = "the log holds other sums than its reports give; it was changed after it was written."
 
@@ -22,7 +22,8 @@ def check_replay(study: CollectedStudy, *logs: CollectorStore) -> dict[str, Any]
     kept = logs[0].known(study.name)
     if kept is None:
         raise BadInput("the log holds no study of this name; give the log that the collector wrote.")
-    folds = [study.fold(kept.coin + bytes([g & 255, g >> 8]), 0.0) for g in range(len(study.groups))]
+    nonce = read_card(kept.card).nonce
+    folds = [study.fold(kept.coin + bytes([g & 255, g >> 8]), 0.0, nonce) for g in range(len(study.groups))]
     done = [_replayed(study.name, log, folds) for log in logs]
     return {
         "study": study.name,

@@ -1,7 +1,8 @@
 """The collector's log: reports as they came, appended and never changed, and what each round came to.
 
 One row holds all reports of a study that share a commit, one after the other, so a report costs 25 bytes and no index:
-an id is sought among those of the open rounds alone, because a report of a closed one is refused whatever its id.
+an id is sought among those of the rounds that still take answers alone: the open one and the one before, because a
+report of an older one is refused whatever its id.
 SQLite in a file (write-ahead log, full sync), or PostgreSQL by its URL; the tables are the same.
 """
 
@@ -189,17 +190,16 @@ class CollectorStore:
             last[row.grp] = row.seq
         return found
 
-    def reports(self, study: str, after: int = 0) -> Iterator[Reports]:
-        """Return this part's reports that are not scrubbed, in their order, of the rows after one."""
-        mine = REPORTS.c.study == study, REPORTS.c.part == self._part
-        query = sa.select(REPORTS.c.body).where(*mine, REPORTS.c.seq > after, REPORTS.c.scrubbed.is_(False))
-        for row in self._base.execute(query.order_by(REPORTS.c.seq), execution_options=MANY):
-            yield np.frombuffer(bytes(row.body), dtype=REPORT)
-        self._base.commit()
+    def reports(self, study: str, after: int = 0) -> Iterator[tuple[int, Reports]]:
+        """Return this part's rows of reports after one that are not scrubbed, with their numbers, in their order."""
+        return self._rows(REPORTS.c.study == study, REPORTS.c.part == self._part, REPORTS.c.seq > after)
 
     def rows(self, study: str) -> Iterator[tuple[int, Reports]]:
         """Return the rows of reports of all parts that are not scrubbed, with their numbers, in their order."""
-        query = sa.select(REPORTS.c.seq, REPORTS.c.body).where(REPORTS.c.study == study, REPORTS.c.scrubbed.is_(False))
+        return self._rows(REPORTS.c.study == study)
+
+    def _rows(self, *which: sa.ColumnElement[bool]) -> Iterator[tuple[int, Reports]]:
+        query = sa.select(REPORTS.c.seq, REPORTS.c.body).where(*which, REPORTS.c.scrubbed.is_(False))
         for row in self._base.execute(query.order_by(REPORTS.c.seq), execution_options=MANY):
             yield row.seq, np.frombuffer(bytes(row.body), dtype=REPORT)
         self._base.commit()
@@ -257,13 +257,16 @@ def _ids(body: bytes) -> bytes:
     return np.ascontiguousarray(np.frombuffer(body, dtype=f"V{SIZE}").view(REPORT)["id"]).tobytes()
 
 
-def unscrubbed(rounds: Iterable[KeptRound], groups: Sequence[int]) -> int:
-    """Return the last row of reports that belongs to closed rounds alone, in every one of the groups."""
+def unscrubbed(rounds: Sequence[KeptRound], groups: Iterable[int]) -> int:
+    """Return the last row of reports of rounds that take no answers any more; ``groups`` are those not at their end.
+
+    The last round that closed still takes what comes late, so it is the row with which that one began.
+    """
     last = dict.fromkeys(groups, 0)
     for each in rounds:
         if each.group in last:
-            last[each.group] = max(last[each.group], each.seq)
-    return min(last.values(), default=0)
+            last[each.group] = max(last[each.group], each.begun)
+    return min(last.values(), default=max((each.seq for each in rounds), default=0))
 
 
 def _lasting(connection: Any, _: Any) -> None:

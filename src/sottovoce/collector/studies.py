@@ -136,7 +136,8 @@ class CollectedStudies:
         """Remove the letters of closed rounds from the log, so that ids and sums stay; return how many reports."""
         self.commit()
         name = gathering.study.name
-        return self._store.scrub(name, unscrubbed(self._store.rounds(name), gathering.mine))
+        going = [group for group in gathering.mine if not gathering.folds[group].over]
+        return self._store.scrub(name, unscrubbed(self._store.rounds(name), going))
 
 
 def enrol(store: CollectorStore, study: CollectedStudy, given: dict[str, Any]) -> KeptStudy:

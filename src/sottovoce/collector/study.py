@@ -6,19 +6,20 @@
     people = 50_000               # about how many will answer in each group
 
     [quantile]
-    tau = 0.99
+    tau = 0.99                    # or several, [0.5, 0.9]: people are divided between them, intervals hold jointly
     epsilon = 1.0
-    method = "sequence"           # holds at every time; or "staged", "certified"
+    method = "sequence"           # holds at every time; or "staged", "certified"; of several levels one of these
     bounds = [0, 60_000]
 
     [rounds]
     deadline = 3600               # seconds after which a round closes with the answers that came
-    grace = 1.0                   # seconds that a round with all its answers waits for those under way
+    grace = 1.0                   # a round with all its answers closes once none has come for so many seconds
 
     [devices]
     tokens = false                # true: reports count with tokens alone, which the operator issues
 
-Each group is a conversation of its own with the people of that group, about the same question.
+Each group is a conversation of its own with the people of that group, about the same question. A table [regression] in
+place of [quantile] asks for the coefficients of a regression (`collector.regression_study`).
 """
 
 import math
@@ -28,6 +29,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sottovoce.collector.fold import Fold, Pauses, QuantileFold
+from sottovoce.collector.regression_fold import RegressionFold
+from sottovoce.collector.regression_study import pilot_flips, plan_regression, regression_terms
 from sottovoce.core.checks import confidence, is_one_of, nearest, number, unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.core.roster import Roster
@@ -35,13 +38,16 @@ from sottovoce.core.shown import quoted
 from sottovoce.core.unit import NUMBER
 from sottovoce.protocol.device import DeviceCard
 from sottovoce.server.quantile.feasibility import CERTIFIED
+from sottovoce.server.quantile.levels import StagedQuantiles
+from sottovoce.server.quantile.levels_plan import LevelsPlan, plan_levels
 from sottovoce.server.quantile.method import StagedQuantile
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
 from sottovoce.server.quantile.sequence import SequenceQuantile
+from sottovoce.server.regression.plan import RegressionPlan
 
 METHODS = ("sequence", "staged", "certified")
-_TOP = {"name", "question", "groups", "people", "quantile", "rounds", "devices"}
-_ASKED = {"tau", "epsilon", "level", "method", "bounds", "scale", "resolution", "kind", "until"}
+_TOP = {"name", "question", "groups", "people", "quantile", "regression", "rounds", "devices"}
+_ASKED = {"tau", "epsilon", "level", "method", "bounds", "scale", "resolution", "kind", "until", "split"}
 LARGEST = 1 << 20  # bytes of a study's file
 MOST_GROUPS, MOST_PEOPLE, LONGEST = 1_000, 1_000_000_000, 300
 
@@ -53,7 +59,7 @@ class CollectedStudy(NamedTuple):
     question: str
     groups: tuple[str, ...]
     people: int
-    plan: QuantilePlan
+    plan: QuantilePlan | LevelsPlan | RegressionPlan
     method: str
     level: float
     until: float | None
@@ -62,31 +68,47 @@ class CollectedStudy(NamedTuple):
 
     def card(self, nonce: str) -> DeviceCard:
         """Return the public card that devices check."""
-        plan = self.plan
+        about: dict[str, Any] = {"name": self.name, "groups": self.groups, "question": self.question, "nonce": nonce}
+        about["tokens"] = self.tokens
+        if isinstance(self.plan, RegressionPlan):
+            return DeviceCard(
+                **about,
+                taus=self.plan.settings.taus,
+                epsilon=self.plan.settings.epsilon,
+                flips=str(pilot_flips(self.plan)),
+                regression=regression_terms(self.plan),
+            )
+        plans = self.plan.plans if isinstance(self.plan, LevelsPlan) else [self.plan]
+        plan = plans[0]
         return DeviceCard(
-            name=self.name,
-            taus=(plan.tau,),
+            **about,
+            taus=tuple(each.tau for each in plans),
             epsilon=plan.budgets[0],
             flips=str(plan.flips[0]),
             resolution=plan.resolution,
             bounds=plan.bounds,
-            groups=self.groups,
-            question=self.question,
-            nonce=nonce,
-            tokens=self.tokens,
         )
 
     @property
     def epsilon(self) -> float:
         """Return what one report costs, computed from the channel's integers."""
-        return self.plan.epsilons["people"]
+        if isinstance(self.plan, RegressionPlan):
+            return self.plan.epsilon
+        plan = self.plan.whole if isinstance(self.plan, LevelsPlan) else self.plan
+        return plan.epsilons["people"]
 
-    def fold(self, coin: bytes, now: float) -> Fold:
-        """Begin the fold of one group."""
+    def fold(self, coin: bytes, now: float, nonce: str = "") -> Fold:
+        """Begin the fold of one group; ``nonce`` is that of the card, by which devices find their questions."""
+        plan = self.plan
+        if isinstance(plan, RegressionPlan):
+            return RegressionFold(plan, self.people, nonce, self.pauses, now)
+        if isinstance(plan, LevelsPlan):
+            several = StagedQuantiles(plan.plans, plan.parts, self.level, coin, plan.certified)
+            return QuantileFold(several, self.pauses, now)
         if self.method == "sequence":
-            return QuantileFold(SequenceQuantile(self.plan, self.level, coin, self.until), self.pauses, now)
-        certified = self.method == "certified" or self.plan.kind == "amounts"
-        return QuantileFold(StagedQuantile(self.plan, self.level, coin, certified), self.pauses, now)
+            return QuantileFold(SequenceQuantile(plan, self.level, coin, self.until), self.pauses, now)
+        certified = self.method == "certified" or plan.kind == "amounts"
+        return QuantileFold(StagedQuantile(plan, self.level, coin, certified), self.pauses, now)
 
 
 def read_collected(path: str | Path) -> tuple[CollectedStudy, dict[str, Any]]:
@@ -126,28 +148,43 @@ def collected_of(given: dict[str, Any], where: str = "the study") -> CollectedSt
     people = given.get("people")
     if type(people) is not int or not 1 <= people <= MOST_PEOPLE:
         raise BadInput(f"people of {where} must be a whole number: about how many will answer in each group; give it.")
-    asked = given.get("quantile")
+    ends = _pauses(given.get("rounds", {}), where), _tokens(given.get("devices", {}), where)
+    if ("regression" in given) == ("quantile" in given):
+        raise BadInput(f"{where} needs one table of what is asked, [quantile] or [regression]; give one of them.")
+    if "regression" in given:
+        fitted = plan_regression(given["regression"], people, where)
+        return CollectedStudy(name, question, tuple(groups), people, fitted, "regression", fitted.level, None, *ends)
+    asked = given["quantile"]
     if not isinstance(asked, dict):
-        raise BadInput(f"{where} has no table [quantile]; write tau and epsilon below it.")
+        raise BadInput(f"[quantile] of {where} must be a table; write tau and epsilon below it.")
     _only(asked, _ASKED, f"[quantile] of {where}")
     if missing := [each for each in ("tau", "epsilon") if each not in asked]:
         raise BadInput(f"[quantile] of {where} has no {missing[0]}; give it.")
-    terms = dict(asked)
-    method, level = terms.pop("method", "sequence"), confidence(terms.pop("level", 0.95))
+    if not number(asked["epsilon"], "epsilon") < math.inf:
+        raise BadInput("people's devices answer in private: epsilon must be finite; give a number such as 1.")
+    return CollectedStudy(name, question, tuple(groups), people, *_planned(dict(asked), people), *ends)
+
+
+def _planned(terms: dict[str, Any], people: int) -> tuple[QuantilePlan | LevelsPlan, str, float, float | None]:
+    """Plan what is asked of one quantile, or of several; return the method, the level and where to stop with it."""
+    several = isinstance(terms["tau"], list)
+    method = terms.pop("method", "staged" if several else "sequence")
+    level, until = confidence(terms.pop("level", 0.95)), terms.pop("until", None)
     if not is_one_of(method, METHODS):
         raise unknown("method", method, METHODS)
-    until = terms.pop("until", None)
     if until is not None:
         until = number(until, "until")
         if method != "sequence" or not 0 < until < math.inf:
             raise BadInput('until is a positive length, for method = "sequence" alone; correct it or leave it out.')
-    if not number(terms["epsilon"], "epsilon") < math.inf:
-        raise BadInput("people's devices answer in private: epsilon must be finite; give a number such as 1.")
     roster = Roster(("people",), (people,), NUMBER)
+    if several:
+        taus, split = terms.pop("tau"), terms.pop("split", None)
+        return plan_levels(roster, taus, level=level, method=method, split=split, **terms), method, level, until
+    if "split" in terms:
+        raise BadInput("split divides people between several levels, and tau is one; leave it out.")
     certified = method in ("certified", "sequence")
     plan = plan_quantile(roster, **terms, limits=CERTIFIED, confidence=level, certified=certified)
-    pauses, tokens = _pauses(given.get("rounds", {}), where), _tokens(given.get("devices", {}), where)
-    return CollectedStudy(name, question, tuple(groups), people, plan, method, level, until, pauses, tokens)
+    return plan, method, level, until
 
 
 def _tokens(given: Any, where: str) -> bool:

@@ -5,6 +5,8 @@ SHA-256 over that text. The flip weight of the channel stands in it as a decimal
 at 2^53. A report is all that leaves a device: a random id, where it belongs (round, group, point), and one letter.
 
     16 bytes study | 25 bytes a report: 16 id, 4 round, 2 group, 2 point, 1 letter, most significant byte first
+
+In a regression the point follows from the id, and point and letter together are one letter of 24 bits.
 """
 
 import hashlib
@@ -19,6 +21,8 @@ import numpy.typing as npt
 
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.channel import Channel
+from sottovoce.protocol.device_regression import RegressionTerms, check_terms
+from sottovoce.protocol.exact import within
 from sottovoce.protocol.randomised_response import binary, flips_of, with_flips
 
 VERSION = 1
@@ -26,7 +30,7 @@ IDENTITY, ID = 16, 16  # bytes
 REPORT = np.dtype([("id", "V16"), ("round", ">u4"), ("group", ">u2"), ("point", ">u2"), ("letter", "u1")])
 SIZE = REPORT.itemsize
 MOST_REPORTS = 10_000  # in one upload
-_LATER = ("tokens",)  # words that cards have had since, and without which earlier cards keep their text
+_LATER = ("regression", "tokens")  # words that cards have had since, and without which earlier cards keep their text
 Reports = npt.NDArray[np.void]
 
 
@@ -34,7 +38,8 @@ class DeviceCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The public terms of a study of people's devices.
 
     ``flips`` is the channel's flip weight as a decimal text; ``nonce`` keeps equal studies apart; with ``tokens`` the
-    id of a report must be one that was issued.
+    id of a report must be one that was issued. A regression asks its first people through that channel where the
+    responses lie, and the others through its own.
 
     >>> card = DeviceCard("waits", (0.5,), 1.0, str(flips_of(binary(1.0))), nonce="00")
     >>> read_card(card_text(card)) == card, identity(card_text(card)).hex()
@@ -52,6 +57,7 @@ class DeviceCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     nonce: str = ""
     tokens: bool = False
     version: int = VERSION
+    regression: RegressionTerms | None = None
 
     @property
     def channel(self) -> Channel:
@@ -98,7 +104,8 @@ def check_cap(card: DeviceCard, cap: float) -> None:
     """
     if not cap > 0:
         raise BadInput("a device's cap must be a positive epsilon; give one such as 1.")
-    if int(card.flips) < flips_of(binary(cap)):
+    ratios = [] if card.regression is None else check_terms(card.regression, card.taus)
+    if int(card.flips) < flips_of(binary(cap)) or not all(within(ratio, cap) for ratio in ratios):
         raise BadInput("the study's channel costs more epsilon than this device allows; nothing was answered.")
     card.channel  # refuses what is no channel  # noqa: B018
 

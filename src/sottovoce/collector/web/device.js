@@ -1,5 +1,5 @@
 // A device in JavaScript: the same integers, the same bytes as protocol/device.py; shared vectors in tests/collector.
-// It needs WebCrypto, and nothing else: a browser or Node, no build step.
+// It needs WebCrypto, and nothing else: a browser or Node, no build step. Rows of a regression: protocol/device_regression.py.
 
 const OUTCOMES = 1n << 62n;
 const SCALE = 256n; // bits after the point of the fixed-point exponential
@@ -14,8 +14,8 @@ function exact(value) {
   return [BigInt(value), shift];
 }
 
-/** The smallest flip weight whose likelihood ratio stays within exp(epsilon): what a cap means in integers. */
-export function leastFlips(epsilon) {
+/** exp(epsilon) times 2^256, never more than it is. */
+function exponential(epsilon) {
   if (!(epsilon > 0 && epsilon <= 24)) throw new Error("a cap is an epsilon above 0 and up to 24.");
   const one = 1n << SCALE;
   const [top, shift] = exact(epsilon);
@@ -27,7 +27,12 @@ export function leastFlips(epsilon) {
     sum += term;
   }
   for (let k = 0; k < 5; k += 1) sum = (sum * sum) >> SCALE;
-  const under = one + sum;
+  return sum;
+}
+
+/** The smallest flip weight whose likelihood ratio stays within exp(epsilon): what a cap means in integers. */
+export function leastFlips(epsilon) {
+  const under = (1n << SCALE) + exponential(epsilon);
   return ((OUTCOMES << SCALE) + under - 1n) / under;
 }
 
@@ -78,17 +83,239 @@ export async function readCard(text, cap) {
   if (flips < leastFlips(card.epsilon) || flips < leastFlips(cap) || 2n * flips >= OUTCOMES) {
     throw new Error("the study's channel costs more epsilon than this device allows; nothing was answered.");
   }
+  if (card.regression) checkTerms(card.regression, card.taus, Math.min(card.epsilon, cap));
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
   return { card, flips, study: new Uint8Array(digest).slice(0, 16) };
 }
 
+const LETTERS = 1 << 24; // of an alphabet: a report has three bytes for its letter
+const [KIND, PRODUCT_OF, SIGNS, CHANNEL_OF] = [1n << 20n, 1n << 21n, 1n << 22n, 1n << 23n];
+const [TIGHT, NEAR, FAR, MOMENT] = [0, 1, 2, 3];
+const slopesOf = (block) => (block.box ? block.box[1] : 1);
+const ascends = (numbers) => numbers.every((each, k) => each >= (k ? numbers[k - 1] : 0));
+
+/** A weight of the card; decimal text, because numbers end at 2^53. */
+function whole(text) {
+  if (typeof text !== "string" || !/^(0|[1-9]\d{0,18})$/.test(text)) throw new Error("the card's weights are not whole numbers.");
+  return BigInt(text);
+}
+
+/** A box as integers: low, extra, and how many letters there are and lie inside; its outcomes add up to the die. */
+function boxOf([kinds, slopes, cells, width], [low, extra, spare]) {
+  const sane = [kinds, slopes, cells, width].every(Number.isSafeInteger) && kinds >= 1 && slopes >= 0 && width >= 1 && width <= cells;
+  const box = { low: whole(low), extra: whole(extra), letters: BigInt(kinds) * BigInt(cells) ** BigInt(slopes) };
+  box.inside = BigInt(width) ** BigInt(slopes);
+  const outcomes = box.letters * box.low + box.inside * box.extra + whole(spare);
+  if (!sane || box.letters > LETTERS || outcomes !== OUTCOMES) throw new Error("the card's channels do not make a regression.");
+  return box;
+}
+
+/** Refuses channels that are none, or whose likelihood ratio is above exp(cap): integers are compared. */
+export function checkTerms(terms, taus, cap) {
+  const most = exponential(cap);
+  const p = terms.columns.length;
+  const within = (top, bottom) => top << SCALE <= most * bottom;
+  const paid = ({ low, extra, letters, inside }) => extra === 0n || letters === inside || within(low + extra, low);
+  const levels = terms.channels.flatMap((channel) => channel.taus);
+  let fits = p >= 1 && new Set(terms.columns).size === p && terms.low.length === p && terms.high.length === p;
+  fits &&= terms.low.every((low, k) => Number.isFinite(low) && Number.isFinite(terms.high[k]) && low < terms.high[k]);
+  fits &&= levels.length === taus.length && levels.every((tau, k) => tau === taus[k]);
+  let cheap = true;
+  for (const { taus: own, upto, blocks, bit } of terms.channels) {
+    fits &&= upto.length === blocks.length && upto.at(-1) === 1 && upto.every(Number.isFinite) && ascends(upto);
+    cheap &&= paid(boxOf([1, 1, 2, 1], bit));
+    for (const block of blocks) {
+      fits &&= slopesOf(block) <= p;
+      if (block.slopes !== null) {
+        const known = block.slopes.every((slope) => Number.isInteger(slope) && slope >= 1 && slope <= p);
+        fits &&= known && new Set(block.slopes).size === slopesOf(block) && block.slopes.length === slopesOf(block);
+      }
+      if (block.box) {
+        fits &&= block.box[0] === 1 || block.box[0] === own.length + 1;
+        cheap &&= paid(boxOf(block.box, block.weights[0]));
+        continue;
+      }
+      const rows = block.weights.map((row) => row.map(whole));
+      fits &&= own.length === 1 && rows.length > 0 && rows.length % 2 === 0 && rows[0].length <= LETTERS;
+      fits &&= rows.every((row) => row.length === rows[0].length && row.reduce((sum, weight) => sum + weight, 0n) === OUTCOMES);
+      for (let k = 0; fits && k < rows[0].length; k += 1) {
+        const column = rows.map((row) => row[k]);
+        cheap &&= within(column.reduce((a, b) => (a > b ? a : b)), column.reduce((a, b) => (a < b ? a : b)));
+      }
+    }
+  }
+  if (!fits) throw new Error("the card's channels do not make a regression; nothing was answered.");
+  if (!cheap) throw new Error("the study's channel costs more epsilon than this device allows; nothing was answered.");
+}
+
+/** The public word of whoever answers a round under an id: nobody chooses a device's question for it. */
+export async function wordOf(nonce, round, id) {
+  const text = new TextEncoder();
+  const key = await crypto.subtle.importKey("raw", text.encode(nonce), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  const told = new Uint8Array(20);
+  new DataView(told.buffer).setUint32(0, round);
+  told.set(id, 4);
+  return new DataView(await crypto.subtle.sign("HMAC", key, told)).getBigUint64(0);
+}
+
+function publicDraw(word, k) {
+  let z = BigInt.asUintN(64, word + k * 0x9e3779b97f4a7c15n);
+  z = BigInt.asUintN(64, (z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n);
+  z = BigInt.asUintN(64, (z ^ (z >> 27n)) * 0x94d049bb133111ebn);
+  return z ^ (z >> 31n);
+}
+
+const uniform = (word, k) => Number(publicDraw(word, BigInt(k)) >> 11n) * 2 ** -53;
+export const channelOf = (word, channels) => (channels > 1 ? Math.floor(uniform(word, CHANNEL_OF) * channels) : 0);
+
+/** The slopes, from 1, that a word asks about. */
+function slopesOfWord(word, block, p) {
+  const count = slopesOf(block);
+  if (block.slopes !== null) return block.slopes;
+  if (count === p) return Array.from({ length: p }, (_, k) => k + 1);
+  if (count === 1) return [1 + Math.floor(uniform(word, 2) * p)];
+  const found = [];
+  for (let j = 0; j < p && found.length < count; j += 1) {
+    if (uniform(word, 2 + j) * (p - j) < count - found.length) found.push(j + 1);
+  }
+  return found;
+}
+
+function rounded(place, positions, word) {
+  let below = Math.floor(place);
+  if (Number(word >> 11n) * 2 ** -53 < place - below) below += 1;
+  return Math.min(Math.max(below, 0), positions - 1);
+}
+
+/** How many of the fitted quantiles lie at or above the response, the highest of them being meant. */
+function sideOf(at, features, response) {
+  let [wrong, least, side] = [0, 0, 0];
+  for (let level = at.length - 1; level >= 0; level -= 1) {
+    let fit = at[level][0];
+    features.forEach((value, j) => { fit += at[level][1 + j] * value; });
+    wrong += response <= fit ? -1 : 1;
+    if (wrong < least) [least, side] = [wrong, at.length - level];
+  }
+  return side;
+}
+
+/** Where a word asks: at the point, or beside it along its signs. */
+function placeOf(asked, kind, word) {
+  if (kind === TIGHT) return asked.point;
+  return asked.point.map((point, level) => point.map((here, j) => {
+    let off = 0;
+    asked.directions[level][j].forEach((way, k) => {
+      const signs = publicDraw(word, SIGNS + BigInt(Math.floor(k / 64)));
+      off += (signs >> BigInt(k % 64)) & 1n ? way : -way;
+    });
+    return here + asked.sizes[kind - 1][level] * off;
+  }));
+}
+
+/** The letter of one row: its question is the word's, its noise the dice's (rounding, and the die last). */
+export function rowLetter(channel, asked, features, response, word, dice) {
+  const u = uniform(word, KIND);
+  const kind = u >= asked.upto[2] ? TIGHT : u < asked.upto[0] ? MOMENT : u < asked.upto[1] ? NEAR : FAR;
+  let die = dice.at(-1) >> 2n;
+  if (kind === MOMENT) {
+    const { low, extra } = boxOf([1, 1, 2, 1], channel.bit);
+    if (die < 2n * low) return Number(die / low);
+    if (die - 2n * low >= extra) return 0;
+    const d = features.length + 1;
+    let [rest, first] = [1 + Math.floor(uniform(word, PRODUCT_OF) * ((d * (d + 1)) / 2 - 1)), 0];
+    for (; rest >= d - first; first += 1) rest -= d - first;
+    const product = first > 0 ? features[first + rest - 1] * features[first - 1] : features[rest - 1];
+    return rounded(0.5 * (product + 1), 2, dice[0]);
+  }
+  const at = placeOf(asked, kind, word);
+  const draw = channel.upto.length > 1 ? uniform(word, 1) : 0;
+  const block = channel.blocks[channel.upto.length > 1 ? channel.upto.findIndex((upto) => draw < upto) : 0];
+  const chosen = slopesOfWord(word, block, features.length);
+  if (!block.box) {
+    const rows = block.weights.map((row) => row.map(BigInt));
+    let weights = rows[0].map((_, k) => rows.reduce((least, row) => (row[k] < least ? row[k] : least), rows[0][k]));
+    const common = weights.reduce((sum, weight) => sum + weight, 0n);
+    if (die >= common) {
+      die -= common;
+      const positions = rows.length / 2;
+      const place = 0.5 * (features[chosen[0] - 1] + 1) * (positions - 1);
+      const own = rows[sideOf(at, features, response) * positions + rounded(place, positions, dice[0])];
+      weights = own.map((weight, k) => weight - weights[k]);
+    }
+    let letter = 0;
+    for (; die >= weights[letter]; letter += 1) die -= weights[letter];
+    return letter;
+  }
+  const [kinds, slopes, cells, width] = block.box;
+  const { low, extra, letters, inside } = boxOf(block.box, block.weights[0]);
+  if (die < low * letters) return Number(die / low);
+  const rest = die - low * letters;
+  if (rest >= extra * inside) return 0;
+  let offset = Number(rest / extra);
+  const [side, positions] = [sideOf(at, features, response), cells - width + 1];
+  const score = (side >= channel.taus.length ? 1 : 0) - channel.taus[0];
+  const scale = kinds > 1 ? 1 : score / Math.max(...channel.taus.map((tau) => Math.max(tau, 1 - tau)));
+  let [letter, radix] = [0, 1];
+  for (let k = 0; k < slopes; k += 1) {
+    const place = 0.5 * (scale * features[chosen[k] - 1] + 1) * (positions - 1);
+    letter += radix * (rounded(place, positions, dice[k]) + (offset % width));
+    offset = Math.floor(offset / width);
+    radix *= cells;
+  }
+  return kinds > 1 ? letter + radix * side : letter;
+}
+
+/** Covariates scaled to [-1, 1]; what lies beyond its bounds is moved to them, as privacy needs it. */
+export const scaled = ({ low, high }, row) => row.map((value, k) => {
+  const place = (value - (low[k] / 2 + high[k] / 2)) / (high[k] / 2 - low[k] / 2);
+  return Math.min(Math.max(place, -1), 1);
+});
+
+/** The upload of one row of a regression: the id first, of which the question follows, then the letter. */
+export async function makeRowReport({ card, flips, study }, query, row, token = null) {
+  checkToken(card, token);
+  const terms = card.regression;
+  const names = [terms.response, ...terms.columns];
+  const known = row !== null && typeof row === "object" && Object.keys(row).length === names.length;
+  if (!known || !names.every((name) => Number.isFinite(row[name]))) {
+    throw new Error("a row has one finite number for each column of the card and no other; nothing was sent.");
+  }
+  const [response, ...values] = names.map((name) => row[name]);
+  if (!query.channels) return makeReport({ card, flips, study }, query, response, token);
+  const d = names.length;
+  const shaped = (value, [length, ...rest]) =>
+    Array.isArray(value) && value.length === length && value.every((each) => (rest.length ? shaped(each, rest) : Number.isFinite(each)));
+  const fits =
+    query.study === hex(study) && query.channels.length === terms.channels.length &&
+    Number.isInteger(query.round) && query.round >= 1 && query.round < 2 ** 32 &&
+    Number.isInteger(query.group) && query.group >= 0 && query.group < card.groups.length &&
+    query.channels.every(({ point, directions, sizes, upto }, k) => {
+      const levels = terms.channels[k].taus.length;
+      return shaped(point, [levels, d]) && shaped(directions, [levels, d, d]) && shaped(sizes, [2, levels]) &&
+        shaped(upto, [3]) && ascends([...upto, 1]);
+    });
+  if (!fits) throw new Error("the collector's query does not fit its study; nothing was answered.");
+  const id = token ?? crypto.getRandomValues(new Uint8Array(16));
+  const word = await wordOf(card.nonce, query.round, id);
+  const channel = channelOf(word, terms.channels.length);
+  const widest = Math.max(1, ...terms.channels.flatMap(({ blocks }) => blocks.map(slopesOf)));
+  const dice = Array.from(crypto.getRandomValues(new BigUint64Array(widest + 1)));
+  const letter = rowLetter(terms.channels[channel], query.channels[channel], scaled(terms, values), response, word, dice);
+  return pack(study, id, query.round, query.group, letter >> 8, letter & 255);
+}
+
 export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** The upload of one value: all randomness is the system's. */
-export function makeReport({ card, flips, study }, query, value, token = null) {
+/** Refuse a token where there are none, and its absence where there are. */
+function checkToken(card, token) {
   if (Boolean(card.tokens) !== (token !== null) || (token !== null && token.length !== 16)) {
     throw new Error("a study with tokens needs one of 16 bytes, and another study none; nothing was answered.");
   }
+}
+
+/** The upload of one value: all randomness is the system's. */
+export function makeReport({ card, flips, study }, query, value, token = null) {
+  checkToken(card, token);
   const numbers = [...query.points, ...query.periods, ...query.needs];
   const fits =
     query.study === hex(study) &&
@@ -126,7 +353,7 @@ export async function answer(url, value, { cap, group, store, token = null }) {
       await new Promise((done) => setTimeout(done, 200));
     }
     if (!query.needs) throw new Error("the collector asks nobody now; try again later, nothing was answered.");
-    kept = hex(makeReport(known, query, value, token));
+    kept = hex(await (known.card.regression ? makeRowReport : makeReport)(known, query, value, token));
     store.setItem(key, kept);
   }
   const body = Uint8Array.from(kept.match(/../g), (byte) => parseInt(byte, 16));

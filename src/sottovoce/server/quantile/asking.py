@@ -9,7 +9,9 @@ wait, so that in the end all have answered the same question: an absence costs r
 asked with the others again in the next question. Shares never change: what a site did not say counts as unknown.
 
 People who come by themselves are not counted out beforehand: what they said and how many of them spoke come back,
-stacked, (2, sites, points), and what was answered counts, not what was planned (`said_by_arrivals`).
+stacked, (2, sites, points), and what was answered counts, not what was planned (`said_by_arrivals`). Answers to the
+question before that came late stand behind those of this one, a column for each point of that question. They are other
+people's, so whatever was asked meanwhile, they are independent answers at the points that their question had.
 """
 
 from collections.abc import Callable, Generator
@@ -102,11 +104,20 @@ class Given(NamedTuple):
     lost: Ints
     rounds: int
     arrived: bool = False  # people who came by themselves: as many as came, and nobody stayed away
+    late: Ints | None = None  # ones and counts, (2, sites, points), of the question before that had not come by then
 
 
 def said_by_arrivals(said: Ints) -> tuple[Ints, Ints] | None:
-    """Return ones and counts, where people came by themselves to answer; None where as many spoke as were asked."""
+    """Return ones and counts, where people came by themselves to answer; None where as many spoke as were asked.
+
+    What came late to the question before stands last.
+    """
     return (said[0], said[1]) if said.ndim == 3 else None
+
+
+def late_answers(said: Ints, points: int) -> Ints | None:
+    """Return what came late to the question before, where this one has so many points; None if nothing did."""
+    return said[:, :, points:] if said.ndim == 3 and said.shape[2] > points else None
 
 
 @dataclass
@@ -131,7 +142,8 @@ class Attendance:
             said = yield ask
         lost = np.zeros_like(self.missed)
         if (came := said_by_arrivals(said)) is not None:
-            return Given(*came, None, lost, 1, arrived=True)
+            n = len(ask.points)
+            return Given(came[0][:, :n], came[1][:, :n], None, lost, 1, True, late_answers(said, n))
         if said.min(initial=0) >= 0:
             self.missed[open_] = 0
             return Given(said, ask.counts, None, lost, 1)
@@ -233,6 +245,8 @@ class QueryAllocator:
         self._attendance = Attendance(self.crowd.shares)
         self._lost = np.zeros_like(self.crowd.sizes)
         self._rest, self._since = self.crowd, 0.0  # what each site had when shares of its records were last divided
+        self._newest: tuple[Decoded, Bools] | None = None  # the answer to the question before, and where it has periods
+        self._amended: list[tuple[Decoded, Decoded]] = []  # answers, and what they are with those that came late
 
     def ask(
         self,
@@ -247,6 +261,8 @@ class QueryAllocator:
         self.spent = min(1.0, self.spent + float(parts.sum()))
         ask = Ask(at, counts, None if periods is None else np.asarray(periods, dtype=np.float64))
         given = yield from self._attendance.gather(ask, lambda: self.crowd.sizes - self.asked, need)
+        if given.late is not None:
+            self._amend(*given.late)
         ones = np.asfortranarray(given.ones)  # laid out as the counts, so that sums have the same bits
         answer, phase = decode(self.crowd, at, given.counts, ones, given.absent), all_periods(at, ask.periods) > 0
         self.rounds += given.rounds
@@ -258,7 +274,24 @@ class QueryAllocator:
             self._lost += given.lost
             left = self.crowd.sizes - self.asked
             self._rest, self._since = SiteProfile(self.crowd.shares, self.crowd.rates, left), self.spent
+        self._newest = answer, phase
         return answer
+
+    def _amend(self, ones: Ints, counts: Ints) -> None:
+        """Add what came late to the answers of the question before, if it was asked here."""
+        if self._newest is None:
+            return
+        before, phase = self._newest
+        now = decode(self.crowd, before.points, before.counts + counts, np.asfortranarray(before.ones + ones))
+        if not phase.all():
+            self.heard[-1] = now.at(~phase) if phase.any() else now
+        if phase.any():
+            self.phases[-1] = now.at(phase)
+        self._amended.append((before, now))
+
+    def with_late(self, heard: Decoded) -> Decoded:
+        """Return an answer with what came late to it."""
+        return next((now for before, now in self._amended if before is heard), heard)
 
     def _allotted(self, parts: Floats) -> Ints:
         """Return how many records of each site answer at each point; who was absent has more left, and tells more."""

@@ -7,6 +7,10 @@ log whose questions this procedure would not have asked is refused: it is of ano
 
 A round closes once everybody who was asked has answered or is absent, if as many answered as the quorum asks for; else
 the absent are asked again, with the same bytes. In the log an absent site has negative numbers in place of its ones.
+
+People who come by themselves may be late: answers to the round before are taken while a round is open, and stand in the
+log behind those of the open one. What was asked meanwhile does not depend on them, so every method may use them under
+the question that they answer.
 """
 
 from abc import abstractmethod
@@ -20,7 +24,7 @@ from sottovoce.core.arrays import Bools, Floats, Ints
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.messages import Message, Query, Tally
 from sottovoce.server.method import Absent, Queries, Replies
-from sottovoce.server.quantile.asking import ABSENT, GONE, LOST, Ask, all_periods, said_by_arrivals
+from sottovoce.server.quantile.asking import ABSENT, GONE, LOST, Ask, all_periods, late_answers, said_by_arrivals
 from sottovoce.server.quantile.quorum import Quorum
 
 Outcome = TypeVar("Outcome")
@@ -54,6 +58,12 @@ class Log(NamedTuple):
             np.where((_row(ones) >= 0) | (_row(ones) == LOST), counts.sum(axis=1), 0) for counts, ones in self._closed
         ]
         return np.asarray(np.sum(taken, axis=0), dtype=np.int64)
+
+    @property
+    def late(self) -> int:
+        """Return how many of these reports came a round late."""
+        told = (late_answers(ones, len(ask.points)) for ask, ones in zip(self.asked, self.answered, strict=False))
+        return sum(int(late[1].sum()) for late in told if late is not None)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -202,10 +212,11 @@ class Conversation(Generic[Outcome]):
         ones = np.array([row or zeros for row in said], dtype=np.int64).reshape(ask.counts.shape)
         return self._forward(log, ask, ones)
 
-    def arrive(self, log: Log, ones: Ints, counts: Ints) -> Log:
+    def arrive(self, log: Log, ones: Ints, counts: Ints, late: tuple[Ints, Ints] | None = None) -> Log:
         """Return the log after a round that people answered who came by themselves: as many as came, (sites, points).
 
-        More or fewer than were asked for may have come, but at every point that asks somebody at least one.
+        More or fewer than were asked for may have come, but at every point that asks somebody at least one. ``late``
+        are ones and counts of the round before that came since it closed, at its points; they count under that round.
         """
         ask, _ = self._at(log)
         if ask is None:
@@ -217,7 +228,23 @@ class Conversation(Generic[Outcome]):
                 f"round {self.round_after(log)} asks at {len(ask.points)} points; give ones and answers for each, at "
                 "least one answer where somebody is asked and no more ones than answers."
             )
+        if late is not None and (after := self._checked_late(log, late)).any():
+            came = np.concatenate((came, after), axis=2)
         return self._forward(log, ask, came)
+
+    def _checked_late(self, log: Log, late: tuple[Ints, Ints]) -> Ints:
+        """Return late answers, (2, sites, points), or refuse what cannot have come late to the round before."""
+        before = log.asked[log.rounds - 1].counts if log.rounds and log.answered[-1].ndim == 3 else None
+        shapes = [np.shape(part) for part in late]
+        if before is None or shapes != [before.shape] * 2:
+            raise BadInput(f"nothing like this can come late to round {self.round_after(log) - 1}; give its points.")
+        came = np.asarray(np.stack(late), dtype=np.int64)
+        if not bool(np.all((came[0] >= 0) & (came[0] <= came[1]) & ((came[1] == 0) | (before > 0)))):
+            raise BadInput(
+                f"what came late to round {self.round_after(log) - 1} cannot have answered it; give ones and answers "
+                "where somebody was asked, no more ones than answers."
+            )
+        return came
 
     def _missing(
         self, reply: Absent, round: int, site: int, counts: list[int], before: tuple[int, ...]

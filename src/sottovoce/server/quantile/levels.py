@@ -5,6 +5,7 @@ import os
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -26,7 +27,7 @@ from sottovoce.server.description import (
     protection,
 )
 from sottovoce.server.picture import Drawn, check_path, forest, save
-from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile, all_periods
+from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile, all_periods, late_answers
 from sottovoce.server.quantile.certified.protocol import Certificate
 from sottovoce.server.quantile.conversation import Conversation, Log
 from sottovoce.server.quantile.departed import asked_so_far, plan_rest
@@ -283,8 +284,12 @@ def _levels_protocol(
 
 
 def together(talks: Sequence[Generator[Ask, Ints, Outcome]]) -> Generator[Ask, Ints, list[Outcome]]:
-    """Join conversations into one whose outcome is the list of theirs."""
+    """Join conversations into one whose outcome is the list of theirs.
+
+    What comes late is told to whose question it answers; who has ended by then, or began after it, does not hear it.
+    """
     outcomes: dict[int, Outcome] = {}
+    before: dict[int, slice] = {}  # where each had its points in the question before
     asks = {i: next(talk) for i, talk in enumerate(talks)}
     while asks:
         points = np.concatenate([ask.points for ask in asks.values()])
@@ -292,15 +297,19 @@ def together(talks: Sequence[Generator[Ask, Ints, Outcome]]) -> Generator[Ask, I
         phased = any(ask.periods is not None for ask in asks.values())
         periods = np.concatenate([all_periods(ask.points, ask.periods) for ask in asks.values()]) if phased else None
         ones = yield Ask(points, counts, periods)
-        start = 0
-        for i, ask in list(asks.items()):
-            stop = start + len(ask.points)
+        late = late_answers(ones, len(points))
+        edges = np.cumsum([0, *(len(ask.points) for ask in asks.values())]).tolist()
+        places = {i: slice(start, stop) for i, (start, stop) in zip(asks, pairwise(edges), strict=True)}
+        for i, place in places.items():
+            told = ones[..., place]
+            if late is not None and i in before and late[..., before[i]].any():
+                told = np.concatenate((told, late[..., before[i]]), axis=2)
             try:
-                asks[i] = talks[i].send(ones[..., start:stop])
+                asks[i] = talks[i].send(told)
             except StopIteration as end:
                 outcomes[i] = end.value
                 del asks[i]
-            start = stop
+        before = places
     return [outcomes[i] for i in range(len(talks))]
 
 

@@ -4,7 +4,7 @@ Where the noise of the distribution function is a few percent of the tail, the t
 `server.quantile.staged` know their own slope too badly. Here all answers inform one curve with three parameters.
 Opening pairs, one logit to both sides of where the guide believes the quantile to be, go on until a pair agrees with
 the curve; then three pairs, each narrower, take 15, 35 and 50 % of the records left. The last fit uses all pairs, the
-wide ones less than they say: what the curve leaves out there counts as noise.
+wide ones less than they say: what the curve leaves out there counts as noise. A pair holds what came late to it.
 """
 
 import math
@@ -87,6 +87,7 @@ def pairs_protocol(
         low, _, high = belief
         part = min(share, talker.left)
         heard = yield from talker.ask([low, high], [part / 2, part / 2])
+        opening = [talker.with_late(answer) for answer in opening]
         guide.hear(heard)
         belief = guide.quantiles(outer)
         opening.append(heard)
@@ -106,6 +107,7 @@ def pairs_protocol(
         if not np.all(np.isfinite(ends)):
             return None
         heard = yield from talker.ask(ends, [now / 2, now / 2])
+        opening, pairs = ([talker.with_late(answer) for answer in some] for some in (opening, pairs))
         if talker.left > 0 and _is_beside(heard, tau, BESIDE * tail, 4.0):
             return None
         pairs.append(heard)

@@ -11,6 +11,10 @@ pairs instead (`server.quantile.scarce`).
 
 Where a stage speaks against a smooth density (`server.quantile.shape`), the records left are certified; where few are,
 the interval goes on to points that are sure.
+
+What comes late to a stage joins its sums, once the next has answered: where that one asks did not depend on it. Late
+answers to the search or to a grid come after what they could decide, and are only counted; those to a rough pilot are
+known to whatever reads all answers, as the fence and the certified guide.
 """
 
 import math
@@ -115,7 +119,7 @@ def staged_protocol(
         else:
             pilot = yield from find_pilot(talker, study.tau, guide)
             if pilot is not None and not (yield from _is_rough(talker, study, pilot, found.scale)):
-                local = yield from _stages(talker, study, pilot)
+                local = yield from _stages(talker, study, talker.with_late(pilot))
                 if local is not None:
                     return local
     return (yield from certify(talker, study, found))
@@ -173,6 +177,7 @@ def _stages(talker: QueryAllocator, study: StagedStudy, pilot: Decoded) -> Gener
         if not (apart and np.all(np.isfinite(points))):  # around an atom, as narrow as doubles go
             return None
         heard = yield from talker.ask(points, now * plan.parts, need=LOCAL)
+        kept = [stage._replace(heard=talker.with_late(stage.heard)) for stage in kept]
         if heard.absent is not None:
             if not np.all(heard.counts.any(axis=0)):  # only who is away has records left
                 continue

@@ -4,6 +4,9 @@ A search asks several points a round where the belief about the quantile lies; i
 Then every round asks one point below and one above. The first of these rounds are small and grow: part of each budget
 is bet on them alone, so that far classes are rejected early and no end stays open. The rest of the records answers in
 `ROUNDS` rounds. If an end has no certificate before the last two rounds, they ask where one is sure to be had.
+
+Answers that people give late are a query of their own at the point and label of theirs: nobody knew their letters when
+these were chosen, nor when the round that came meanwhile was. They come before that round's evidence.
 """
 
 import math
@@ -112,7 +115,7 @@ class Tallied(NamedTuple):
 
 @dataclass
 class Asker:
-    """Asks by lot, and keeps what was heard, as answers for the guide."""
+    """Asks by lot, and keeps what was heard, as answers for the guide; ``late`` is what came to the question before."""
 
     study: CertifiedStudy
     lottery: Lottery
@@ -123,9 +126,11 @@ class Asker:
     questions: int = 0
     reports: int = 0
     left: int = 0
+    late: list[Tallied] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.left = self.lottery.planned
+        self._before: list[float] = []  # the points of the question before
         self._attendance = Attendance(self.study.crowd.shares)
         self.success = (1 - self.lottery.rate) / 2 + self.lottery.rate * self.study.tau
         self.precision = self.lottery.rate / math.sqrt(self.success * (1 - self.success))  # root, of one report
@@ -145,6 +150,7 @@ class Asker:
         ask, lottery = Ask(np.asarray(points, dtype=np.float64), table), self.lottery
         given = yield from self._attendance.gather(ask, lambda: lottery.left + table.sum(axis=1), CERTIFYING)
         lottery.left += (table - given.counts).sum(axis=1) - given.lost
+        self._hear_late(given.late)
         if given.arrived:
             lottery.left = np.maximum(lottery.left, 0)
             self.left = max(self.left + planned - int(given.counts.sum()), 0)
@@ -152,13 +158,30 @@ class Asker:
         self.reports += int(given.counts.sum())
         found = []
         for place, (taken, missing) in enumerate(drawn):
-            answered = int(given.counts[:, place].sum())
-            below = answered - int(given.ones[:, place].sum())
-            found.append(Tallied(answered, below, 0 if given.arrived else missing + int(taken.sum()) - answered))
-            if answered > 0:
-                rate = self.lottery.rate
-                self.hear(points[place], (below / answered - (1 - rate) / 2) / rate, answered * self.precision**2)
+            told = self._tallied(points[place], given.ones[:, place], given.counts[:, place])
+            found.append(told if given.arrived else told._replace(missing=missing + int(taken.sum()) - told.reports))
+        self._before = list(points)
         return found
+
+    def _hear_late(self, late: Ints | None) -> None:
+        """Take in what came late to the question before; to one that was not asked here nothing is added."""
+        self.late = []
+        if late is None or not self._before:
+            return
+        ones, counts = late
+        self.late = [self._tallied(at, ones[:, place], counts[:, place]) for place, at in enumerate(self._before)]
+        self.lottery.left -= counts.sum(axis=1)
+        self.left -= int(counts.sum())
+        self.reports += int(counts.sum())
+
+    def _tallied(self, point: float, ones: Ints, counts: Ints) -> Tallied:
+        """Return what was heard at a point, and let the guide hear it."""
+        answered = int(counts.sum())
+        below = answered - int(ones.sum())
+        if answered > 0:
+            rate = self.lottery.rate
+            self.hear(point, (below / answered - (1 - rate) / 2) / rate, answered * self.precision**2)
+        return Tallied(answered, below, 0)
 
     @property
     def broken(self) -> bool:
@@ -224,6 +247,7 @@ def _conversation(study: CertifiedStudy, known: Sequence[Decoded], unit: float) 
     whole = asker.precision * math.sqrt(asker.lottery.planned / 2)
     classes = opened(np.array([study.alpha]))
     evidence: list[Evidence] = []
+    newest: list[Evidence] = []  # of the round before: what comes late to a search guides, and is no evidence either
     marks: list[CertifiedMark] = []
     plan, closings = _portions(asker.left, first, MOST_ROUNDS - asker.questions, pace.swell)
     for index, part in enumerate(plan):
@@ -244,16 +268,24 @@ def _conversation(study: CertifiedStudy, known: Sequence[Decoded], unit: float) 
         if not sides:
             break
         told = yield from asker.ask(points, [n for _, n, _ in sides])
+        pieces = [late_piece(piece, *said[:2]) for piece, said in zip(newest, asker.late, strict=False) if said.reports]
+        newest = []
         for point, (side, _, horizon), (reports, below, missing) in zip(points, sides, told, strict=True):
             n = reports + missing
             against = below + missing if side < 0 else below  # lots that found nobody count against the query
-            piece = Evidence(point, side, n, against, max(horizon, n), pace.bet if closing else MORE)
-            evidence.append(piece)
+            newest.append(Evidence(point, side, n, against, max(horizon, n), pace.bet if closing else MORE))
+        for piece in (*pieces, *newest):
             classes = heard(classes, piece, asker.success)
+        evidence += (*pieces, *newest)
         marks.append(CertifiedMark(asker.rounds, asker.reports, len(evidence), guide.centre))
     _, guide = guided(asker, window)
     marks = [*marks[:-1], CertifiedMark(asker.rounds, asker.reports, len(evidence), guide.centre)]
     return Certificate(tuple(evidence), asker.success, guide.centre, tuple(marks), limits, study.alpha)
+
+
+def late_piece(piece: Evidence, reports: int, below: int) -> Evidence:
+    """Return the evidence of reports that came late to a query, over what was left of its horizon."""
+    return piece._replace(reports=reports, below=below, horizon=max(piece.horizon - piece.reports, reports), pot=0.0)
 
 
 def search(asker: Asker, pace: Pace = PLENTY, records: int = 1 << 62) -> Generator[Ask, Ints, tuple[Window, int]]:

@@ -2,6 +2,9 @@
 
 Every round asks one point below and one above; after each of them stands an interval that holds at all times at once.
 So one may look at any of them, stop where it is short enough, and go on when more records come.
+
+Answers that people give late are wagered on at the point of their question, under what the bets were fixed by when it
+was asked; they come before those of the round that was open meanwhile, whose bets follow the wealth after them.
 """
 
 import math
@@ -12,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.inference.quantile.wealth import Fortunes, Wager, reached, stakes, told, wagered
+from sottovoce.inference.quantile.wealth import Fortunes, Wager, reached, stakes, told
 from sottovoce.server.quantile.asking import Ask
 from sottovoce.server.quantile.certified.curves import Guide
 from sottovoce.server.quantile.certified.lottery import Lottery
@@ -72,6 +75,7 @@ def sequence_protocol(
     fortunes, aim, so_far = told(sequel.wagers), -math.log(study.alpha), so_far + asker.reports
     growing = Growing(so_far, so_far + asker.left, ROUNDS - asker.questions)
     window, guide = guided(asker, window)
+    newest: list[Wager] = []  # of the round before: what comes late to the search guides
     while asker.left >= 2 and not asker.broken:
         now = growing.portion(so_far, asker.left)
         horizon = max(min(AHEAD * so_far, asker.left), now) / 2
@@ -83,13 +87,19 @@ def sequence_protocol(
         caps = [KELLY * _kelly(asker, guide, point, side, power) for point, side in zip(points, (-1, 1), strict=True)]
         spoken = asker.reports
         heard = yield from asker.ask(points, counts)
-        wagers = []
+        wagers = [
+            wager._replace(reports=late.reports, below=late.below)
+            for wager, late in zip(newest, asker.late, strict=False)
+            if late.reports
+        ]
+        newest = []
         for side, point, cap, (reports, below, missing) in zip((-1, 1), points, caps, heard, strict=True):
             count = reports + missing
             against = below + missing if side < 0 else below  # lots that found nobody count against the query
             rate, success = asker.lottery.rate, asker.success
-            wagers.append(Wager(point, side, count, against, success, horizon, aim, cap, rate))
-            fortunes = wagered(fortunes, wagers[-1])
+            newest.append(Wager(point, side, count, against, success, horizon, aim, cap, rate))
+        wagers += newest
+        fortunes = told(wagers, fortunes)
         so_far += asker.reports - spoken
         window, guide = guided(asker, window)
         low, high = sequel.within(reached(fortunes, study.alpha))
