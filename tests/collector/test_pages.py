@@ -45,6 +45,17 @@ bounds = [0, 120]
 [rounds]
 grace = 0.0
 """
+REGRESSION = """
+name = "waits"
+question = "How long did you wait?"
+people = 20000
+[regression]
+response = "wait"
+tau = 0.5
+epsilon = 2.0
+[regression.features]
+age = [18, 90]
+"""
 SIZES: tuple[dict[str, Any], ...] = (
     {"viewport": {"width": 375, "height": 700}},
     {"viewport": {"width": 1200, "height": 800}, "color_scheme": "dark"},
@@ -310,7 +321,8 @@ def test_an_open_end_goes_to_the_edge_and_is_said(collector: Collector, browser:
       const ways = new Map([["a <b>", way]]);
       const range = rangeOf(ways, null);
       const levels = estimatesOf({ levels: [{ tau: 0.5, estimate: 1, interval: null }] });
-      const coefficients = estimatesOf({ coefficients: [{ name: "age", tau: 0.5, estimate: 1, interval: [0, 2] }] });
+      const fitted = [{ name: "age", estimate: 1, interval: [0, 2] }];
+      const coefficients = estimatesOf({ levels: [{ tau: 0.5, coefficients: fitted }] });
       const words = [[1, null], [null, 2], [null, null], [1000, 2000.5]].map(interval);
       return { range, traces: tracesOf(ways, range, false), words, labels: [levels[0].label, coefficients[0].label] };
     }""")
@@ -355,3 +367,26 @@ def test_where_results_are_for_readers_people_answer_with_a_token_and_no_passwor
         expect(reader.page.locator("#facts dd").first).to_have_text("1")
         expect(reader.page.locator("#told")).to_have_text("This page follows every round.")
         reader.context.close()
+
+
+def test_a_row_of_a_regression_leaves_as_41_bytes(browser: Any, tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(REGRESSION)
+    with collecting(str(study)) as url:
+        watched = Watched(browser)
+        page = watched.page
+        page.goto(f"{url}{first_page(url)}/survey")
+        page.wait_for_selector("#send:enabled")
+        page.get_by_label("How long did you wait? (wait)").fill("31")
+        page.get_by_label("age", exact=True).press("Enter")
+        assert page.inner_text("#told") == "Please give a number in each field; nothing has left this device."
+        page.get_by_label("age", exact=True).fill("44")
+        assert violations(page) == []
+        page.click("#send")
+        expect(page.locator("#told")).to_contain_text("Thank you")
+        shown = bytes.fromhex("".join(page.locator("td.bytes").all_inner_texts()))
+        assert [each.post_data_buffer for each in watched.requests if each.method == "POST"] == [shown]
+        page.goto(url + first_page(url))
+        expect(page.locator("#columns")).to_contain_text("Coefficient, quantile")
+        expect(page.locator("#facts dd").first).to_have_text("1")
+        watched.check(url)

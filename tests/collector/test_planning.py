@@ -27,6 +27,16 @@ def test_far_out_in_a_tail_no_width_in_values_is_told() -> None:
     assert (found["width"], found["high"] < 1) == (None, True)
 
 
+def test_several_levels_and_coefficients_have_a_width_each() -> None:
+    found = plan(60_000, tau=[0.5, 0.9], method="staged", bounds=[0, 100])["expected"]
+    assert [each["of"] for each in found] == ["0.5", "0.9"]
+    assert found[0]["width"] > plan(60_000, method="staged", bounds=[0, 100])["expected"][0]["width"]
+    asked = {"response": "wait", "tau": 0.5, "epsilon": 2.0, "features": {"age": [18, 90]}}
+    fitted = planned({"name": "x", "people": 20_000, "regression": asked})
+    assert [each["of"] for each in fitted["expected"]] == ["intercept", "age"]
+    assert fitted["expected"][0]["width"] is None
+
+
 def test_a_spread_tells_more_than_bounds() -> None:
     found = plan(20_000, scale=10.0, bounds=[0, 1000])["expected"][0]
     assert found["width"] < 10
@@ -57,6 +67,7 @@ def test_what_cannot_begin_is_refused(given: Any) -> None:
             "groups": ["x, y", "\x7f\t"],
             "quantile": {"tau": 0.5, "bounds": [0, 1e300]},
         },
+        {"name": "x", "regression": {"tau": 0.5, "features": {"a b": [0, 1], "c": [0, 30]}}, "rounds": {"grace": 1}},
         {"name": "", "rounds": {"grace": 1e-7, "deadline": 3600}, "question": "?"},
     ],
 )

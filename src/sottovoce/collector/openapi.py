@@ -55,7 +55,7 @@ _UPLOADED = _object(
     closed=True,
 )
 _WIDTH = _object(
-    {"tau": _NUMBER, "low": _NUMBER, "high": _NUMBER, "text": _TEXT, "width": _MAYBE, "assuming": _TEXT}, closed=True
+    {"of": _TEXT, "low": _MAYBE, "high": _MAYBE, "text": _TEXT, "width": _MAYBE, "assuming": _TEXT}, closed=True
 )
 _PLANNED = {
     "anyOf": [

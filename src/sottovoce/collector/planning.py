@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 
 from sottovoce.collector.study import CollectedStudy, collected_of
 from sottovoce.core.errors import BadInput
-from sottovoce.server.explanation import VALUES
+from sottovoce.server.explanation import VALUES, ExpectedWidth
 from sottovoce.server.quantile.expected import ROUNDS, assumption_of, expected_reach, expected_width
 from sottovoce.server.quantile.feasibility import CERTIFIED
 from sottovoce.server.quantile.levels_plan import LevelsPlan
 from sottovoce.server.quantile.plan import QuantilePlan, barely
+from sottovoce.server.regression.expected import barely as barely_supported
+from sottovoce.server.regression.expected import expected_widths
+from sottovoce.server.regression.plan import RegressionPlan
 
 _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 EVEN = (
@@ -51,31 +54,50 @@ def planned(given: Any) -> dict[str, Any]:
         "people": study.people * len(study.groups),
         "rounds": rounds,
         "grace": study.pauses.grace,
-        "expected": [_expected(each, study.method) for each in _levels(study)],
+        "expected": _expected(study),
         "warnings": _warnings(study),
         "toml": study_toml(given),
     }
 
 
-def _levels(study: CollectedStudy) -> list[PlannedLevel]:
-    """Return the quantiles of a study whose widths are known beforehand."""
-    plan: Any = study.plan
+def _expected(study: CollectedStudy) -> list[dict[str, Any]]:
+    """Return how wide every interval of a study will be."""
+    plan = study.plan
+    if isinstance(plan, RegressionPlan):
+        return [_expected_coefficient(each, plan) for each in expected_widths(plan, study.people)]
     if isinstance(plan, LevelsPlan):
         joint = 1 - (1 - plan.level) / len(plan.plans)
-        return [PlannedLevel(each, joint, part) for each, part in zip(plan.plans, plan.parts, strict=True)]
-    return [PlannedLevel(plan, study.level, 1.0)] if isinstance(plan, QuantilePlan) else []
+        levels = [PlannedLevel(each, joint, part) for each, part in zip(plan.plans, plan.parts, strict=True)]
+    else:
+        levels = [PlannedLevel(plan, study.level, 1.0)]
+    return [_expected_quantile(each, study.method) for each in levels]
 
 
 def _warnings(study: CollectedStudy) -> list[str]:
     """Return what is worth knowing; of few people, how far the interval of this method will reach."""
-    plan: Any = study.plan
-    if study.method != "sequence" or not isinstance(plan, QuantilePlan) or not plan.warnings:
+    plan = study.plan
+    if isinstance(plan, RegressionPlan):
+        return list(barely_supported(plan, study.people))
+    if study.method != "sequence" or isinstance(plan, LevelsPlan) or not plan.warnings:
         return list(plan.warnings)
     ends = expected_reach(plan, study.method, study.level)
     return [barely(plan.crowd, plan.tau, plan.support, CERTIFIED, ends)]
 
 
-def _expected(asked: PlannedLevel, method: str) -> dict[str, Any]:
+def _expected_coefficient(width: ExpectedWidth, plan: RegressionPlan) -> dict[str, Any]:
+    """Return the width of a coefficient: in values where a density was guessed, else in levels."""
+    guessed = plan.settings.density is not None
+    return {
+        "of": width.of,
+        "low": None,
+        "high": None,
+        "text": f"about {width.value:.3g} wide" + ("" if guessed else " in levels, between the ends of its column"),
+        "width": width.value if guessed and math.isfinite(width.value) else None,
+        "assuming": "the density that was guessed" if guessed else "no density, so levels are told",
+    }
+
+
+def _expected_quantile(asked: PlannedLevel, method: str) -> dict[str, Any]:
     """Return a width as JSON can say it: in levels always, in values where public guesses allow it."""
     plan = asked.plan
     width = expected_width(plan, method, asked.level, asked.part)
@@ -89,7 +111,7 @@ def _expected(asked: PlannedLevel, method: str) -> dict[str, Any]:
     elif width.unit != VALUES:
         value = math.inf
     return {
-        "tau": plan.tau,
+        "of": f"{plan.tau:g}",
         "low": low,
         "high": high,
         "text": width.text.partition(", about")[0],
@@ -104,11 +126,16 @@ def study_toml(given: dict[str, Any]) -> str:
     >>> study_toml({"name": "age", "people": 5000, "quantile": {"tau": 0.5, "bounds": [0, 120]}})
     'name = "age"\npeople = 5000\n\n[quantile]\ntau = 0.5\nbounds = [0, 120]\n'
     """
+    return "\n".join(_lines(given, "")).lstrip("\n") + "\n"
+
+
+def _lines(given: dict[str, Any], above: str) -> list[str]:
+    """Return the lines of a table, and of the tables in it."""
     lines = [f"{_key(key)} = {_value(value)}" for key, value in given.items() if not isinstance(value, dict)]
     for key, value in given.items():
         if isinstance(value, dict) and value:
-            lines += ["", f"[{_key(key)}]", *(f"{_key(each)} = {_value(said)}" for each, said in value.items())]
-    return "\n".join(lines) + "\n"
+            lines += ["", f"[{above}{_key(key)}]", *_lines(value, f"{above}{_key(key)}.")]
+    return lines
 
 
 def _key(key: str) -> str:

@@ -9,9 +9,10 @@ const literal = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 
 /** What was told after a round, as a list of estimates: one, or one a level or a coefficient. */
 export function estimatesOf(told) {
-  if (told.coefficients) return told.coefficients.map((each) => ({ ...each, label: `${each.name}, ${each.tau}` }));
-  if (told.levels) return told.levels.map((each) => ({ ...each, label: `${each.tau}` }));
-  return [{ label: `${told.tau}`, estimate: told.estimate, interval: told.interval }];
+  return told.levels.flatMap((level) => {
+    if (!level.coefficients) return [{ label: `${level.tau}`, estimate: null, interval: null, ...level }];
+    return level.coefficients.map((each) => ({ ...each, label: `${each.name}, ${level.tau}` }));
+  });
 }
 
 /** The values between which the chart looks: around the intervals of now, because the first are far wider. */

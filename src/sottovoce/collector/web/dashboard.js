@@ -10,6 +10,8 @@ const METHODS = {
   staged: "The interval is told after the last round; before it there is none that would hold.",
   certified: "The interval is told after the last round, and holds for every distribution.",
 };
+const REGRESSION =
+  "Each interval is that of a study that ends with its round: it holds for whoever decides beforehand when to look.";
 const LAST = "after the last round";
 
 const study = location.pathname.split("/")[2];
@@ -32,7 +34,7 @@ function fact(name, text) {
 function without(why) {
   if (why) return why;
   if (stateOf(about) === "closed") return "none: the study was closed before";
-  return about.method === "sequence" ? "none yet" : LAST;
+  return about.method in METHODS && about.method !== "sequence" ? LAST : "none yet";
 }
 
 function showAbout() {
@@ -61,20 +63,22 @@ function showTerms() {
   say("name", card.name);
   say("question", card.question);
   at("survey").href = `/studies/${study}/survey`;
-  say("valid", `${METHODS[about.method] ?? ""} Level ${number(100 * about.level)} %.`);
+  say("valid", `${METHODS[about.method] ?? REGRESSION} Level ${number(100 * about.level)} %.`);
   const odds = number(Number(Math.exp(about.epsilon).toPrecision(3)));
   say("persons", card.tokens
     ? "Each person has a token, which leaves as well: whoever gave it out and sees the log can tell whose letter is whose."
     : "Nobody checks who is a person: whoever sends many reports counts many times.");
-  say("leaves", `One report of 41 bytes: the study, ${card.tokens ? "the person's token" : "a random number"}, the round, the group, which point was asked, and one letter, 0 or 1. ` +
-    `The device compares the answer with the point, and a die that it throws decides whether the letter tells the truth. The answer itself stays there.`);
+  say("leaves", `One report of 41 bytes: the study, ${card.tokens ? "the person's token" : "a random number"}, the round, the group, ` +
+    (card.regression
+      ? "and one letter. The device draws the letter by a die that it throws, from what it was asked and its row of numbers. The row itself stays there."
+      : "which point was asked, and one letter, 0 or 1. The device compares the answer with the point, and a die that it throws decides whether the letter tells the truth. The answer itself stays there."));
   say("means", `A report is at most e^epsilon times likelier under one answer than under any other: here epsilon is ${number(about.epsilon)}, ` +
     `so ${odds} times. It is computed from the die's integers, and each device compares it with a limit of its own. A device answers once.`);
 }
 
 function fillTable() {
   const rows = [];
-  const several = card.taus.length > 1 || [...ways.values()].some((way) => way.at(-1)?.coefficients);
+  const several = card.taus.length > 1 || Boolean(card.regression);
   const names = ["Group", ...(several ? [labelName()] : []), "Estimate", "Interval", "Reports", "Rounds"];
   at("columns").replaceChildren(...names.map((name) => made("th", { scope: "col" }, name)));
   for (const [group, way] of ways) {
@@ -94,7 +98,7 @@ function fillTable() {
   at("rows").replaceChildren(...rows);
 }
 
-const labelName = () => ([...ways.values()].some((way) => way.at(-1)?.coefficients) ? "Coefficient, level" : "Level");
+const labelName = () => (card.regression ? "Coefficient, quantile" : "Quantile");
 
 /** The ways of the chosen groups, each about the chosen level or coefficient. */
 function chosenWays() {
@@ -112,7 +116,7 @@ function chosenWays() {
 
 function fillChoices() {
   const labels = [...new Set([...ways.values()].flatMap((way) => (way.length ? estimatesOf(way.at(-1)).map((each) => each.label) : [])))];
-  if (labels.length !== at("label").options.length) at("label").replaceChildren(...labels.map((each) => new Option(each)));
+  if (labels.join() !== [...at("label").options].map((each) => each.value).join()) at("label").replaceChildren(...labels.map((each) => new Option(each)));
   at("choice-of-label").hidden = labels.length < 2;
   say("label-of", labelName());
   if (!at("group").options.length) {
@@ -124,8 +128,7 @@ function fillChoices() {
 
 function draw() {
   const chosen = chosenWays();
-  const bounds = card.taus.length && !labelName().startsWith("Coefficient") ? card.bounds : null;
-  const range = rangeOf(chosen, bounds);
+  const range = rangeOf(chosen, card.bounds);
   const some = [...chosen.values()].some((way) => way.length);
   at("chart").hidden = at("choices").hidden = !some;
   const never = stateOf(about) === "closed" || about.over;
@@ -136,7 +139,7 @@ function draw() {
   }
   say("drawn", some
     ? `The line is the estimate, the band its interval after each round.${open ? " An end that is still open is drawn to the edge." : ""}`
-    : never ? "There is no interval to draw." : `The chart begins with the first interval${about.method === "sequence" ? "" : ", after the last round"}.`);
+    : never ? "There is no interval to draw." : `The chart begins with the first interval${without() === LAST ? ", after the last round" : ""}.`);
   if (!some) return;
   const style = getComputedStyle(document.documentElement);
   const layout = layoutOf(range, card.name, style, narrow.matches);

@@ -7,6 +7,7 @@ const USUAL = 2; // the limit of a visitor who has set none
 const study = location.pathname.split("/")[2];
 const url = `${location.origin}/v1/studies/${study}`;
 const DRAWN = "drawn when you answer";
+const LETTER = "Drawn by a die that only this browser sees, from what is asked then and from your numbers: it tells no more of them than epsilon allows.";
 let card, kept;
 
 const numeric = (text) => (text.trim() === "" ? NaN : Number(text.trim().replace(",", ".")));
@@ -41,8 +42,10 @@ function showBytes(body) {
       : "A random number of this report alone, so that it is counted once. It says nothing of you."],
     ["round", 4, body ? field(32, 36) : DRAWN, body ? `Round ${whole(32, 36)} of the study.` : "The round that is open then."],
     ["group", 2, body ? field(36, 38) : `the number of ${group}`, `Your group: ${group}.`],
+    ...(card.regression ? [["letter", 3, body ? field(38, 41) : DRAWN, LETTER]] : [
     ["point", 2, body ? field(38, 40) : DRAWN, "Which of the round's points your answer was compared with; drawn by lot here."],
     ["letter", 1, body ? field(40, 41) : DRAWN, "0 or 1: whether your answer lies above that point, told truthfully or not as a die decides that only this browser sees."],
+    ]),
   ];
   at("bytes").replaceChildren(...rows.map(([name, size, said, means]) => {
     const head = made("th", { scope: "row" }, name, made("small", {}, `${size} byte${size > 1 ? "s" : ""}`));
@@ -66,14 +69,16 @@ function told(text, wrong = false) {
 
 async function send(event) {
   event.preventDefault();
-  const value = numeric(at("value").value);
-  const bad = kept === null && !Number.isFinite(value);
-  at("value").setAttribute("aria-invalid", String(bad));
+  const fields = [...at("fields").querySelectorAll("input")];
+  for (const each of fields) each.setAttribute("aria-invalid", String(kept === null && !Number.isFinite(numeric(each.value))));
+  const bad = fields.find((each) => each.getAttribute("aria-invalid") === "true");
   if (bad) {
-    told("Please give one number; nothing has left this device.", true);
-    at("value").focus();
+    told(`Please give ${fields.length > 1 ? "a number in each field" : "one number"}; nothing has left this device.`, true);
+    bad.focus();
     return;
   }
+  const numbers = fields.map((each) => numeric(each.value));
+  const value = card.regression ? Object.fromEntries(fields.map((each, k) => [each.name, numbers[k]])) : numbers[0];
   const token = at("token").value.trim();
   if (kept === null && card.tokens && !/^[0-9a-f]{32}$/i.test(token)) {
     told("Please give the token that you were sent, 32 digits and letters; nothing has left this device.", true);
@@ -84,7 +89,7 @@ async function send(event) {
   try {
     const group = at("group").value || card.groups[0];
     const sent = await answer(url, value, { cap: capNow(), group, store: memory(), token: card.tokens ? bytesOf(token) : null });
-    at("value").value = "";
+    for (const each of fields) each.value = "";
     kept = hex(sent.body);
     showKept();
     told(sent.accepted
@@ -107,7 +112,6 @@ async function refusal(query, text) {
   if (!globalThis.crypto?.subtle) return "This page came without encryption, so the browser lends it no die: open it over https.";
   if (kept !== null) return "";
   if (query.over) return "The study is over; thank you for coming.";
-  if (card.features) return "This study asks for several numbers, which this page cannot randomise yet; nothing can be answered here.";
   try {
     await readCard(text, capNow());
   } catch (error) {
@@ -115,6 +119,19 @@ async function refusal(query, text) {
     return card.epsilon > capNow() ? dear : sentence(error.message);
   }
   return "";
+}
+
+/** A field for each column of a regression, beside that of the response. */
+function addFields() {
+  const { response, columns, low, high } = card.regression;
+  at("value").name = response;
+  say("question", `${card.question ? `${card.question} ` : ""}(${response})`);
+  if (at("fields").querySelectorAll("input").length > 1) return;
+  columns.forEach((name, k) => {
+    const hint = made("p", { class: "hint", id: `hint-${k}` }, `From ${number(low[k])} to ${number(high[k])}; what lies beyond is taken as the nearer of them.`);
+    const input = made("input", { id: `column-${k}`, name, inputmode: "decimal", autocomplete: "off", "aria-describedby": `hint-${k}` });
+    at("fields").append(made("label", { for: `column-${k}` }, name), hint, input);
+  });
 }
 
 async function look() {
@@ -127,7 +144,10 @@ async function look() {
   document.title = `${card.name}: Sottovoce`;
   say("name", card.name);
   say("question", card.question || "Your answer, a number");
-  say("promise", `Your number stays in this browser: one letter leaves, and a die decides whether it tells the truth (epsilon ${number(card.epsilon)}).`);
+  const many = Boolean(card.regression);
+  say("promise", `Your ${many ? "numbers stay" : "number stays"} in this browser: one letter leaves, ` +
+    `${many ? "drawn by a die" : "and a die decides whether it tells the truth"} (epsilon ${number(card.epsilon)}).`);
+  if (many) addFields();
   if (!at("group").options.length) at("group").replaceChildren(...card.groups.map((name) => new Option(name)));
   at("which").hidden = card.groups.length < 2;
   at("tokens").hidden = !card.tokens;

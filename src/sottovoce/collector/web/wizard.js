@@ -43,7 +43,7 @@ function show(plan) {
   ];
   at("plan").hidden = false;
   at("plan").replaceChildren(...facts.map(([name, text]) => made("div", {}, made("dt", {}, name), made("dd", {}, text))));
-  const reaches = plan.expected.map((each) => (plan.expected.length > 1 ? `at ${number(each.tau)} ${each.text}` : each.text));
+  const reaches = plan.expected.map((each) => (plan.expected.length > 1 ? `at ${each.of} ${each.text}` : each.text));
   say("reach", reaches.length
     ? `With all these answers, the interval of a group will reach ${reaches.join("; ")}.`
     : "How wide the intervals of such a study will be is not known beforehand.");
