@@ -2,6 +2,7 @@
 import { number } from "/page.js";
 
 const LIGHT = ["#1b5a9e", "#b34a12", "#1f6b3f", "#7a3f9d", "#7a6000", "#a82b63"];
+const LATELY = 10; // estimates that are surely in sight
 const DARK = ["#85bbf5", "#ffab76", "#7fd3a0", "#d3a6f0", "#e6cc5c", "#ff9cc4"];
 
 /** A text as Plotly shows it: it would take a name such as <b>a</b> for markup. */
@@ -18,7 +19,8 @@ export function estimatesOf(told) {
 /** The values between which the chart looks: around the intervals of now, because the first are far wider. */
 export function rangeOf(ways, bounds) {
   const last = [...ways.values()].map((way) => way.at(-1)).filter((each) => each?.interval);
-  const ends = last.flatMap((each) => [...each.interval, each.estimate]).filter((end) => end != null);
+  const lately = [...ways.values()].flatMap((way) => way.slice(-LATELY).map((each) => each.estimate));
+  const ends = [...last.flatMap((each) => each.interval), ...lately].filter((end) => end != null);
   if (!ends.length) return bounds ?? null;
   let [low, high] = [Math.min(...ends), Math.max(...ends)];
   const closed = last.every((each) => each.interval.every((end) => end !== null));
@@ -29,32 +31,37 @@ export function rangeOf(ways, bounds) {
   return bounds ? [Math.max(low, bounds[0] - edge), Math.min(high, bounds[1] + edge)] : [low, high];
 }
 
+/** Whether there is one interval a group, as after stages: then groups stand side by side. */
+export const isOnce = (ways) => [...ways.values()].every((way) => way.length <= 1);
+
 /** The traces of the groups: a band of steps, for an interval holds until the next round, and where it stands now. */
 export function tracesOf(ways, range, dark) {
+  const once = isOnce(ways);
   const colours = dark ? DARK : LIGHT;
   const beyond = range[1] - range[0];
   const traces = [];
   [...ways].forEach(([group, way], k) => {
-    const told = way.filter((each) => each.interval);
-    if (!told.length) return;
+    if (!way.length) return;
     const colour = colours[k % colours.length];
-    const x = told.map((each) => each.reports);
-    const lows = told.map((each) => each.interval[0] ?? range[0] - beyond);
-    const highs = told.map((each) => each.interval[1] ?? range[1] + beyond);
+    const xOf = (told) => told.map((each) => (once ? literal(group) : each.reports));
+    const banded = way.filter((each) => each.interval);
+    const x = xOf(banded);
+    const lows = banded.map((each) => each.interval[0] ?? range[0] - beyond);
+    const highs = banded.map((each) => each.interval[1] ?? range[1] + beyond);
     const edge = { line: { width: 1, color: `${colour}66`, shape: "hv" }, mode: "lines", showlegend: false, hoverinfo: "skip" };
     traces.push({ x, y: highs, ...edge }, { x, y: lows, ...edge, fill: "tonexty", fillcolor: `${colour}2b` });
-    const text = told.map((each) => `${literal(group)}: ${inWords(each)} after ${number(each.reports)} reports`);
-    traces.push({ x, y: told.map((each) => each.estimate), mode: "lines", name: literal(group), line: { color: colour, width: 2, shape: "hv" }, text, hoverinfo: "text" });
-    const now = told.at(-1);
-    const bars = { type: "data", symmetric: false, array: [highs.at(-1) - now.estimate], arrayminus: [now.estimate - lows.at(-1)], color: colour, thickness: 2, width: 6 };
-    traces.push({ x: [now.reports], y: [now.estimate], mode: "markers", marker: { color: colour, size: 9 }, error_y: bars, showlegend: false, hoverinfo: "skip" });
+    const text = way.map((each) => `${literal(group)}: ${inWords(each)} after ${number(each.reports)} reports`);
+    traces.push({ x: xOf(way), y: way.map((each) => each.estimate), mode: "lines", name: literal(group), line: { color: colour, width: 2, shape: "hv" }, text, hoverinfo: "text" });
+    const now = way.at(-1);
+    const bars = now.interval && { type: "data", symmetric: false, array: [highs.at(-1) - now.estimate], arrayminus: [now.estimate - lows.at(-1)], color: colour, thickness: 2, width: 6 };
+    traces.push({ x: xOf([now]), y: [now.estimate], mode: "markers", marker: { color: colour, size: 9 }, ...(bars ? { error_y: bars } : {}), showlegend: false, hoverinfo: "skip" });
   });
   return traces;
 }
 
 /** An estimate and its interval in words; an end that is not known yet is said to be open. */
 export function inWords(each) {
-  return `${each.estimate == null ? "no estimate" : number(each.estimate)}, ${interval(each.interval)}`;
+  return `${number(each.estimate)}, ${each.interval ? interval(each.interval) : "no interval yet"}`;
 }
 
 export function interval([low, high]) {
@@ -64,7 +71,7 @@ export function interval([low, high]) {
   return `${number(low)} to ${number(high)}`;
 }
 
-export function layoutOf(range, what, style, narrow) {
+export function layoutOf(range, what, once, style, narrow) {
   const ink = style.getPropertyValue("--ink").trim();
   const line = style.getPropertyValue("--line").trim();
   const axis = { gridcolor: line, linecolor: line, zeroline: false, fixedrange: true };
@@ -73,7 +80,7 @@ export function layoutOf(range, what, style, narrow) {
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { color: ink, family: "system-ui, sans-serif", size: narrow ? 12 : 14 },
-    xaxis: { ...axis, title: { text: "reports of the group" }, rangemode: "tozero", nticks: narrow ? 4 : 8 },
+    xaxis: once ? { ...axis, type: "category" } : { ...axis, type: "linear", title: { text: "reports of the group" }, rangemode: "tozero", nticks: narrow ? 4 : 8 },
     yaxis: { ...axis, title: narrow ? undefined : { text: literal(what) }, range, automargin: true },
     legend: { orientation: "h", traceorder: "normal", x: 0, y: 1.02, yanchor: "bottom" },
     hovermode: "closest",

@@ -1,5 +1,5 @@
 // The live page of a study: what it is, estimate and interval of each group after every round, and its switches.
-import { estimatesOf, interval, layoutOf, rangeOf, tracesOf } from "/chart.js";
+import { estimatesOf, interval, isOnce, layoutOf, rangeOf, tracesOf } from "/chart.js";
 import { asked, at, made, number, rate, say, stateOf, whole } from "/page.js";
 
 const MOST = 6; // groups that a chart shows together
@@ -34,6 +34,7 @@ function fact(name, text) {
 function without(why) {
   if (why) return why;
   if (stateOf(about) === "closed") return "none: the study was closed before";
+  if (about.over) return "none";
   return about.method in METHODS && about.method !== "sequence" ? LAST : "none yet";
 }
 
@@ -63,7 +64,7 @@ function showTerms() {
   say("name", card.name);
   say("question", card.question);
   at("survey").href = `/studies/${study}/survey`;
-  say("valid", `${METHODS[about.method] ?? REGRESSION} Level ${number(100 * about.level)} %.`);
+  say("valid", `${METHODS[about.method] ?? REGRESSION} Level ${number(100 * about.level)} %${card.taus.length > 1 && !card.regression ? ", for all quantiles of a group together" : ""}.`);
   const odds = number(Number(Math.exp(about.epsilon).toPrecision(3)));
   say("persons", card.tokens
     ? "Each person has a token, which leaves as well: whoever gave it out and sees the log can tell whose letter is whose."
@@ -108,7 +109,7 @@ function chosenWays() {
   for (const group of groups) {
     found.set(group, ways.get(group).flatMap((told) => {
       const each = estimatesOf(told).find((one) => one.label === label) ?? estimatesOf(told)[0];
-      return each?.interval ? [{ ...each, reports: told.reports }] : [];
+      return each?.estimate != null ? [{ ...each, reports: told.reports }] : [];
     }));
   }
   return found;
@@ -132,17 +133,17 @@ function draw() {
   const some = [...chosen.values()].some((way) => way.length);
   at("chart").hidden = at("choices").hidden = !some;
   const never = stateOf(about) === "closed" || about.over;
-  const open = [...chosen.values()].some((way) => way.at(-1)?.interval.includes(null));
+  const open = [...chosen.values()].some((way) => way.at(-1)?.interval?.includes(null));
   if (some && !window.Plotly) {
     loadPlotly();
     return;
   }
   say("drawn", some
-    ? `The line is the estimate, the band its interval after each round.${open ? " An end that is still open is drawn to the edge." : ""}`
-    : never ? "There is no interval to draw." : `The chart begins with the first interval${without() === LAST ? ", after the last round" : ""}.`);
+    ? `${isOnce(chosen) ? "Estimates, and the bars their intervals." : "The line is the estimate, the band its interval after each round."}${open ? " An end that is still open is drawn to the edge." : ""}`
+    : never ? "There is nothing to draw." : `The chart begins with the first estimate${without() === LAST ? ", after the last round" : ""}.`);
   if (!some) return;
   const style = getComputedStyle(document.documentElement);
-  const layout = layoutOf(range, card.name, style, narrow.matches);
+  const layout = layoutOf(range, card.regression ? at("label").value : card.name, isOnce(chosen), style, narrow.matches);
   window.Plotly.react("chart", tracesOf(chosen, range, dark.matches), layout, { responsive: true, displayModeBar: false, staticPlot: false });
 }
 
