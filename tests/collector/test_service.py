@@ -115,6 +115,33 @@ def test_a_device_answers_once_and_sends_the_same_again(running: Running, tmp_pa
     assert not list((tmp_path / "other").iterdir())
 
 
+def test_all_studies_of_a_device_have_a_cap_together(running: Running, tmp_path: Path) -> None:
+    device = Device(tmp_path / "device", cap=1.0, total=1.5)
+    assert device.answer(running.url, 44).accepted
+    assert device.answer(running.url, 44).accepted  # the same bytes cost nothing more
+    card = next((tmp_path / "device").glob("*.card"))
+    for total, refused in ((1.5, True), (2.0, False)):
+        other = tmp_path / str(total)
+        other.mkdir()
+        (other / ("00" * 16 + ".card")).write_text(card.read_text())  # of another study, as dear
+        again = Device(other, cap=1.0, total=total)
+        if refused:
+            with pytest.raises(BadInput, match="all studies of this device"):
+                again.answer(running.url, 44)
+        assert refused or again.answer(running.url, 44).accepted
+
+
+def test_two_processes_of_a_device_send_one_report(running: Running, tmp_path: Path) -> None:
+    script = (
+        "import sys; from sottovoce.client.device import Device\n"
+        "print(Device(sys.argv[1], 1.0).answer(sys.argv[2], 4).body.hex())"
+    )
+    words = [sys.executable, "-c", script, str(tmp_path / "device"), running.url]
+    both = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert len({process.communicate(timeout=60)[0] for process in both}) == 1
+    assert reports(running) == 1
+
+
 def test_killed_at_any_time_nothing_acknowledged_is_lost_or_doubled(running: Running, tmp_path: Path) -> None:
     kept, last = 0, b""
     for kill in range(3):

@@ -118,10 +118,13 @@ def _checked_regression(
 
 
 class Device:
-    """A device with a folder of its own and a cap on what one report may cost."""
+    """A device with a folder of its own, a cap on what one report may cost, and one on the ``total`` of all studies.
 
-    def __init__(self, folder: str | os.PathLike[str], cap: float) -> None:
-        self._folder, self._cap = Path(folder), cap
+    Whoever runs a collector can begin as many studies as they like: without ``total`` each of them gets a letter.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], cap: float, total: float | None = None) -> None:
+        self._folder, self._cap, self._total = Path(folder), cap, total
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def answer(self, url: str, value: Value, group: str | None = None, token: bytes | None = None) -> DeviceAnswer:
@@ -138,12 +141,23 @@ class Device:
         if kept.exists():
             body = kept.read_bytes()
         else:
+            self._check_total(card, study)
             body = make_report(card, study, self._asked(study_url, group or card.groups[0]), value, token)
-            _keep(kept, body)
+            _keep(kept.with_suffix(".card"), text.encode())
+            body = _keep(kept, body)
         name = urllib.parse.urlencode({"group": card.groups[int.from_bytes(body[GROUP], "big")]})
         told = _json(_fetched(f"{where}/v1/reports?{name}", body))  # by the name a proxy can find the group's host
         refused = told.get("refused") or []
         return DeviceAnswer(body, not refused, str(refused[0][1]) if refused else "")
+
+    def _check_total(self, card: DeviceCard, study: bytes) -> None:
+        """Refuse a study that would bring all studies of this device above what they may cost together."""
+        if self._total is None:
+            return
+        paths = (path for path in self._folder.glob("*.card") if path.stem != study.hex())
+        spent = [read_card(path.read_text(encoding="utf-8")).epsilon for path in paths]
+        if math.fsum([*spent, card.epsilon]) > self._total:
+            raise BadInput("all studies of this device would cost more epsilon than it allows; nothing was answered.")
 
     def _asked(self, url: str, group: str) -> dict[str, Any]:
         """Return what is asked now; wait while a round closes."""
@@ -194,14 +208,25 @@ def _checked(
     return points, periods, needs, round, group
 
 
-def _keep(path: Path, body: bytes) -> None:
-    """Write the report so that it lasts, before it is sent."""
-    draft = path.with_suffix(".draft")
+def _keep(path: Path, body: bytes) -> bytes:
+    """Write bytes so that they last, before any is sent; where another process was first, its bytes are the ones."""
+    draft = path.with_suffix(f".{os.getpid()}.draft")
     with draft.open("wb") as file:
         file.write(body)
         file.flush()
         os.fsync(file.fileno())
-    draft.replace(path)
+    try:
+        path.hardlink_to(draft)
+    except FileExistsError:
+        return path.read_bytes()
+    finally:
+        draft.unlink()
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+    return body
 
 
 def _fetched(url: str, body: bytes | None = None) -> bytes:

@@ -335,15 +335,31 @@ export function makeReport({ card, flips, study }, query, value, token = null) {
   return pack(study, id, query.round, query.group, point, letter);
 }
 
+/** Refuse a study that would bring all studies of this device above what they may cost together. */
+function spentWith(store, study, epsilon, total) {
+  const spent = { ...JSON.parse(store.getItem("sottovoce.spent") ?? "{}"), [study]: epsilon };
+  if (Object.values(spent).reduce((sum, each) => sum + each, 0) > total) {
+    throw new Error("all studies of this device would cost more epsilon than it allows; nothing was answered.");
+  }
+  return JSON.stringify(spent);
+}
+
 /**
  * Answer once: the report is kept in `store` before it is sent, and a second call sends the same bytes.
- * `url` is the study's, https://host/v1/studies/...
+ * `url` is the study's, https://host/v1/studies/..., `cap` what one report may cost, `total` all of them together.
+ * Where the platform has locks, two tabs that answer at once send the same bytes, too.
  */
-export async function answer(url, value, { cap, group, store, token = null }) {
+export async function answer(url, value, options) {
+  const answered = () => answerOnce(url, value, options);
+  return globalThis.navigator?.locks ? navigator.locks.request("sottovoce.answer", answered) : answered();
+}
+
+async function answerOnce(url, value, { cap, group, store, token = null, total = Infinity }) {
   const known = await readCard(await (await fetch(`${url}/card`)).text(), cap);
   const key = `sottovoce.${hex(known.study)}`;
   let kept = store.getItem(key);
   if (kept === null) {
+    const spent = spentWith(store, hex(known.study), known.card.epsilon, total);
     const asked = encodeURIComponent(group ?? known.card.groups[0]);
     let query;
     for (let tries = 0; tries < 60; tries += 1) {
@@ -354,6 +370,7 @@ export async function answer(url, value, { cap, group, store, token = null }) {
     }
     if (!query.needs) throw new Error("the collector asks nobody now; try again later, nothing was answered.");
     kept = hex(await (known.card.regression ? makeRowReport : makeReport)(known, query, value, token));
+    store.setItem("sottovoce.spent", spent);
     store.setItem(key, kept);
   }
   const body = Uint8Array.from(kept.match(/../g), (byte) => parseInt(byte, 16));
