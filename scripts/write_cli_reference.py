@@ -23,6 +23,10 @@ PAGES = {
     "site": ("A federation", "federation.md"),
     "certificates": ("A federation", "federation.md"),
     "ledger": ("A federation", "federation.md"),
+    "collect": ("A collector", "collector.md"),
+    "replay": ("A collector", "collector.md"),
+    "key": ("A collector", "collector.md"),
+    "token": ("A collector", "collector.md"),
     "demo": ("Federated quantiles", "federated-quantile.md"),
     "reproduce": ("The papers' tables again", "reproduction.md"),
 }

@@ -34,6 +34,8 @@ PINNED = f"typer=={version('typer')}" in (Path(__file__).parents[2] / "constrain
         "certificates",
         "collect",
         "replay",
+        "key",
+        "token",
     ],
 )
 def test_help_is_as_kept(command: str) -> None:

@@ -42,9 +42,10 @@ class Running:
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.process: subprocess.Popen[str] | None = None
+        self.more = ["--rate", "0"]
 
     def start(self) -> None:
-        words = [sys.executable, "-m", "sottovoce", "collect", str(self.study), "--port", str(self.port)]
+        words = [sys.executable, "-m", "sottovoce", "collect", str(self.study), "--port", str(self.port), *self.more]
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for _ in range(300):
             try:
@@ -70,6 +71,10 @@ class Running:
             body = answer.read()
             return json.loads(body) if "json" in answer.headers["content-type"] else body.decode()
 
+    def text(self, path: str) -> str:
+        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
+            return str(answer.read().decode())
+
     def post(self, body: bytes) -> tuple[int, Any]:
         try:
             with urllib.request.urlopen(f"{self.url}/v1/reports", data=body, timeout=10) as answer:
@@ -79,8 +84,7 @@ class Running:
                 return error.code, json.loads(error.read())
 
     def upload(self, group: str, count: int, value: float) -> bytes:
-        with urllib.request.urlopen(f"{self.url}{self.named}/card", timeout=10) as answer:
-            text = answer.read().decode()
+        text = self.text(f"{self.named}/card")
         card, study = read_card(text), identity(text)
         query = self.get(f"{self.named}/query?group={group}")
         return study + b"".join(make_report(card, study, query, value)[16:] for _ in range(count))

@@ -53,7 +53,7 @@ def test_a_log_of_the_first_version_goes_on(tmp_path: Path) -> None:
         known = store.known("age")
         assert known is not None
         assert known.given == json.dumps(GIVEN, sort_keys=True)
-        assert store.keys() == []
+        assert store.all_keys() == []
         store.close()
 
 

@@ -16,6 +16,7 @@ from sottovoce.cli.command import Command, Commands, no_traceback
 from sottovoce.cli.conformal import SeveralTests, conformal
 from sottovoce.cli.demo import demo
 from sottovoce.cli.integrate import integrate
+from sottovoce.cli.key import key, token
 from sottovoce.cli.ledger import ledger
 from sottovoce.cli.quantile import quantile
 from sottovoce.cli.regress import regress
@@ -41,6 +42,8 @@ app.command(cls=Command)(certificates)
 app.command(cls=Command)(collect)
 app.command(cls=Command)(replay)
 app.command(cls=Command)(demo)
+app.command(cls=Command)(token)
+app.add_typer(key)
 app.add_typer(ledger)
 if find_spec("sottovoce_papers") is not None:  # asking for entry points would take a quarter of --help
     app.command(cls=Command)(import_module("sottovoce_papers.command").reproduce)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli.options import Json, option
+from sottovoce.cli.options import Json, flag, option
 from sottovoce.cli.output import print_json
 
 Study = Annotated[str, typer.Argument(metavar="STUDY", help="The study: a TOML file.")]
@@ -21,18 +21,25 @@ def collect(
     log: Log = None,
     certificate: Annotated[str | None, option("PATH", "Certificate for TLS, a PEM file; with --key.")] = None,
     key: Annotated[str | None, option("PATH", "Key of the certificate, a PEM file.")] = None,
+    proxy: Annotated[str | None, option("ADDRESS", "Proxy whose word on the sender's address is believed.")] = None,
+    rate: Annotated[float, option("NUMBER", "Requests a second from one address; 0: no limit.")] = 100.0,
+    readers_only: Annotated[bool, flag("--readers-only", "Show results to keys of readers and admins alone.")] = False,
+    workers: Annotated[int, option("NUMBER", "Processes, among which groups are divided.")] = 1,
+    part: Annotated[str | None, option("K/N", "Own part K of N of the groups: hosts that share PostgreSQL.")] = None,
 ) -> None:
     """Collect one private report from each person's device.
 
     A device asks what is asked now, randomises its answer, and sends one letter, which is kept before it is
     acknowledged. Stopped or killed, the collector goes on from its log when it is started again.
     """
-    from sottovoce.collector.running import collect_studies
+    from sottovoce.collector.listening import Listening
+    from sottovoce.collector.running import collect_studies, part_of
 
     def ready() -> None:
         typer.echo(f"Collecting on http{'s' if certificate else ''}://{host}:{port} (stop with Ctrl-C)", err=True)
 
-    collect_studies(studies or [], log, host, port, certificate, key, ready)
+    where = Listening(host, port, certificate, key, proxy, rate, readers_only, workers, part_of(part))
+    collect_studies(studies or [], log, where, ready)
 
 
 def replay(study: Study, log: Log = None, json: Json = False) -> None:
@@ -43,7 +50,9 @@ def replay(study: Study, log: Log = None, json: Json = False) -> None:
     if json:
         print_json(found)
         return
-    typer.echo(f"{found['study']}: {found['reports']:,} reports give the same sums again (study {found['identity']})")
+    typer.echo(f"{found['study']}: {found['replayed']:,} reports give the same sums again (study {found['identity']})")
+    if found["rounds_taken_as_kept"]:
+        typer.echo(f"  {found['rounds_taken_as_kept']} rounds are taken as kept: their letters were scrubbed")
     for each in found["groups"]:
         low, high = each["interval"] or (None, None)
         ends = "no interval yet" if low is None or high is None else f"{low:.6g} to {high:.6g}"

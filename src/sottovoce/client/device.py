@@ -20,11 +20,11 @@ import numpy as np
 
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import SystemEntropy
-from sottovoce.protocol.device import DeviceCard, check_cap, drawn, identity, letter_of, pack, read_card
+from sottovoce.protocol.device import ID, DeviceCard, check_cap, drawn, identity, letter_of, pack, read_card
 from sottovoce.protocol.device_regression import Asked, RegressionTerms, channel_of_word, row_letter, word_of
 
 LARGEST = 1 << 20  # bytes of an answer of the collector
-STUDIES = "/v1/studies/"
+STUDIES, GROUP = "/v1/studies/", slice(36, 38)  # of addresses; of the bytes of an upload
 WAITS = 60  # times that a device asks again while a round waits
 
 
@@ -42,14 +42,18 @@ class DeviceAnswer(NamedTuple):
 Value = float | Mapping[str, float]  # of a regression a row, by the names of its columns
 
 
-def make_report(card: DeviceCard, study: bytes, query: dict[str, Any], value: Value) -> bytes:
-    """Return the upload of one value: the study, and one report with one letter."""
+def make_report(
+    card: DeviceCard, study: bytes, query: dict[str, Any], value: Value, token: bytes | None = None
+) -> bytes:
+    """Return the upload of one value: the study, and one report with one letter; its id is random, or the token."""
+    if card.tokens != (token is not None) or (token is not None and len(token) != ID):
+        raise BadInput("a study with tokens needs one of 16 bytes, and another study none; nothing was answered.")
     if card.regression is not None:
         if not isinstance(value, Mapping):
             raise BadInput("a regression is answered with a row, a number for each column; nothing was sent.")
         row = _row(card.regression, value)
         if "channels" in query:
-            return _regression_report(card, card.regression, study, query, row)
+            return _regression_report(card, card.regression, study, query, row, token)
         value = row[0]
     points, periods, needs, round, group = _checked(card, study, query)
     if isinstance(value, Mapping) or type(value) not in (int, float) or not math.isfinite(value):
@@ -58,7 +62,7 @@ def make_report(card: DeviceCard, study: bytes, query: dict[str, Any], value: Va
     lot, die, dither = (int(word) for word in entropy.words(3))
     point = drawn(needs, lot)
     letter = letter_of(float(value), points[point], int(card.flips), (die, dither), card.resolution, periods[point])
-    return study + pack(entropy.words(2).tobytes(), round, group, point, letter)
+    return study + pack(token or entropy.words(2).tobytes(), round, group, point, letter)
 
 
 def _row(terms: RegressionTerms, value: Mapping[str, float]) -> list[float]:
@@ -72,12 +76,17 @@ def _row(terms: RegressionTerms, value: Mapping[str, float]) -> list[float]:
 
 
 def _regression_report(
-    card: DeviceCard, terms: RegressionTerms, study: bytes, query: dict[str, Any], row: list[float]
+    card: DeviceCard,
+    terms: RegressionTerms,
+    study: bytes,
+    query: dict[str, Any],
+    row: list[float],
+    token: bytes | None,
 ) -> bytes:
     """Return the upload of one row: the id first, of which the question follows, then the letter."""
     asked, round, group = _checked_regression(card, terms, study, query)
     entropy = SystemEntropy()
-    id = entropy.words(2).tobytes()
+    id = token or entropy.words(2).tobytes()
     word = word_of(card.nonce, round, id)
     channel = channel_of_word(word, len(terms.channels))
     dice = [int(each) for each in entropy.words(terms.widest + 1)]
@@ -115,7 +124,7 @@ class Device:
         self._folder, self._cap = Path(folder), cap
         self._folder.mkdir(parents=True, exist_ok=True)
 
-    def answer(self, url: str, value: Value, group: str | None = None) -> DeviceAnswer:
+    def answer(self, url: str, value: Value, group: str | None = None, token: bytes | None = None) -> DeviceAnswer:
         """Answer a study, once: a second call sends the same bytes. A regression is answered with a row.
 
         ``url`` is the study's, https://host/v1/studies/..., or the collector's, where it runs a single open study.
@@ -129,9 +138,10 @@ class Device:
         if kept.exists():
             body = kept.read_bytes()
         else:
-            body = make_report(card, study, self._asked(study_url, group or card.groups[0]), value)
+            body = make_report(card, study, self._asked(study_url, group or card.groups[0]), value, token)
             _keep(kept, body)
-        told = _json(_fetched(f"{where}/v1/reports", body))
+        name = urllib.parse.urlencode({"group": card.groups[int.from_bytes(body[GROUP], "big")]})
+        told = _json(_fetched(f"{where}/v1/reports?{name}", body))  # by the name a proxy can find the group's host
         refused = told.get("refused") or []
         return DeviceAnswer(body, not refused, str(refused[0][1]) if refused else "")
 

@@ -74,6 +74,9 @@ class Fold(Protocol):
     def take(self, id: bytes, round: int, point: int, letter: int, now: float) -> str:
         """Take one report under its own round, or say why not."""
 
+    def knows(self, id: bytes, round: int) -> bool:
+        """Tell whether an id has answered in a round that still takes answers."""
+
     def close(self, now: float) -> ClosedRound | None:
         """Close the open round, if it is time, and open the next."""
 
@@ -186,6 +189,11 @@ class PointFold(Generic[Method]):
         if self.late is not None and round == self.late.number:
             return self.late.take(id, point, letter, now)
         return LATE if round < self.round.number else AHEAD
+
+    def knows(self, id: bytes, round: int) -> bool:
+        """Tell whether an id has answered in a round that still takes answers."""
+        taking = [each for each in (self.round, self.late) if each is not None and each.number == round]
+        return any(each.seen.known(id) is not None for each in taking)
 
     def close(self, now: float) -> ClosedRound | None:
         """Close the open round, if it is time, and open the next."""

@@ -6,17 +6,22 @@ What was folded is kept by the next commit (`collector.studies`), and nobody is 
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from sottovoce.collector.fold import AGAIN, TAKEN, ClosedRound, Fold
-from sottovoce.collector.store import CollectorStore, KeptStudy, unscrubbed
+from sottovoce.collector.fold import AGAIN, REPLAYED, TAKEN, ClosedRound, Fold
+from sottovoce.collector.ids import IdIndex
+from sottovoce.collector.peers import Part
+from sottovoce.collector.store import ALONE, CollectorStore, KeptRound, KeptStudy, unscrubbed
 from sottovoce.collector.study import CollectedStudy
+from sottovoce.collector.tokens import was_issued
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.device import IDENTITY, SIZE, identity, read_card, unpack
+from sottovoce.protocol.device import ID, IDENTITY, SIZE, identity, read_card, unpack
 
 STATES = ("open", "paused", "closed")
 CLOSED, PAUSED, NO_GROUP = "the study is closed", "the study is paused", "there is no such group"
+ELSEWHERE = "another process owns the group"
+NOT_ISSUED = "the study takes reports with its own tokens alone"
 
 
 class Uploaded(NamedTuple):
@@ -36,36 +41,61 @@ class Gathering:
         kept: KeptStudy,
         store: CollectorStore,
         clock: Callable[[], float] = time.time,
+        part: Part = ALONE,
     ) -> None:
+        self.part = part
         self.study, self.card, self.identity, self.state = study, kept.card, identity(kept.card), kept.state
         self._clock = clock
         card = read_card(self.card)
         self.refusals: dict[str, int] = {}
+        self.elsewhere: dict[int, int] = {}  # reports of groups that other processes own, as they say
         self.trajectory: list[dict[str, Any]] = []
         self._pending: list[bytes] = []
+        self._secret = kept.secret
+        self._spent = IdIndex(study.people * len(study.groups)) if kept.secret else None
         now = clock()
         self.folds: list[Fold] = [
             study.fold(kept.coin + bytes([group & 255, group >> 8]), now, card.nonce)
             for group in range(len(study.groups))
         ]
+        if self._spent is not None:
+            for ids in store.ids(study.name):
+                for k in range(0, len(ids), ID):
+                    self._spent.said(ids[k : k + ID], 0)
         self._restore(store)
 
     def _restore(self, store: CollectorStore) -> None:
         """Fold what the log holds: what closed rounds came to, and the reports of those that still take answers."""
         now, rounds = self._clock(), store.rounds(self.study.name)
+        self._closed = [0] * len(self.folds)
         ahead = deque(sorted(rounds, key=lambda each: (each.seq, each.at, each.round)))
 
-        def close_before(seq: float) -> None:
+        def follow_before(seq: float) -> None:
             while ahead and ahead[0].seq < seq:
-                each = ahead.popleft()
-                self.folds[each.group].follow(ClosedRound(each.round, each.sums), now)
-                self._note(each.group, each.at)
+                self._follow([ahead.popleft()])
 
-        for seq, reports in store.reports(self.study.name, unscrubbed(rounds, range(len(self.folds)))):
-            close_before(seq)
+        for seq, reports in store.reports(self.study.name, unscrubbed(rounds, self.mine)):
+            follow_before(seq)
             for id, round, group, point, letter in reports.tolist():
                 self.folds[group].take(bytes(id), round, point, letter, now)  # refused: of a round that is over
-        close_before(math.inf)
+        follow_before(math.inf)
+
+    def _follow(self, rounds: Iterable[KeptRound]) -> None:
+        """Go on from what rounds came to that the log holds, and that were not seen yet."""
+        for each in rounds:
+            if each.round > self._closed[each.group]:
+                self._closed[each.group] = each.round
+                self.folds[each.group].follow(ClosedRound(each.round, each.sums), self._clock())
+                self._note(each.group, each.at)
+
+    @property
+    def mine(self) -> list[int]:
+        """Return the groups that this process owns."""
+        return [group for group in range(len(self.folds)) if self.part.owns(group)]
+
+    def mirror(self, rounds: Iterable[KeptRound]) -> None:
+        """Follow the groups that other processes own, from what their logs say."""
+        self._follow(each for each in rounds if not self.part.owns(each.group))
 
     def asked(self, group: int) -> dict[str, Any] | None:
         """Return what a group is asked now; None where it should ask again later, or never."""
@@ -78,8 +108,8 @@ class Gathering:
 
     @property
     def reports(self) -> int:
-        """Return how many reports have been taken."""
-        return sum(fold.reports for fold in self.folds)
+        """Return how many reports have been taken, here or by other processes."""
+        return sum(max(fold.reports, self.elsewhere.get(group, 0)) for group, fold in enumerate(self.folds))
 
     def upload(self, body: bytes) -> Uploaded:
         """Check and fold the reports of an upload; only when they are kept may they be acknowledged."""
@@ -91,8 +121,12 @@ class Gathering:
                 said = CLOSED if self.state == "closed" else PAUSED
             elif group >= len(self.folds):
                 said = NO_GROUP
-            else:
+            elif not self.part.owns(group):
+                said = ELSEWHERE
+            elif self._spent is None:
                 said = self.folds[group].take(bytes(id), round, point, letter, now)
+            else:
+                said = self._take_token(bytes(id), round, group, point, letter, now)
             if said == TAKEN:
                 new.append(body[IDENTITY + k * SIZE : IDENTITY + (k + 1) * SIZE])
             elif said != AGAIN:
@@ -101,6 +135,20 @@ class Gathering:
         self._pending += new
         return Uploaded(len(reports) - len(refused), tuple(refused), len(new))
 
+    def _take_token(self, id: bytes, round: int, group: int, point: int, letter: int, now: float) -> str:
+        """Take a report whose id must be a token: one that was issued, and that has answered in no round before."""
+        assert self._secret is not None
+        assert self._spent is not None
+        if not was_issued(self._secret, self.identity, group, id):
+            return NOT_ISSUED
+        fold = self.folds[group]
+        if self._spent.known(id) is not None and not fold.knows(id, round):
+            return REPLAYED
+        said = fold.take(id, round, point, letter, now)
+        if said == TAKEN:
+            self._spent.said(id, 0)
+        return said
+
     def write(self, store: CollectorStore) -> None:
         """Write all that was folded, and what rounds came to whose time has come; the caller commits."""
         if self._pending:
@@ -108,17 +156,18 @@ class Gathering:
             self._pending.clear()
         if self.state != "open":
             return
-        for group, fold in enumerate(self.folds):
+        for group in self.mine:
             now = self._clock()
-            if (closed := fold.close(now)) is not None:
+            if (closed := self.folds[group].close(now)) is not None:
                 store.close_round(self.study.name, group, closed.round, closed.sums)
+                self._closed[group] = closed.round
                 self._note(group, now)
 
     def check_state(self, state: object) -> str:
         """Return a state that the study may be brought to, or refuse."""
-        if state not in STATES or (self.state == "closed" and state != "closed"):
+        if not isinstance(state, str) or state not in STATES or (self.state == "closed" and state != "closed"):
             raise BadInput("a study can be open or paused, and closed for good; it stays as it is.")
-        return str(state)
+        return state
 
     def estimate(self, group: int) -> dict[str, Any]:
         """Return what a group is known by now: reports, rounds, and the interval, if it is valid at this time."""

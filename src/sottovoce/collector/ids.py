@@ -45,15 +45,20 @@ class IdIndex:
 
     def said(self, id: bytes, said: int) -> int | None:
         """Return what an id has said before; if it is new, keep what it says now and return None."""
-        known = self._recent.get(id)
+        known = self.known(id)
         if known is not None:
-            return known
-        if self._runs and self._may_have(id) and (known := self._on_disk(id)) is not None:
             return known
         self._recent[id] = said
         if len(self._recent) >= self._most:
             self._write()
         return None
+
+    def known(self, id: bytes) -> int | None:
+        """Return what an id has said; None where it has not."""
+        known = self._recent.get(id)
+        if known is None and self._runs and self._may_have(id):
+            return self._on_disk(id)
+        return known
 
     def _places(self, id: bytes) -> Iterator[int]:
         """Return which bits of the filter an id sets, one after the other."""

@@ -155,6 +155,13 @@ class RegressionFold:
             return self._heard(self.late, id, point << 8 | letter, now)
         return LATE if round < self.round.number else AHEAD
 
+    def knows(self, id: bytes, round: int) -> bool:
+        """Tell whether an id has answered in a round that still takes answers."""
+        if self.pilot is not None:
+            return self.pilot.knows(id, round)
+        taking = [each for each in (self.round, self.late) if each is not None and each.number == round]
+        return any(each.seen.known(id) is not None for each in taking)
+
     def _heard(self, round: RegressionRound, id: bytes, letter: int, now: float) -> str:
         """Take a letter into a round, or say why not."""
         word = word_of(self._nonce, round.number, id)

@@ -17,32 +17,37 @@ from sottovoce.protocol.device import identity, read_card
 CHANGED = "the log holds other sums than its reports give; it was changed after it was written."
 
 
-def check_replay(study: CollectedStudy, store: CollectorStore) -> dict[str, Any]:
-    """Fold the whole log of a study and compare; refuse a difference."""
-    kept = store.known(study.name)
+def check_replay(study: CollectedStudy, *logs: CollectorStore) -> dict[str, Any]:
+    """Fold the whole log of a study, or the logs of all processes, and compare; refuse a difference."""
+    kept = logs[0].known(study.name)
     if kept is None:
         raise BadInput("the log holds no study of this name; give the log that the collector wrote.")
     nonce = read_card(kept.card).nonce
     folds = [study.fold(kept.coin + bytes([g & 255, g >> 8]), 0.0, nonce) for g in range(len(study.groups))]
-    pending: list[deque[KeptRound]] = [deque() for _ in folds]
-    for each in store.rounds(study.name):
-        pending[each.group].append(each)
-    scrubbed, gone, reports = 0, store.scrubbed_to(study.name), 0
-    for seq, rows in store.rows(study.name):
-        scrubbed += _close(folds, pending, seq, gone)
-        for id, round, group, point, letter in rows.tolist():
-            reports += 1
-            if group >= len(folds) or folds[group].take(bytes(id), round, point, letter, math.inf) != TAKEN:
-                raise BadInput(CHANGED)
-    scrubbed += _close(folds, pending, math.inf, gone)
+    done = [_replayed(study.name, log, folds) for log in logs]
     return {
         "study": study.name,
         "identity": identity(kept.card).hex(),
         "reports": sum(fold.reports for fold in folds),
-        "replayed": reports,
-        "rounds_taken_as_kept": scrubbed,
+        "replayed": sum(reports for reports, _ in done),
+        "rounds_taken_as_kept": sum(rounds for _, rounds in done),
         "groups": [{"group": name, **fold.estimate()} for name, fold in zip(study.groups, folds, strict=True)],
     }
+
+
+def _replayed(study: str, log: CollectorStore, folds: list[Fold]) -> tuple[int, int]:
+    """Fold one log; return how many reports were taken, and how many rounds were taken as kept."""
+    pending: list[deque[KeptRound]] = [deque() for _ in folds]
+    for each in log.rounds(study):
+        pending[each.group].append(each)
+    taken, gone, reports = 0, log.scrubbed_to(study), 0
+    for seq, rows in log.rows(study):
+        taken += _close(folds, pending, seq, gone)
+        reports += len(rows)
+        for id, round, group, point, letter in rows.tolist():
+            if group >= len(folds) or folds[group].take(bytes(id), round, point, letter, math.inf) != TAKEN:
+                raise BadInput(CHANGED)
+    return reports, taken + _close(folds, pending, math.inf, gone)
 
 
 def _close(folds: list[Fold], pending: list[deque[KeptRound]], before: float, gone: int) -> int:

@@ -10,44 +10,71 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from sottovoce.collector.access import ADMIN, READER, Access
 from sottovoce.collector.gathering import Gathering, owned
+from sottovoce.collector.openapi import description
+from sottovoce.collector.peers import CHANGE, COUNTS, LOOK, QUERY, SCRUB, Peers
 from sottovoce.collector.studies import CollectedStudies
 from sottovoce.collector.uploads import Uploads
 from sottovoce.core.errors import BadInput
+from sottovoce.protocol.device import IDENTITY
 
 LARGEST = 1 << 16  # bytes of a study's file sent over HTTP
 STILL = 15.0  # seconds after which an event stream says that it is there
 SOON = 1.0  # seconds between two counts on an event stream
 NO_STUDY = "there is no such study here; /v1/studies lists them."
+ELSEWHERE = "another host owns this group; let the proxy send requests with its name there."
 NO_GROUP = "the study has no such group; its card names them."
 
 Handler = Callable[[Request, Gathering], Awaitable[Response]]
 
 
+class Counts(msgspec.Struct):
+    """What one process has counted: uploads, reports a study and group, refusals a study and reason."""
+
+    uploads: int
+    reports: list[tuple[str, int, int]]
+    refused: list[tuple[str, str, int]]
+
+
 class Routes:
     """The routes around the studies of a collector."""
 
-    def __init__(self, studies: CollectedStudies, uploads: Uploads) -> None:
-        self._studies, self._uploads = studies, uploads
+    def __init__(self, studies: CollectedStudies, uploads: Uploads, access: Access, peers: Peers | None = None) -> None:
+        self._studies, self._uploads, self._access, self._peers = studies, uploads, access, peers
         self.routes = [
             Route("/health", self._health),
             Route("/metrics", self._metrics),
+            Route("/v1/openapi.json", self._openapi),
             Route("/v1/studies", self._list),
             Route("/v1/studies", self._create, methods=["POST"]),
-            Route("/v1/studies/{study}", self._of(self._about)),
+            Route("/v1/studies/{study}", self._of(self._about, reads=True)),
             Route("/v1/studies/{study}/card", self._of(self._card)),
             Route("/v1/studies/{study}/query", self._of(self._query)),
-            Route("/v1/studies/{study}/estimate", self._of(self._estimate)),
-            Route("/v1/studies/{study}/trajectory", self._of(self._trajectory)),
-            Route("/v1/studies/{study}/events", self._of(self._events)),
-            Route("/v1/studies/{study}/state", self._of(self._state), methods=["POST"]),
-            Route("/v1/studies/{study}/scrub", self._of(self._scrub), methods=["POST"]),
+            Route("/v1/studies/{study}/estimate", self._of(self._estimate, reads=True)),
+            Route("/v1/studies/{study}/trajectory", self._of(self._trajectory, reads=True)),
+            Route("/v1/studies/{study}/events", self._of(self._events, reads=True)),
+            Route("/v1/studies/{study}/state", self._of(self._state, changes=True), methods=["POST"]),
+            Route("/v1/studies/{study}/scrub", self._of(self._scrub, changes=True), methods=["POST"]),
         ]
 
-    def _of(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    def _allowed(self, request: Request, changes: bool, reads: bool) -> Response | None:
+        """Return None if a request may change or read, or what it is told."""
+        header = request.headers.get("authorization")
+        if changes and not self._access.may_change(header):
+            return refused(401, ADMIN, {"www-authenticate": "Bearer"})
+        if reads and not self._access.may_read(header):
+            return refused(401, READER, {"www-authenticate": 'Basic realm="results"'})
+        return None
+
+    def _of(
+        self, handler: Handler, *, changes: bool = False, reads: bool = False
+    ) -> Callable[[Request], Awaitable[Response]]:
         """Return a handler that finds the study first, and says in one sentence what is wrong."""
 
         async def found(request: Request) -> Response:
+            if (no := self._allowed(request, changes, reads)) is not None:
+                return no
             gathering = self._studies.named(request.path_params["study"])
             if gathering is None:
                 return refused(404, NO_STUDY)
@@ -61,16 +88,60 @@ class Routes:
     async def _health(self, _: Request) -> Response:
         return JSONResponse({"studies": len(self._studies), "open": sum(not each.over for each in self._studies)})
 
+    async def _openapi(self, _: Request) -> Response:
+        return JSONResponse(description())
+
     async def _list(self, _: Request) -> Response:
         return JSONResponse([_about(each) for each in self._studies])
 
     async def _create(self, request: Request) -> Response:
         """Begin a study from what its file would hold."""
+        if (no := self._allowed(request, True, False)) is not None:
+            return no
         try:
-            gathering = self._studies.create(await _json(request))
+            return await self._change({"create": await _json(request)})
         except BadInput as error:
             return refused(400, str(error))
-        return JSONResponse(_about(gathering), 201)
+
+    async def _change(self, what: dict[str, Any]) -> Response:
+        """Have the first process change what stands in the log, and let all others look."""
+        if self._peers is None or self._peers.part.number == 0:
+            status, said = self._changed(what)
+        else:
+            try:
+                status, said = await self._peers.ask(0, CHANGE, msgspec.json.encode(what))
+            except BadInput as error:
+                return refused(503, str(error))
+            self._studies.look()
+        if self._peers is not None and status < 300:
+            await self._peers.ask_all(LOOK)
+        return Response(said, status, media_type="application/json")
+
+    def _changed(self, what: dict[str, Any]) -> tuple[int, bytes]:
+        """Begin a study, or bring it to another state."""
+        try:
+            if "create" in what:
+                return 201, msgspec.json.encode(_about(self._studies.create(what["create"])))
+            gathering = self._studies.named(what["study"])
+            if gathering is None:
+                return 404, msgspec.json.encode({"error": NO_STUDY})
+            self._studies.set_state(gathering, what["state"])
+            return 200, msgspec.json.encode(_about(gathering))
+        except BadInput as error:
+            return 400, msgspec.json.encode({"error": str(error)})
+
+    async def handed(self, kind: int, said: bytes) -> tuple[int, bytes]:
+        """Answer what another process has handed on: who may ask was looked at there."""
+        if kind == CHANGE:
+            return self._changed(msgspec.json.decode(said))
+        if kind == COUNTS:
+            return 200, msgspec.json.encode(self._counts())
+        gathering = self._studies.named(said[:IDENTITY].hex())
+        if gathering is None:
+            return 404, msgspec.json.encode({"error": NO_STUDY})
+        if kind == SCRUB:
+            return 200, msgspec.json.encode(self._studies.scrub(gathering))
+        return 200, msgspec.json.encode(_asked(gathering, int.from_bytes(said[IDENTITY:], "big")))
 
     async def _about(self, _: Request, gathering: Gathering) -> Response:
         return JSONResponse(_about(gathering))
@@ -83,12 +154,16 @@ class Routes:
         group = owned(gathering.study.groups, request.query_params.get("group"))
         if group is None:
             return refused(404, NO_GROUP)
-        here = {"study": gathering.identity.hex(), "group": group}
-        asked = gathering.asked(group)
-        if asked is None:
-            over = gathering.state == "closed" or gathering.folds[group].over
-            return JSONResponse({**here, "over": over, "wait": None if over else 0.2})
-        return JSONResponse({**here, **asked})
+        if gathering.part.owns(group):
+            return JSONResponse(_asked(gathering, group))
+        if self._peers is None:
+            return refused(421, ELSEWHERE)
+        try:
+            said = gathering.identity + group.to_bytes(2, "big")
+            status, told = await self._peers.ask(gathering.part.owner(group), QUERY, said)
+        except BadInput as error:
+            return refused(503, str(error))
+        return Response(told, status, media_type="application/json")
 
     async def _estimate(self, request: Request, gathering: Gathering) -> Response:
         group = owned(gathering.study.groups, request.query_params.get("group"))
@@ -123,26 +198,59 @@ class Routes:
     async def _state(self, request: Request, gathering: Gathering) -> Response:
         """Pause, open or close a study."""
         given = await _json(request)
-        self._studies.set_state(gathering, given.get("state") if isinstance(given, dict) else None)
-        return JSONResponse(_about(gathering))
+        if not isinstance(given, dict) or set(given) != {"state"}:
+            raise BadInput('the state of a study is {"state": "open"}, or paused, or closed; send that alone.')
+        return await self._change({"study": gathering.identity.hex(), "state": given["state"]})
 
     async def _scrub(self, _: Request, gathering: Gathering) -> Response:
         """Remove the letters of closed rounds."""
-        return JSONResponse({"scrubbed": self._studies.scrub(gathering)})
+        scrubbed = self._studies.scrub(gathering)
+        if self._peers is not None:
+            scrubbed += sum(int(said) for _, said in await self._peers.ask_all(SCRUB, gathering.identity))
+        return JSONResponse({"scrubbed": scrubbed})
 
     async def _metrics(self, _: Request) -> Response:
         """Count, for Prometheus; nothing of a report is told."""
-        lines = ["# TYPE sottovoce_uploads_total counter", f"sottovoce_uploads_total {self._uploads.uploads}"]
+        found = [self._counts()]
+        if self._peers is not None:
+            found += [msgspec.json.decode(said, type=Counts) for _, said in await self._peers.ask_all(COUNTS)]
+        lines = ["# TYPE sottovoce_uploads_total counter"]
+        lines.append(f"sottovoce_uploads_total {sum(each.uploads for each in found)}")
         lines.append("# TYPE sottovoce_reports_total counter")
-        for each in self._studies:
-            name = each.identity.hex()
-            for group, fold in enumerate(each.folds):
-                lines.append(f'sottovoce_reports_total{{study="{name}",group="{group}"}} {fold.reports}')
+        for study, group, count in (row for each in found for row in each.reports):
+            lines.append(f'sottovoce_reports_total{{study="{study}",group="{group}"}} {count}')
         lines.append("# TYPE sottovoce_refused_total counter")
-        for each in self._studies:
-            for why, count in sorted(each.refusals.items()):
-                lines.append(f'sottovoce_refused_total{{study="{each.identity.hex()}",why="{why}"}} {count}')
+        refusals: dict[tuple[str, str], int] = {}
+        for study, why, count in (row for each in found for row in each.refused):
+            refusals[study, why] = refusals.get((study, why), 0) + count
+        for (study, why), count in sorted(refusals.items()):
+            lines.append(f'sottovoce_refused_total{{study="{study}",why="{why}"}} {count}')
         return PlainTextResponse("\n".join(lines) + "\n")
+
+    def _counts(self) -> Counts:
+        """Return what this process has counted."""
+        reports = [(each.identity.hex(), k, each.folds[k].reports) for each in self._studies for k in each.mine]
+        refused_ = [(each.identity.hex(), why, n) for each in self._studies for why, n in each.refusals.items()]
+        return Counts(self._uploads.uploads, reports, refused_)
+
+    async def hear(self) -> None:
+        """Ask the other processes how many reports they have by now."""
+        if self._peers is None:
+            return
+        for _, said in await self._peers.ask_all(COUNTS):
+            for study, group, count in msgspec.json.decode(said, type=Counts).reports:
+                if (gathering := self._studies.named(study)) is not None:
+                    gathering.elsewhere[group] = count
+
+
+def _asked(gathering: Gathering, group: int) -> dict[str, Any]:
+    """Return what a group is asked now, or when to ask again."""
+    here = {"study": gathering.identity.hex(), "group": group}
+    asked = gathering.asked(group)
+    if asked is None:
+        over = gathering.state == "closed" or gathering.folds[group].over
+        return {**here, "over": over, "wait": None if over else 0.2}
+    return {**here, **asked}
 
 
 def _about(gathering: Gathering) -> dict[str, Any]:
@@ -163,9 +271,9 @@ def _about(gathering: Gathering) -> dict[str, Any]:
     }
 
 
-def refused(status: int, sentence: str) -> Response:
+def refused(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
     """Say in one sentence what is wrong."""
-    return JSONResponse({"error": sentence}, status)
+    return JSONResponse({"error": sentence}, status, headers)
 
 
 async def _json(request: Request) -> Any:

@@ -6,6 +6,8 @@ report of an older one is refused whatever its id.
 SQLite in a file (write-ahead log, full sync), or PostgreSQL by its URL; the tables are the same.
 """
 
+import fcntl
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -14,21 +16,31 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
-from sottovoce.collector.tables import KEYS, REPORTS, ROUND, STUDY, prepare
+from sottovoce.collector.peers import Part
+from sottovoce.collector.tables import ABOUT, KEYS, REPORTS, ROUND, STUDY, prepare
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.device import ID, REPORT, SIZE, Reports
 
 MANY = {"yield_per": 1000}  # rows in memory at a time
+ALONE = Part()
+LOCK = 0x50770  # of PostgreSQL's advisory locks, one a part
 SERVERS = ("postgresql:", "postgresql+psycopg:")
 
 
 class KeptStudy(NamedTuple):
-    """A study as it was begun: its card's text, its file as JSON, the public key of its lotteries, and its state."""
+    """A study as it was begun: its card's text, its file as JSON, the public key of its lotteries, and its state.
+
+    ``secret`` is the key of its tokens, where devices have them.
+    """
 
     card: str
     given: str | None
     coin: bytes
     state: str
+    secret: bytes | None = None
+
+    def __repr__(self) -> str:
+        return f"KeptStudy(state={self.state!r})"
 
 
 class KeptRound(NamedTuple):
@@ -51,10 +63,16 @@ class KeptKey(NamedTuple):
 
 
 class CollectorStore:
-    """The log of a collector, in a file or a database; ``part`` is the process that writes to it."""
+    """The log of a collector, in a file or a database; ``part`` is the process that writes to it.
 
-    def __init__(self, where: str, part: int = 0, *, existing: bool = False) -> None:
-        self._part, server = part, where.startswith(SERVERS)
+    Several processes share a database; of files each has its own, and the studies and keys stand in the first.
+    """
+
+    def __init__(self, where: str, part: Part = ALONE, *, existing: bool = False) -> None:
+        self._part, server = part.number, where.startswith(SERVERS)
+        self._lock: int | None = None
+        if part.number and not server:
+            where = f"{where}.{part.number + 1}"
         self.where = "PostgreSQL" if server else where  # a URL may hold a password
         url = where.replace("postgresql:", "postgresql+psycopg:", 1) if server else f"sqlite:///{where}"
         if existing and not server:
@@ -64,14 +82,48 @@ class CollectorStore:
             if not server:
                 sa.event.listen(self._engine, "connect", _lasting)
                 sa.event.listen(self._engine, "begin", _begin)
-            prepare(self._engine)
+            prepare(self._engine, part.of)
             self._base = self._engine.connect()
         except (SQLAlchemyError, ImportError) as error:
             raise BadInput(f"the log {self.where} cannot be used ({type(error).__name__}); give another.") from None
         self._append, self._last = REPORTS.insert(), dict[str, int]()
 
+    @property
+    def parts(self) -> int:
+        """Return among how many processes the groups of the log are divided."""
+        parts = self._base.execute(sa.select(ABOUT.c.parts)).scalar_one()
+        self._base.commit()
+        return int(parts)
+
+    def claim(self, part: Part) -> None:
+        """Be the only process that writes for this part; refuse where another one does, or parts are others."""
+        if (parts := self.parts) != part.of:
+            raise BadInput(
+                f"the log was begun by {parts} processes, which own its groups; start as many of them again."
+            )
+        if self._engine.dialect.name == "postgresql":
+            free = self._base.execute(sa.text("SELECT pg_try_advisory_lock(:a, :b)"), {"a": LOCK, "b": part.number})
+            got = bool(free.scalar_one())
+            self._base.commit()
+        else:
+            got = self._lock_file()
+        if not got:
+            raise BadInput("another collector writes to this log; stop it first, or give another log.")
+
+    def _lock_file(self) -> bool:
+        """Lock a file beside the log, which the system frees with the process, however it ends."""
+        self._lock = os.open(f"{self.where}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
     def close(self) -> None:
         """Let go of the file."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
         self._base.close()
         self._engine.dispose()
 
@@ -93,7 +145,10 @@ class CollectorStore:
         query = sa.select(STUDY.c.name, *columns).order_by(STUDY.c.begun, STUDY.c.name)
         rows = self._base.execute(query if name is None else query.where(STUDY.c.name == name)).all()
         self._base.commit()
-        return [(row.name, KeptStudy(row.card, row.given, bytes(row.coin), row.state)) for row in rows]
+        return [
+            (row.name, KeptStudy(row.card, row.given, bytes(row.coin), row.state, row.secret and bytes(row.secret)))
+            for row in rows
+        ]
 
     def set_given(self, name: str, given: str) -> None:
         """Keep the file of a study that an earlier version has begun without it."""
@@ -122,9 +177,10 @@ class CollectorStore:
         """Make all that was written last."""
         self._base.commit()
 
-    def rounds(self, study: str) -> list[KeptRound]:
-        """Return the closed rounds of a study, group by group in their order."""
-        query = sa.select(ROUND).where(ROUND.c.study == study).order_by(ROUND.c.grp, ROUND.c.round)
+    def rounds(self, study: str, since: float = 0.0) -> list[KeptRound]:
+        """Return the rounds of a study that were closed since a time, group by group in their order."""
+        closed = ROUND.c.study == study, ROUND.c.at >= since
+        query = sa.select(ROUND).where(*closed).order_by(ROUND.c.grp, ROUND.c.round)
         rows = self._base.execute(query).all()
         self._base.commit()
         last: dict[int, int] = {}
@@ -148,6 +204,14 @@ class CollectorStore:
             yield row.seq, np.frombuffer(bytes(row.body), dtype=REPORT)
         self._base.commit()
 
+    def ids(self, study: str) -> Iterator[bytes]:
+        """Return all ids that this part has kept, scrubbed or not, joined row by row."""
+        mine = REPORTS.c.study == study, REPORTS.c.part == self._part
+        query = sa.select(REPORTS.c.scrubbed, REPORTS.c.body).where(*mine)
+        for row in self._base.execute(query, execution_options=MANY):
+            yield bytes(row.body) if row.scrubbed else _ids(bytes(row.body))
+        self._base.commit()
+
     def scrubbed_to(self, study: str) -> int:
         """Return the last row whose letters were removed; 0 where none was."""
         query = sa.select(sa.func.max(REPORTS.c.seq)).where(REPORTS.c.study == study, REPORTS.c.scrubbed.is_(True))
@@ -168,7 +232,7 @@ class CollectorStore:
         self._base.commit()
         return scrubbed
 
-    def keys(self) -> list[KeptKey]:
+    def all_keys(self) -> list[KeptKey]:
         """Return the API keys of the log."""
         rows = self._base.execute(sa.select(KEYS).order_by(KEYS.c.made)).all()
         self._base.commit()
@@ -176,7 +240,7 @@ class CollectorStore:
 
     def add_key(self, key: KeptKey) -> None:
         """Keep an API key's digest; one of the same name is refused."""
-        if any(known.name == key.name for known in self.keys()):
+        if any(known.name == key.name for known in self.all_keys()):
             raise BadInput("the log has a key of this name; revoke it first, or choose another name.")
         self._base.execute(KEYS.insert().values(made=time.time(), **key._asdict()))
         self._base.commit()

@@ -6,30 +6,57 @@ is taken: after a restart the folds are those of the log.
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sottovoce.collector.gathering import Gathering, Uploaded
-from sottovoce.collector.store import CollectorStore, KeptStudy, unscrubbed
+from sottovoce.collector.peers import Part
+from sottovoce.collector.store import ALONE, CollectorStore, KeptStudy, unscrubbed
 from sottovoce.collector.study import CollectedStudy, collected_of
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import SystemEntropy
 from sottovoce.protocol.device import IDENTITY, card_text, read_card
 
 MOST_STUDIES = 200  # of one collector
+SLACK = 30.0  # seconds that a commit or another host's clock may be late
 BROKEN = "the log cannot be written; nothing more is taken until the collector is started again."
 
 
 class CollectedStudies:
-    """The studies of a log; those that it holds already go on."""
+    """The studies of a log; those that it holds already go on.
 
-    def __init__(self, store: CollectorStore, clock: Callable[[], float] = time.time) -> None:
-        self._store, self._clock, self._broken = store, clock, False
+    Where groups are divided among processes, this is the ``part`` of one: ``base`` is the log of the first, in which
+    studies and keys stand, and ``others`` are those of all others, from which their groups are followed.
+    """
+
+    def __init__(
+        self,
+        store: CollectorStore,
+        clock: Callable[[], float] = time.time,
+        part: Part = ALONE,
+        base: CollectorStore | None = None,
+        others: Sequence[CollectorStore] = (),
+    ) -> None:
+        self._store, self._clock, self.broken, self.part = store, clock, False, part
+        self._base, self._others, self._looked = base or store, others, 0.0
         self._all: dict[bytes, Gathering] = {}
         self.rounds = 0  # that have closed since the start: whoever looks on sees by it that something moved
-        for name, kept in store.studies():
-            if kept.given is not None:
+        self.look()
+
+    def look(self) -> None:
+        """Take up studies and states that stand in the log by now, and follow the groups of other processes."""
+        before, since = self._moves, self._looked - SLACK
+        self._looked = time.time()
+        names = {gathering.study.name: gathering for gathering in self._all.values()}
+        for name, kept in self._base.studies():
+            if name in names:
+                names[name].state = kept.state
+            elif kept.given is not None:
                 self._add(collected_of(json.loads(kept.given), f"study {name!r} of the log"), kept)
+        for name, gathering in ((each.study.name, each) for each in self._all.values()):
+            for other in self._others:
+                gathering.mirror(other.rounds(name, since if name in names else 0.0))
+        self.rounds += self._moves - before
 
     def __iter__(self):  # type: ignore[no-untyped-def]  # of gatherings, in the order in which they were begun
         return iter(self._all.values())
@@ -39,34 +66,24 @@ class CollectedStudies:
 
     def _add(self, study: CollectedStudy, kept: KeptStudy) -> Gathering:
         """Take a study up from the log."""
-        gathering = Gathering(study, kept, self._store, self._clock)
+        gathering = Gathering(study, kept, self._store, self._clock, self.part)
         self._all[gathering.identity] = gathering
         return gathering
 
     def begin(self, study: CollectedStudy, given: dict[str, Any]) -> Gathering:
         """Begin a study, or go on with it; other terms under the same name are refused."""
-        said = json.dumps(given, sort_keys=True)
-        known = self._store.known(study.name)
-        if known is not None and known.given is None and _terms(known.card) == card_text(study.card("")):
-            self._store.set_given(study.name, said)  # a log of an earlier version, which kept no file
-            known = known._replace(given=said)
-        if known is not None and known.given != said:
-            raise BadInput("the log holds a study of the same name with other terms; rename one, or give another log.")
-        for gathering in self._all.values():
-            if gathering.study.name == study.name:
-                return gathering
-        if len(self._all) >= MOST_STUDIES:
+        running = {gathering.study.name: gathering for gathering in self._all.values()}
+        if study.name not in running and len(running) >= MOST_STUDIES:
             raise BadInput(f"a collector runs up to {MOST_STUDIES} studies; start another one with a log of its own.")
-        words = SystemEntropy().words(4).tobytes()
-        fresh = KeptStudy(card_text(study.card(words[:8].hex())), said, words[16:], "open")
-        return self._add(study, known or self._store.begin(study.name, fresh))
+        kept = enrol(self._base, study, given)
+        return running.get(study.name) or self._add(study, kept)
 
     def create(self, given: Any) -> Gathering:
         """Begin a study that is not there yet, from what would stand in its file."""
         if not isinstance(given, dict):
             raise BadInput("a study is an object with a name, people and a question; give what its file would hold.")
         study = collected_of(given)
-        if self._store.known(study.name) is not None:
+        if self._base.known(study.name) is not None:
             raise BadInput("the log holds a study of this name; choose another name.")
         return self.begin(study, given)
 
@@ -95,7 +112,7 @@ class CollectedStudies:
             self._store.commit()
             self.rounds += self._moves - before
         except Exception:
-            self._broken = True
+            self.broken = True
             raise
 
     @property
@@ -105,22 +122,39 @@ class CollectedStudies:
 
     def _check_whole(self) -> None:
         """Refuse to go on once a commit has failed: a later one would leave a gap in the log."""
-        if self._broken:
+        if self.broken:
             raise BadInput(BROKEN)
 
     def set_state(self, gathering: Gathering, state: object) -> None:
         """Pause, open or close a study; one that is closed stays so."""
         wanted = gathering.check_state(state)
         self.commit()
-        self._store.set_state(gathering.study.name, wanted)
+        self._base.set_state(gathering.study.name, wanted)
         gathering.state = wanted
 
     def scrub(self, gathering: Gathering) -> int:
         """Remove the letters of closed rounds from the log, so that ids and sums stay; return how many reports."""
         self.commit()
         name = gathering.study.name
-        going = [group for group, fold in enumerate(gathering.folds) if not fold.over]
+        going = [group for group in gathering.mine if not gathering.folds[group].over]
         return self._store.scrub(name, unscrubbed(self._store.rounds(name), going))
+
+
+def enrol(store: CollectorStore, study: CollectedStudy, given: dict[str, Any]) -> KeptStudy:
+    """Write a study into the log, or return how it stands there; refuse other terms under the same name."""
+    said = json.dumps(given, sort_keys=True)
+    known = store.known(study.name)
+    if known is None:
+        words = SystemEntropy().words(4).tobytes()
+        secret = SystemEntropy().words(4).tobytes() if study.tokens else None
+        fresh = KeptStudy(card_text(study.card(words[:8].hex())), said, words[16:], "open", secret)
+        return store.begin(study.name, fresh)
+    if known.given is None and _terms(known.card) == card_text(study.card("")):
+        store.set_given(study.name, said)  # a log of an earlier version, which kept no file
+        return known._replace(given=said)
+    if known.given != said:
+        raise BadInput("the log holds a study of the same name with other terms; rename one, or give another log.")
+    return known
 
 
 def _terms(card: str) -> str:

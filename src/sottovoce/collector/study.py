@@ -15,6 +15,9 @@
     deadline = 3600               # seconds after which a round closes with the answers that came
     grace = 1.0                   # a round with all its answers closes once none has come for so many seconds
 
+    [devices]
+    tokens = false                # true: reports count with tokens alone, which the operator issues
+
 Each group is a conversation of its own with the people of that group, about the same question. A table [regression] in
 place of [quantile] asks for the coefficients of a regression (`collector.regression_study`).
 """
@@ -43,7 +46,7 @@ from sottovoce.server.quantile.sequence import SequenceQuantile
 from sottovoce.server.regression.plan import RegressionPlan
 
 METHODS = ("sequence", "staged", "certified")
-_TOP = {"name", "question", "groups", "people", "quantile", "regression", "rounds"}
+_TOP = {"name", "question", "groups", "people", "quantile", "regression", "rounds", "devices"}
 _ASKED = {"tau", "epsilon", "level", "method", "bounds", "scale", "resolution", "kind", "until", "split"}
 LARGEST = 1 << 20  # bytes of a study's file
 MOST_GROUPS, MOST_PEOPLE, LONGEST = 1_000, 1_000_000_000, 300
@@ -61,10 +64,17 @@ class CollectedStudy(NamedTuple):
     level: float
     until: float | None
     pauses: Pauses
+    tokens: bool = False
 
     def card(self, nonce: str) -> DeviceCard:
         """Return the public card that devices check."""
-        about: dict[str, Any] = {"name": self.name, "groups": self.groups, "question": self.question, "nonce": nonce}
+        about: dict[str, Any] = {
+            "name": self.name,
+            "groups": self.groups,
+            "question": self.question,
+            "nonce": nonce,
+            "tokens": self.tokens,
+        }
         if isinstance(self.plan, RegressionPlan):
             return DeviceCard(
                 **about,
@@ -143,12 +153,14 @@ def collected_of(given: dict[str, Any], where: str = "the study") -> CollectedSt
     people = given.get("people")
     if type(people) is not int or not 1 <= people <= MOST_PEOPLE:
         raise BadInput(f"people of {where} must be a whole number: about how many will answer in each group; give it.")
-    pauses = _pauses(given.get("rounds", {}), where)
+    pauses, tokens = _pauses(given.get("rounds", {}), where), _tokens(given.get("devices", {}), where)
     if ("regression" in given) == ("quantile" in given):
         raise BadInput(f"{where} needs one table of what is asked, [quantile] or [regression]; give one of them.")
     if "regression" in given:
         fitted = plan_regression(given["regression"], people, where)
-        return CollectedStudy(name, question, tuple(groups), people, fitted, "regression", fitted.level, None, pauses)
+        return CollectedStudy(
+            name, question, tuple(groups), people, fitted, "regression", fitted.level, None, pauses, tokens
+        )
     asked = given["quantile"]
     if not isinstance(asked, dict):
         raise BadInput(f"[quantile] of {where} must be a table; write tau and epsilon below it.")
@@ -157,7 +169,7 @@ def collected_of(given: dict[str, Any], where: str = "the study") -> CollectedSt
         raise BadInput(f"[quantile] of {where} has no {missing[0]}; give it.")
     if not number(asked["epsilon"], "epsilon") < math.inf:
         raise BadInput("people's devices answer in private: epsilon must be finite; give a number such as 1.")
-    return CollectedStudy(name, question, tuple(groups), people, *_planned(dict(asked), people), pauses)
+    return CollectedStudy(name, question, tuple(groups), people, *_planned(dict(asked), people), pauses, tokens)
 
 
 def _planned(terms: dict[str, Any], people: int) -> tuple[QuantilePlan | LevelsPlan, str, float, float | None]:
@@ -180,6 +192,16 @@ def _planned(terms: dict[str, Any], people: int) -> tuple[QuantilePlan | LevelsP
     certified = method in ("certified", "sequence")
     plan = plan_quantile(roster, **terms, limits=CERTIFIED, confidence=level, certified=certified)
     return plan, method, level, until
+
+
+def _tokens(given: Any, where: str) -> bool:
+    """Check whether devices need tokens."""
+    if not isinstance(given, dict):
+        raise BadInput(f"[devices] of {where} must be a table; give tokens = true, or leave it out.")
+    _only(given, {"tokens"}, f"[devices] of {where}")
+    if type(given.get("tokens", False)) is not bool:
+        raise BadInput(f"tokens of [devices] of {where} must be true or false; correct it.")
+    return bool(given.get("tokens", False))
 
 
 def _pauses(given: Any, where: str) -> Pauses:

@@ -12,7 +12,12 @@ from sottovoce.core.errors import BadInput
 META = sa.MetaData()
 _NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
-ABOUT = sa.Table("about", META, sa.Column("version", sa.Integer, primary_key=True))
+ABOUT = sa.Table(
+    "about",
+    META,
+    sa.Column("version", sa.Integer, primary_key=True),
+    sa.Column("parts", sa.Integer, nullable=False, server_default="1"),  # processes among which groups are divided
+)
 STUDY = sa.Table(
     "study",
     META,
@@ -22,6 +27,7 @@ STUDY = sa.Table(
     sa.Column("coin", sa.LargeBinary, nullable=False),
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("begun", sa.Float, nullable=False),
+    sa.Column("secret", sa.LargeBinary),  # of the tokens, where devices have them
 )
 REPORTS = sa.Table(
     "reports",
@@ -53,9 +59,14 @@ KEYS = sa.Table(
 )
 
 
+_BYTES = {"sqlite": "BLOB", "postgresql": "BYTEA"}
+
+
 def _second(base: sa.Connection) -> None:
     """From one study's terms to several studies' files; a part for each process; keys."""
+    base.execute(sa.text("ALTER TABLE about ADD COLUMN parts INTEGER NOT NULL DEFAULT 1"))
     base.execute(sa.text("ALTER TABLE study ADD COLUMN given TEXT"))
+    base.execute(sa.text(f"ALTER TABLE study ADD COLUMN secret {_BYTES[base.dialect.name]}"))
     base.execute(sa.text("ALTER TABLE study DROP COLUMN terms"))
     base.execute(sa.text("ALTER TABLE reports ADD COLUMN part INTEGER NOT NULL DEFAULT 0"))
     BY_STUDY.create(base)
@@ -66,12 +77,12 @@ MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_second,)
 VERSION = 1 + len(MIGRATIONS)
 
 
-def prepare(engine: sa.Engine) -> None:
+def prepare(engine: sa.Engine, parts: int = 1) -> None:
     """Make the tables of a new log, or bring those of an earlier version forward; refuse those of a later one."""
     with engine.begin() as base:
         if not sa.inspect(base).has_table(ABOUT.name):
             META.create_all(base)
-            base.execute(ABOUT.insert().values(version=VERSION))
+            base.execute(ABOUT.insert().values(version=VERSION, parts=parts))
             return
         found = base.execute(sa.select(ABOUT.c.version)).scalar_one()
     if not 1 <= found <= VERSION:

@@ -4,15 +4,18 @@ The commit is made on the loop itself, and an upload is answered after it.
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 import msgspec
+import numpy as np
 
-from sottovoce.collector.gathering import Uploaded
+from sottovoce.collector.access import OFTEN, Access
+from sottovoce.collector.peers import UPLOAD, Peers
 from sottovoce.collector.studies import CollectedStudies
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.device import IDENTITY, MOST_REPORTS, SIZE
+from sottovoce.protocol.device import IDENTITY, MOST_REPORTS, REPORT, SIZE
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -32,10 +35,10 @@ RAW = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 
 
 class Uploads:
-    """Takes uploads for the studies of a collector, and keeps them."""
+    """Takes uploads for the studies of a collector, and keeps them; what others own is handed to them."""
 
-    def __init__(self, studies: CollectedStudies) -> None:
-        self._studies, self.uploads = studies, 0
+    def __init__(self, studies: CollectedStudies, access: Access, peers: Peers | None = None) -> None:
+        self._studies, self._access, self._peers, self.uploads = studies, access, peers, 0
         self._waiting: list[asyncio.Future[None]] = []
         self.moved = asyncio.Event()
 
@@ -46,14 +49,25 @@ class Uploads:
             return
         try:
             body = await asyncio.wait_for(whole_body(receive, LARGEST), PATIENCE)
-            uploaded = self._studies.upload(body)
         except BadInput as error:
             await told(send, 400, {"error": str(error)})
             return
         except TimeoutError:
             await told(send, 408, {"error": "the upload took too long; send it again."})
             return
+        if seconds := self._access.wait(scope, len(body)):
+            await often(send, seconds)
+            return
         self.uploads += 1
+        status, said = await (self.take(body) if self._peers is None else self._take_or_hand_on(body, self._peers))
+        await told(send, status, said)
+
+    async def take(self, body: bytes) -> tuple[int, dict[str, Any]]:
+        """Fold the reports of an upload, wait until they are kept, and return what the sender is told."""
+        try:
+            uploaded = self._studies.upload(body)
+        except BadInput as error:
+            return 503 if self._studies.broken else 400, {"error": str(error)}
         if uploaded.accepted:
             kept = asyncio.get_running_loop().create_future()
             if not self._waiting:
@@ -62,9 +76,44 @@ class Uploads:
             try:
                 await kept
             except BadInput as error:
-                await told(send, 503, {"error": str(error)})
-                return
-        await told(send, 200, _said(uploaded))
+                return 503, {"error": str(error)}
+        return 200, {"accepted": uploaded.accepted, "refused": uploaded.refused}
+
+    async def _take_or_hand_on(self, body: bytes, peers: Peers) -> tuple[int, dict[str, Any]]:
+        """Divide an upload among the processes that own its groups; if one is away, all is to be sent again."""
+        whole, rest = divmod(len(body) - IDENTITY, SIZE)
+        if rest or whole < 1:
+            return await self.take(body)
+        part = peers.part
+        owners = np.frombuffer(body, dtype=REPORT, offset=IDENTITY)["group"] % part.of
+        if (owners == part.number).all():
+            return await self.take(body)
+        accepted, refused = 0, []
+        for owner in np.unique(owners).tolist():
+            places = np.flatnonzero(owners == owner)
+            parts = [body[:IDENTITY], *(body[IDENTITY + k * SIZE : IDENTITY + (k + 1) * SIZE] for k in places)]
+            try:
+                status, said = await self._at(owner, b"".join(parts), peers)
+            except BadInput as error:
+                return 503, {"error": str(error)}
+            if status != 200:
+                return status, said
+            accepted += said["accepted"]
+            refused += [(int(places[k]), why) for k, why in said["refused"]]
+        return 200, {"accepted": accepted, "refused": sorted(refused)}
+
+    async def _at(self, owner: int, body: bytes, peers: Peers) -> tuple[int, dict[str, Any]]:
+        """Take an upload here, or have its owner take it."""
+        if owner == peers.part.number:
+            return await self.take(body)
+        status, said = await peers.ask(owner, UPLOAD, body)
+        found: dict[str, Any] = msgspec.json.decode(said)
+        return status, found
+
+    def tell(self) -> None:
+        """Wake those who look on."""
+        moved, self.moved = self.moved, asyncio.Event()
+        moved.set()
 
     def commit(self) -> None:
         """Keep what was folded, and answer all who wait for it."""
@@ -79,16 +128,10 @@ class Uploads:
             if not kept.done():
                 kept.set_result(None) if failed is None else kept.set_exception(failed)
         if self._studies.rounds > rounds:
-            moved, self.moved = self.moved, asyncio.Event()
-            moved.set()
+            self.tell()
 
 
 ALLOW = (b"allow", b"POST")
-
-
-def _said(uploaded: Uploaded) -> dict[str, Any]:
-    """Return what the sender is told: how many are kept, and which are not and why."""
-    return {"accepted": uploaded.accepted, "refused": uploaded.refused}
 
 
 async def whole_body(receive: Receive, largest: int) -> bytes:
@@ -105,6 +148,11 @@ async def whole_body(receive: Receive, largest: int) -> bytes:
         parts.append(part)
         if not event.get("more_body", False):
             return b"".join(parts)
+
+
+async def often(send: Send, seconds: float) -> None:
+    """Say that a sender comes too often, and when to come again."""
+    await told(send, 429, {"error": OFTEN}, [(b"retry-after", str(math.ceil(seconds)).encode())])
 
 
 async def told(send: Send, status: int, value: Any, headers: list[tuple[bytes, bytes]] | None = None) -> None:

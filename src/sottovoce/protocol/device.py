@@ -30,14 +30,16 @@ IDENTITY, ID = 16, 16  # bytes
 REPORT = np.dtype([("id", "V16"), ("round", ">u4"), ("group", ">u2"), ("point", ">u2"), ("letter", "u1")])
 SIZE = REPORT.itemsize
 MOST_REPORTS = 10_000  # in one upload
+_LATER = ("tokens", "regression")  # words that cards have had since, and without which earlier cards keep their text
 Reports = npt.NDArray[np.void]
 
 
 class DeviceCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The public terms of a study of people's devices.
 
-    ``flips`` is the channel's flip weight as a decimal text; ``nonce`` keeps equal studies apart. A regression asks its
-    first people through that channel where the responses lie, and the others through its own.
+    ``flips`` is the channel's flip weight as a decimal text; ``nonce`` keeps equal studies apart; with ``tokens`` the
+    id of a report must be one that was issued. A regression asks its first people through that channel where the
+    responses lie, and the others through its own.
 
     >>> card = DeviceCard("waits", (0.5,), 1.0, str(flips_of(binary(1.0))), nonce="00")
     >>> read_card(card_text(card)) == card, identity(card_text(card)).hex()
@@ -53,6 +55,7 @@ class DeviceCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     groups: tuple[str, ...] = ("all",)
     question: str = ""
     nonce: str = ""
+    tokens: bool = False
     version: int = VERSION
     regression: RegressionTerms | None = None
 
@@ -63,11 +66,12 @@ class DeviceCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def card_text(card: DeviceCard) -> str:
-    """Return the one text of a card: sorted keys, no blanks; a quantile's says nothing of a regression."""
-    plain = msgspec.to_builtins(card)
-    if card.regression is None:
-        del plain["regression"]
-    return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    """Return the one text of a card: sorted keys, no blanks; of later words those that say something."""
+    whole = msgspec.to_builtins(card)
+    for name in _LATER:
+        if not whole[name]:
+            del whole[name]
+    return json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def identity(text: str) -> bytes:

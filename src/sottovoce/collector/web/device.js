@@ -272,7 +272,7 @@ export const scaled = ({ low, high }, row) => row.map((value, k) => {
 });
 
 /** The upload of one row of a regression: the id first, of which the question follows, then the letter. */
-export async function makeRowReport({ card, flips, study }, query, row) {
+export async function makeRowReport({ card, flips, study }, query, row, token = null) {
   const terms = card.regression;
   const names = [terms.response, ...terms.columns];
   const known = row !== null && typeof row === "object" && Object.keys(row).length === names.length;
@@ -280,7 +280,8 @@ export async function makeRowReport({ card, flips, study }, query, row) {
     throw new Error("a row has one finite number for each column of the card and no other; nothing was sent.");
   }
   const [response, ...values] = names.map((name) => row[name]);
-  if (!query.channels) return makeReport({ card, flips, study }, query, response);
+  if (!query.channels) return makeReport({ card, flips, study }, query, response, token);
+  checkToken(card, token);
   const d = names.length;
   const shaped = (value, [length, ...rest]) =>
     Array.isArray(value) && value.length === length && value.every((each) => (rest.length ? shaped(each, rest) : Number.isFinite(each)));
@@ -294,7 +295,7 @@ export async function makeRowReport({ card, flips, study }, query, row) {
         shaped(upto, [3]) && ascends([...upto, 1]);
     });
   if (!fits) throw new Error("the collector's query does not fit its study; nothing was answered.");
-  const id = crypto.getRandomValues(new Uint8Array(16));
+  const id = token ?? crypto.getRandomValues(new Uint8Array(16));
   const word = await wordOf(card.nonce, query.round, id);
   const channel = channelOf(word, terms.channels.length);
   const widest = Math.max(1, ...terms.channels.flatMap(({ blocks }) => blocks.map(slopesOf)));
@@ -305,8 +306,16 @@ export async function makeRowReport({ card, flips, study }, query, row) {
 
 export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
+/** Refuses a token where none is wanted, and its absence where one is. */
+function checkToken(card, token) {
+  if (Boolean(card.tokens) !== (token !== null) || (token !== null && token.length !== 16)) {
+    throw new Error("a study with tokens needs one of 16 bytes, and another study none; nothing was answered.");
+  }
+}
+
 /** The upload of one value: all randomness is the system's. */
-export function makeReport({ card, flips, study }, query, value) {
+export function makeReport({ card, flips, study }, query, value, token = null) {
+  checkToken(card, token);
   const numbers = [...query.points, ...query.periods, ...query.needs];
   const fits =
     query.study === hex(study) &&
@@ -319,7 +328,7 @@ export function makeReport({ card, flips, study }, query, value) {
   if (!fits) throw new Error("the collector's query does not fit its study; nothing was answered.");
   if (!Number.isFinite(value)) throw new Error("a device answers with one finite number; nothing was sent.");
   const words = crypto.getRandomValues(new BigUint64Array(3));
-  const id = crypto.getRandomValues(new Uint8Array(16));
+  const id = token ?? crypto.getRandomValues(new Uint8Array(16));
   const point = drawn(query.needs, words[0]);
   const dice = [words[1], words[2]];
   const letter = letterOf(value, query.points[point], flips, dice, card.resolution, query.periods[point]);
@@ -330,26 +339,28 @@ export function makeReport({ card, flips, study }, query, value) {
  * Answer once: the report is kept in `store` before it is sent, and a second call sends the same bytes.
  * `url` is the study's, https://host/v1/studies/...
  */
-export async function answer(url, value, { cap, group, store }) {
+export async function answer(url, value, { cap, group, store, token = null }) {
   const known = await readCard(await (await fetch(`${url}/card`)).text(), cap);
   const key = `sottovoce.${hex(known.study)}`;
   let kept = store.getItem(key);
   if (kept === null) {
-    const name = encodeURIComponent(group ?? known.card.groups[0]);
+    const asked = encodeURIComponent(group ?? known.card.groups[0]);
     let query;
     for (let tries = 0; tries < 60; tries += 1) {
-      query = await (await fetch(`${url}/query?group=${name}`)).json();
+      query = await (await fetch(`${url}/query?group=${asked}`)).json();
       if (query.needs) break;
       if (query.over) throw new Error("the study is over; nothing was answered.");
       await new Promise((done) => setTimeout(done, 200));
     }
     if (!query.needs) throw new Error("the collector asks nobody now; try again later, nothing was answered.");
-    kept = hex(known.card.regression ? await makeRowReport(known, query, value) : makeReport(known, query, value));
+    const made = known.card.regression ? makeRowReport : makeReport;
+    kept = hex(await made(known, query, value, token));
     store.setItem(key, kept);
   }
   const body = Uint8Array.from(kept.match(/../g), (byte) => parseInt(byte, 16));
+  const name = encodeURIComponent(known.card.groups[(body[36] << 8) | body[37]]); // by which a proxy finds its host
   const told = await (
-    await fetch(`${url.split("/v1/studies/")[0]}/v1/reports`, { method: "POST", body, headers: { "content-type": "application/octet-stream" } })
+    await fetch(`${url.split("/v1/studies/")[0]}/v1/reports?group=${name}`, { method: "POST", body, headers: { "content-type": "application/octet-stream" } })
   ).json();
   return { body, accepted: told.accepted === 1, why: told.error ?? told.refused?.[0]?.[1] ?? "" };
 }
