@@ -192,8 +192,8 @@ class PointFold(Generic[Method]):
 
     def knows(self, id: bytes, round: int) -> bool:
         """Tell whether an id has answered in a round that still takes answers."""
-        taking = [each for each in (self.round, self.late) if each is not None and each.number == round]
-        return any(each.seen.known(id) is not None for each in taking)
+        rounds = (each for each in (self.round, self.late) if each is not None)
+        return any(each.number == round and each.seen.known(id) is not None for each in rounds)
 
     def close(self, now: float) -> ClosedRound | None:
         """Close the open round, if it is time, and open the next."""

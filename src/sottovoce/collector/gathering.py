@@ -67,18 +67,18 @@ class Gathering:
     def _restore(self, store: CollectorStore) -> None:
         """Fold what the log holds: what closed rounds came to, and the reports of those that still take answers."""
         now, rounds = self._clock(), store.rounds(self.study.name)
-        self._closed = [0] * len(self.folds)
         ahead = deque(sorted(rounds, key=lambda each: (each.seq, each.at, each.round)))
+        self._closed = [0] * len(self.folds)
 
-        def follow_before(seq: float) -> None:
+        def close_before(seq: float) -> None:
             while ahead and ahead[0].seq < seq:
                 self._follow([ahead.popleft()])
 
         for seq, reports in store.reports(self.study.name, unscrubbed(rounds, self.mine)):
-            follow_before(seq)
+            close_before(seq)
             for id, round, group, point, letter in reports.tolist():
                 self.folds[group].take(bytes(id), round, point, letter, now)  # refused: of a round that is over
-        follow_before(math.inf)
+        close_before(math.inf)
 
     def _follow(self, rounds: Iterable[KeptRound]) -> None:
         """Go on from what rounds came to that the log holds, and that were not seen yet."""

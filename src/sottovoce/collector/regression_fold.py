@@ -159,8 +159,8 @@ class RegressionFold:
         """Tell whether an id has answered in a round that still takes answers."""
         if self.pilot is not None:
             return self.pilot.knows(id, round)
-        taking = [each for each in (self.round, self.late) if each is not None and each.number == round]
-        return any(each.seen.known(id) is not None for each in taking)
+        rounds = (each for each in (self.round, self.late) if each is not None)
+        return any(each.number == round and each.seen.known(id) is not None for each in rounds)
 
     def _heard(self, round: RegressionRound, id: bytes, letter: int, now: float) -> str:
         """Take a letter into a round, or say why not."""

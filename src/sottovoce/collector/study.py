@@ -68,13 +68,8 @@ class CollectedStudy(NamedTuple):
 
     def card(self, nonce: str) -> DeviceCard:
         """Return the public card that devices check."""
-        about: dict[str, Any] = {
-            "name": self.name,
-            "groups": self.groups,
-            "question": self.question,
-            "nonce": nonce,
-            "tokens": self.tokens,
-        }
+        about: dict[str, Any] = {"name": self.name, "groups": self.groups, "question": self.question, "nonce": nonce}
+        about["tokens"] = self.tokens
         if isinstance(self.plan, RegressionPlan):
             return DeviceCard(
                 **about,
@@ -153,14 +148,12 @@ def collected_of(given: dict[str, Any], where: str = "the study") -> CollectedSt
     people = given.get("people")
     if type(people) is not int or not 1 <= people <= MOST_PEOPLE:
         raise BadInput(f"people of {where} must be a whole number: about how many will answer in each group; give it.")
-    pauses, tokens = _pauses(given.get("rounds", {}), where), _tokens(given.get("devices", {}), where)
+    ends = _pauses(given.get("rounds", {}), where), _tokens(given.get("devices", {}), where)
     if ("regression" in given) == ("quantile" in given):
         raise BadInput(f"{where} needs one table of what is asked, [quantile] or [regression]; give one of them.")
     if "regression" in given:
         fitted = plan_regression(given["regression"], people, where)
-        return CollectedStudy(
-            name, question, tuple(groups), people, fitted, "regression", fitted.level, None, pauses, tokens
-        )
+        return CollectedStudy(name, question, tuple(groups), people, fitted, "regression", fitted.level, None, *ends)
     asked = given["quantile"]
     if not isinstance(asked, dict):
         raise BadInput(f"[quantile] of {where} must be a table; write tau and epsilon below it.")
@@ -169,7 +162,7 @@ def collected_of(given: dict[str, Any], where: str = "the study") -> CollectedSt
         raise BadInput(f"[quantile] of {where} has no {missing[0]}; give it.")
     if not number(asked["epsilon"], "epsilon") < math.inf:
         raise BadInput("people's devices answer in private: epsilon must be finite; give a number such as 1.")
-    return CollectedStudy(name, question, tuple(groups), people, *_planned(dict(asked), people), pauses, tokens)
+    return CollectedStudy(name, question, tuple(groups), people, *_planned(dict(asked), people), *ends)
 
 
 def _planned(terms: dict[str, Any], people: int) -> tuple[QuantilePlan | LevelsPlan, str, float, float | None]:

@@ -30,7 +30,7 @@ IDENTITY, ID = 16, 16  # bytes
 REPORT = np.dtype([("id", "V16"), ("round", ">u4"), ("group", ">u2"), ("point", ">u2"), ("letter", "u1")])
 SIZE = REPORT.itemsize
 MOST_REPORTS = 10_000  # in one upload
-_LATER = ("tokens", "regression")  # words that cards have had since, and without which earlier cards keep their text
+_LATER = ("regression", "tokens")  # words that cards have had since, and without which earlier cards keep their text
 Reports = npt.NDArray[np.void]
 
 

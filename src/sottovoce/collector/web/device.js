@@ -273,6 +273,7 @@ export const scaled = ({ low, high }, row) => row.map((value, k) => {
 
 /** The upload of one row of a regression: the id first, of which the question follows, then the letter. */
 export async function makeRowReport({ card, flips, study }, query, row, token = null) {
+  checkToken(card, token);
   const terms = card.regression;
   const names = [terms.response, ...terms.columns];
   const known = row !== null && typeof row === "object" && Object.keys(row).length === names.length;
@@ -281,7 +282,6 @@ export async function makeRowReport({ card, flips, study }, query, row, token = 
   }
   const [response, ...values] = names.map((name) => row[name]);
   if (!query.channels) return makeReport({ card, flips, study }, query, response, token);
-  checkToken(card, token);
   const d = names.length;
   const shaped = (value, [length, ...rest]) =>
     Array.isArray(value) && value.length === length && value.every((each) => (rest.length ? shaped(each, rest) : Number.isFinite(each)));
@@ -306,7 +306,7 @@ export async function makeRowReport({ card, flips, study }, query, row, token = 
 
 export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** Refuses a token where none is wanted, and its absence where one is. */
+/** Refuse a token where there are none, and its absence where there are. */
 function checkToken(card, token) {
   if (Boolean(card.tokens) !== (token !== null) || (token !== null && token.length !== 16)) {
     throw new Error("a study with tokens needs one of 16 bytes, and another study none; nothing was answered.");
@@ -353,8 +353,7 @@ export async function answer(url, value, { cap, group, store, token = null }) {
       await new Promise((done) => setTimeout(done, 200));
     }
     if (!query.needs) throw new Error("the collector asks nobody now; try again later, nothing was answered.");
-    const made = known.card.regression ? makeRowReport : makeReport;
-    kept = hex(await made(known, query, value, token));
+    kept = hex(await (known.card.regression ? makeRowReport : makeReport)(known, query, value, token));
     store.setItem(key, kept);
   }
   const body = Uint8Array.from(kept.match(/../g), (byte) => parseInt(byte, 16));
