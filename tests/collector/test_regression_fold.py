@@ -154,7 +154,7 @@ def test_scrubbed_letters_are_gone_and_the_state_stays(log: CollectorStore) -> N
     assert check_replay(people.one.study, log)["reports"] == people.sent
 
 
-def fold_of(terms: dict[str, Any] = TERMS) -> tuple[RegressionFold, Any]:
+def fold_of(terms: dict[str, Any] = TERMS) -> tuple[Any, Any]:
     study = collected_of(terms)
     fold = study.fold(b"", 0.0, "ab")
     assert isinstance(fold, RegressionFold)
@@ -171,7 +171,7 @@ def fold_of(terms: dict[str, Any] = TERMS) -> tuple[RegressionFold, Any]:
 
 def test_rounds_are_sixteen_people_and_then_three_percent() -> None:
     fold, report = fold_of(TERMS | {"people": 1500})
-    sizes = []
+    sizes: list[int] = []
     while not fold.over:
         assert fold.asked is not None
         needs = fold.asked["needs"][0]

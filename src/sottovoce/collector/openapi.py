@@ -21,7 +21,26 @@ def _object(needed: Schema, more: Schema | None = None, *, closed: bool = False)
 
 _ERROR = _object({"error": _TEXT}, closed=True)
 _ENDS = {"type": ["array", "null"], "items": _MAYBE, "minItems": 2, "maxItems": 2}
-_TOLD = {"estimate": _MAYBE, "interval": _ENDS}
+_COEFFICIENT = _object(
+    {"name": _TEXT, "estimate": _NUMBER, "interval": _ENDS, "why": {"type": ["string", "null"]}}, closed=True
+)
+_LEVEL = _object(
+    {"tau": _NUMBER},
+    {
+        "estimate": _MAYBE,
+        "interval": _ENDS,
+        "coefficients": {"type": ["array", "null"], "items": _COEFFICIENT},
+        "why": {"type": ["string", "null"]},
+    },
+    closed=True,
+)
+_TOLD = {
+    "tau": _MAYBE,
+    "estimate": _MAYBE,
+    "interval": _ENDS,
+    "late": _WHOLE,
+    "levels": {"type": "array", "items": _LEVEL},
+}
 _KNOWN = _object({"group": _TEXT, "reports": _WHOLE, "rounds": _WHOLE, "over": _TRUTH}, _TOLD)
 _NOTED = _object({"at": _NUMBER, "group": _TEXT, "reports": _WHOLE, "rounds": _WHOLE, "over": _TRUTH}, _TOLD)
 _ABOUT = _object(
@@ -42,7 +61,15 @@ _ABOUT = _object(
 )
 _ASKED = _object(
     {"study": _HEX, "group": _WHOLE},
-    {"round": _WHOLE, "over": _TRUTH, "wait": _MAYBE, "needs": {"type": "array", "items": _WHOLE}},
+    {
+        "round": _WHOLE,
+        "over": _TRUTH,
+        "wait": _MAYBE,
+        "needs": {"type": "array", "items": _WHOLE},
+        "points": {"type": "array", "items": _NUMBER},
+        "periods": {"type": "array", "items": _NUMBER},
+        "channels": {"type": "array", "items": {"type": "object"}},
+    },
 )
 _UPLOADED = _object(
     {
