@@ -3,7 +3,6 @@
 import base64
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +31,6 @@ GIVEN: dict[str, Any] = {
     "rounds": {"grace": 0},
 }
 WITH_TOKENS = GIVEN | {"devices": {"tokens": True}}
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[CollectorStore]:
-    store = CollectorStore(str(tmp_path / "log"))
-    yield store
-    store.close()
 
 
 def bearer(key: str) -> dict[str, str]:

@@ -11,12 +11,13 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from sottovoce.collector.access import ADMIN, READER, Access
+from sottovoce.collector.connection import AWAY
 from sottovoce.collector.gathering import Gathering, owned
 from sottovoce.collector.openapi import description
 from sottovoce.collector.peers import CHANGE, COUNTS, LOOK, QUERY, SCRUB, Peers
 from sottovoce.collector.planning import planned
 from sottovoce.collector.studies import CollectedStudies
-from sottovoce.collector.uploads import Uploads
+from sottovoce.collector.uploads import Uploads, status_of
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.device import IDENTITY
 
@@ -25,6 +26,7 @@ STILL = 15.0  # seconds after which an event stream says that it is there
 SOON = 1.0  # seconds between two counts on an event stream
 NO_STUDY = "there is no such study here; /v1/studies lists them."
 ELSEWHERE = "another host owns this group; let the proxy send requests with its name there."
+PARTLY = "a process is away, and the letters in its log stay; send the same again later."
 NO_GROUP = "the study has no such group; its card names them."
 
 Handler = Callable[[Request, Gathering], Awaitable[Response]]
@@ -83,11 +85,13 @@ class Routes:
             try:
                 return await handler(request, gathering)
             except BadInput as error:
-                return refused(400, str(error))
+                return refused(status_of(error), str(error))
 
         return found
 
     async def _health(self, _: Request) -> Response:
+        if self._studies.broken:
+            return refused(503, AWAY)
         return JSONResponse({"studies": len(self._studies), "open": sum(not each.over for each in self._studies)})
 
     async def _openapi(self, _: Request) -> Response:
@@ -103,7 +107,7 @@ class Routes:
         try:
             return await self._change({"create": await _json(request)})
         except BadInput as error:
-            return refused(400, str(error))
+            return refused(status_of(error), str(error))
 
     async def _change(self, what: dict[str, Any]) -> Response:
         """Have the first process change what stands in the log, and let all others look."""
@@ -114,7 +118,8 @@ class Routes:
                 status, said = await self._peers.ask(0, CHANGE, msgspec.json.encode(what))
             except BadInput as error:
                 return refused(503, str(error))
-            self._studies.look()
+            if not self._studies.broken:
+                self._studies.look()
         if self._peers is not None and status < 300:
             await self._peers.ask_all(LOOK)
         return Response(said, status, media_type="application/json")
@@ -130,7 +135,7 @@ class Routes:
             self._studies.set_state(gathering, what["state"])
             return 200, msgspec.json.encode(_about(gathering))
         except BadInput as error:
-            return 400, msgspec.json.encode({"error": str(error)})
+            return status_of(error), msgspec.json.encode({"error": str(error)})
 
     async def handed(self, kind: int, said: bytes) -> tuple[int, bytes]:
         """Answer what another process has handed on: who may ask was looked at there."""
@@ -141,8 +146,13 @@ class Routes:
         gathering = self._studies.named(said[:IDENTITY].hex())
         if gathering is None:
             return 404, msgspec.json.encode({"error": NO_STUDY})
-        if kind == SCRUB:
-            return 200, msgspec.json.encode(self._studies.scrub(gathering))
+        try:
+            if kind == SCRUB:
+                return 200, msgspec.json.encode(await self._scrubbed(gathering))
+        except BadInput as error:
+            return status_of(error), msgspec.json.encode({"error": str(error)})
+        if self._studies.broken:
+            return 503, msgspec.json.encode({"error": AWAY})
         return 200, msgspec.json.encode(_asked(gathering, int.from_bytes(said[IDENTITY:], "big")))
 
     async def _plan(self, request: Request) -> Response:
@@ -169,6 +179,8 @@ class Routes:
         group = owned(gathering.study.groups, request.query_params.get("group"))
         if group is None:
             return refused(404, NO_GROUP)
+        if self._studies.broken:  # a round that is not kept yet may not be asked for
+            return refused(503, AWAY)
         if gathering.part.owns(group):
             return JSONResponse(_asked(gathering, group))
         if self._peers is None:
@@ -194,6 +206,7 @@ class Routes:
     async def _told(self, gathering: Gathering) -> AsyncIterator[bytes]:
         told, reports, spoke = 0, -1, time.monotonic()
         while True:
+            gathering = self._studies.named(gathering.identity.hex()) or gathering  # made anew where a log was away
             if reports != gathering.reports:
                 reports, spoke = gathering.reports, time.monotonic()
                 yield b"event: count\ndata: " + msgspec.json.encode({"reports": reports, "at": time.time()}) + b"\n\n"
@@ -219,10 +232,21 @@ class Routes:
 
     async def _scrub(self, _: Request, gathering: Gathering) -> Response:
         """Remove the letters of closed rounds."""
-        scrubbed = self._studies.scrub(gathering)
-        if self._peers is not None:
-            scrubbed += sum(int(said) for _, said in await self._peers.ask_all(SCRUB, gathering.identity))
+        scrubbed = await self._scrubbed(gathering)
+        if self._peers is not None and not self._studies.shared:
+            told = await self._peers.ask_all(SCRUB, gathering.identity)
+            if len(told) < self._peers.part.of - 1 or any(status != 200 for status, _ in told):
+                return refused(503, PARTLY)
+            scrubbed += sum(int(said) for _, said in told)
         return JSONResponse({"scrubbed": scrubbed})
+
+    async def _scrubbed(self, gathering: Gathering) -> int:
+        """Scrub what is in this process's log, and let others be served between two steps."""
+        scrubbed = 0
+        for count in self._studies.scrub(gathering):
+            scrubbed += count
+            await asyncio.sleep(0)
+        return scrubbed
 
     async def _metrics(self, _: Request) -> Response:
         """Count, for Prometheus; nothing of a report is told."""
@@ -284,6 +308,11 @@ def _about(gathering: Gathering) -> dict[str, Any]:
         "over": gathering.over,
         "reports": gathering.reports,
     }
+
+
+async def away(_: Request, error: Exception) -> Response:
+    """Say that the log cannot be used now."""
+    return refused(503, str(error))
 
 
 def refused(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
