@@ -10,6 +10,8 @@ from benchmarks import (
     certified,
     certified_peers,
     collector_load,
+    collector_postgres,
+    collector_workers,
     conformal_pooled,
     conformal_private,
     conformal_real,
@@ -39,6 +41,8 @@ PARTS = (
     "hostile",
     "federation",
     "collector-load",
+    "collector-workers",
+    "collector-postgres",
     "walks",
     "answers",
     "staged",
@@ -77,6 +81,10 @@ def main() -> None:
         federation.run()
     if "collector-load" in options.parts:
         collector_load.run()
+    if "collector-workers" in options.parts:
+        collector_workers.run()
+    if "collector-postgres" in options.parts:
+        collector_postgres.run()
     if "hostile" in options.parts:
         hostile.run()
     if "walks" in options.parts:

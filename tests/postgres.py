@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 OWNER = "postgres"  # who runs the server where we are root: PostgreSQL refuses to be
 CALM = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"  # for tests in which no machine dies
@@ -84,11 +85,27 @@ class Cluster:
         self.execute(f"CREATE SCHEMA {schema}")
         return self.url(schema)
 
-    def execute(self, text: str, url: str | None = None) -> None:
-        """Say one statement to the server."""
+    @property
+    def process(self) -> int:
+        """Return the number of the server's first process."""
+        return int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+
+    def size(self, url: str) -> int:
+        """Return how many bytes all tables and indexes of a schema take."""
+        with self.connected(url) as base:
+            whole = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relnamespace ="
+            row = base.execute(f"{whole} CAST(current_schema() AS regnamespace)").fetchone()
+        return int(row[0])
+
+    def connected(self, url: str | None = None) -> Any:
+        """Return a connection of our own."""
         import psycopg
 
-        with psycopg.connect(url or self.url(), autocommit=True) as base:
+        return psycopg.connect(url or self.url(), autocommit=True)
+
+    def execute(self, text: str) -> None:
+        """Say one statement to the server."""
+        with self.connected() as base:
             base.execute(text)
 
     def remove(self) -> None:

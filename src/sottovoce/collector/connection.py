@@ -114,14 +114,14 @@ class Connection:
         with self._guarded():
             return self._base.execute(statement, row)
 
-    def rows(self, query: sa.Executable) -> Sequence[sa.Row[Any]]:
+    def rows(self, query: sa.Executable) -> Sequence[Any]:
         """Return the rows of a query."""
         with self._guarded():
             found = self._base.execute(query).all()
             self._end()
             return found
 
-    def stream(self, query: sa.Executable) -> Iterator[sa.Row[Any]]:
+    def stream(self, query: sa.Executable) -> Iterator[Any]:
         """Return the rows of a query that may be too many for memory."""
         with self._guarded():
             with closing(self._base.execute(query, execution_options=MANY)) as found:

@@ -196,7 +196,7 @@ class CollectorStore:
         return {int(row[0]): int(row[1]) for row in gone}
 
     def scrub(self, study: str, upto: int, part: int | None = None) -> Iterator[int]:
-        """Remove letters, points and rounds from rows of a part up to one, so that ids stay; tell how many, by steps."""
+        """Remove letters, points and rounds from rows of a part up to one, so that ids stay; tell how many by steps."""
         mine = REPORTS.c.study == study, REPORTS.c.part == (self._part if part is None else part)
         query = sa.select(REPORTS.c.seq, REPORTS.c.body).where(*mine, REPORTS.c.seq <= upto)
         query = query.where(REPORTS.c.scrubbed.is_(False)).order_by(REPORTS.c.seq).limit(STEP)
