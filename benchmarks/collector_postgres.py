@@ -1,4 +1,4 @@
-"""A collector with its log in PostgreSQL, default settings and full sync: uploads, single reports, and several hosts."""
+"""A collector with its log in PostgreSQL, full sync: uploads of many, single reports, and several hosts."""
 
 import os
 import shutil

@@ -1,8 +1,8 @@
 """A collector divided among processes, on SQLite and PostgreSQL: reports a second, CPU and disk a report, load by wrk.
 
 The rounds of all groups stay open, and every report has a fresh random id, so none is answered as known. Server,
-database and load share the machine. What is printed is checked: what wrk counts as kept, what the collector says it has,
-and what stands in the log must be the same number.
+database and load share the machine. What is printed is checked: what wrk counts as kept, what the collector says it
+has, and what stands in the log must be the same number.
 """
 
 import json

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from tests.collector.sending import Sending
 from tests.collector.test_service import STUDY, Running
 from tests.postgres import Cluster
 
@@ -24,8 +25,6 @@ from sottovoce.collector.store import ALONE, CollectorStore
 from sottovoce.collector.studies import enrol
 from sottovoce.collector.study import collected_of
 from sottovoce.core.errors import BadInput
-from sottovoce.core.random_source import SystemEntropy
-from sottovoce.protocol.device import ID, IDENTITY, SIZE
 
 GIVEN: dict[str, Any] = {"name": "age", "people": 3000, "quantile": {"tau": 0.5, "epsilon": 1.0, "bounds": [0, 120]}}
 WAITS = STUDY.replace("grace = 0.0", "grace = 1000.0").replace("tau", 'method = "staged"\ntau')
@@ -153,26 +152,8 @@ def status(running: Running, path: str) -> int:
 @pytest.mark.parametrize("how", ["fast", "immediate"])
 def test_a_server_that_goes_away_and_comes_back(running: Running, cluster: Cluster, how: str) -> None:
     first = running.upload("a", 20, 40.0)
-    sent, told, stop = [first], list[tuple[int, Any]](), threading.Event()
-
-    def fresh() -> bytes:
-        """The same answers under new ids."""
-        rows = (first[IDENTITY + SIZE * k + ID : IDENTITY + SIZE * (k + 1)] for k in range(20))
-        return first[:IDENTITY] + b"".join(SystemEntropy().words(2).tobytes() + row for row in rows)
-
-    def sends() -> None:
-        """Send as devices do: the same bytes again until they are kept."""
-        while not stop.wait(0.01):
-            sent.append(fresh())
-            while True:
-                told.append(running.post(sent[-1]))
-                if told[-1][0] == 200:
-                    break
-                time.sleep(0.05)
-
     assert running.post(first)[0] == 200
-    sender = threading.Thread(target=sends)
-    sender.start()
+    sending = Sending(running, first)
     time.sleep(0.2)
     cluster.stop(how)
     try:
@@ -187,15 +168,14 @@ def test_a_server_that_goes_away_and_comes_back(running: Running, cluster: Clust
             break
         time.sleep(0.05)
     time.sleep(0.2)
-    stop.set()
-    sender.join(30)
+    sending.stop()
+    told, kept = sending.told, 20 * (1 + len(sending.sent))
     assert {code for code, _ in told} == {200, 503}
     assert all(said["error"].endswith("send the same again later.") for code, said in told if code == 503)
     assert all(said == {"accepted": 20, "refused": []} for code, said in told if code == 200)
-    assert counted(running) == 20 * len(sent)
-    assert running.replayed() == 20 * len(sent)
-    assert running.post(sent[-1])[1]["accepted"] == 20
-    assert counted(running) == 20 * len(sent)
+    assert counted(running) == running.replayed() == kept
+    assert running.post(sending.sent[-1])[1]["accepted"] == 20
+    assert counted(running) == kept
     said = running.stop(signal.SIGTERM).splitlines()
     assert [line for line in said if line.startswith("the log")] == [
         "the log cannot be used now; nothing is taken until it can be.",

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.collector.sending import Sending
 from tests.collector.test_service import STUDY, Running
 
 from sottovoce.client.device import make_report
@@ -90,6 +91,30 @@ def test_any_process_takes_what_is_anybodys_and_one_that_is_killed_comes_back(di
     assert divided.replayed() == 39
     logs = sorted(path.name for path in divided.study.parent.glob("log*") if path.suffix in ("", ".2"))
     assert logs == ([] if place.startswith("postgresql:") else ["log", "log.2"])
+
+
+def test_a_process_killed_under_load_loses_and_doubles_nothing(divided: Divided) -> None:
+    first = divided.mixed(5)
+    assert divided.post(first)[0] == 200
+    sending = Sending(divided, first)
+    for k in (1, 0):
+        time.sleep(0.5)
+        os.kill(divided.workers[k], signal.SIGKILL)
+        before = len(sending.sent)
+        for _ in range(200):
+            if len(sending.sent) > before + 3:
+                break
+            time.sleep(0.05)
+    sending.stop()
+    assert {code for code, _ in sending.told} <= {200, 503}
+    assert all(said == {"accepted": 15, "refused": []} for code, said in sending.told if code == 200)
+    assert all(said["error"].endswith("again later.") for code, said in sending.told if code == 503)
+    for _ in range(200):
+        if divided.whole() == 15 * (1 + len(sending.sent)):
+            break
+        time.sleep(0.05)
+    divided.stop(signal.SIGTERM)
+    assert divided.replayed() == 15 * (1 + len(sending.sent))
 
 
 def test_what_is_below_ends_with_the_first_process(divided: Divided) -> None:
