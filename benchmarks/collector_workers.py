@@ -7,6 +7,7 @@ has, and what stands in the log must be the same number.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -162,6 +163,22 @@ def measured(cluster: Cluster | None, load: Load, *, workers: int = 1, hosts: in
     return Found(rate, p50, p99, 1e6 * cpu / kept, 1e6 * base_cpu / kept, disk / kept, wrong)
 
 
+def looks(seconds: int) -> None:
+    """Print what a device asks before it answers: CPU and bytes of a card and of a query."""
+    with tempfile.TemporaryDirectory() as folder:
+        running = Collector(Path(folder), STUDY)
+        for what in ("card", "query"):
+            before = cpu_of(running.process.pid)
+            line = ["wrk", "-t1", "-c16", f"-d{seconds}s", f"{running.url}/v1/studies/{running.study}/{what}"]
+            said = subprocess.run(line, capture_output=True, text=True, timeout=60, check=True).stdout
+            found = re.search(r"(\d+) requests in [^,]*, ([\d.]+)MB read", said)
+            assert found is not None, said
+            count, size = int(found[1]), float(found[2]) * 2**20 / int(found[1])
+            cpu = 1e6 * (cpu_of(running.process.pid) - before) / count
+            print(f"  GET {what:6} {count / seconds:8,.0f}/s  CPU a million {cpu:6.1f} s  answer of {size:,.0f} bytes")
+        running.stop()
+
+
 def show(name: str, found: Found, first: Found | None = None) -> None:
     """Print one line."""
     ratio = f"x {found.rate / first.rate:4.2f}" if first else ""
@@ -177,6 +194,7 @@ def run(seconds: int = 5) -> None:
         print("collector-workers: wrk is not installed (Debian's package wrk); nothing was measured")
         return
     print(f"{GROUPS} groups, uploads of 1,000, 8 connections, {seconds} s each, {os.cpu_count()} cores for all")
+    looks(seconds)
     cluster = None if missing() else Cluster("")
     for place in [None, *([cluster] if cluster else [])]:
         for load in (APART, MIXED):

@@ -117,6 +117,7 @@ def test_a_process_killed_under_load_loses_and_doubles_nothing(divided: Divided)
     assert divided.replayed() == 15 * (1 + len(sending.sent))
 
 
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)  # nothing in it depends on the log
 def test_what_is_below_ends_with_the_first_process(divided: Divided) -> None:
     workers = divided.workers
     divided.stop(signal.SIGKILL)
@@ -137,6 +138,7 @@ def cmdline(process: int) -> bytes:
         return b""
 
 
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)  # nothing in it depends on the log
 def test_as_many_processes_as_begun_the_log(divided: Divided) -> None:
     divided.stop(signal.SIGTERM)
     more = ["--workers", "3", "--port", "0", *divided.log]
@@ -146,6 +148,7 @@ def test_as_many_processes_as_begun_the_log(divided: Divided) -> None:
     assert "begun by 2 processes" in done.stderr
 
 
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)  # nothing in it depends on the log
 def test_two_collectors_do_not_share_a_log(tmp_path: Path, place: str) -> None:
     first = Running(tmp_path, place)
     first.start()
