@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from sottovoce.client import device as client
 from sottovoce.client.device import Device, make_report
+from sottovoce.client.kept_answers import KeptAnswers
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import SystemEntropy
 from sottovoce.protocol.device import DeviceCard, card_text, identity, read_card
@@ -247,7 +247,7 @@ def test_a_device_that_drew_again_would_be_seen(
     for _ in range(3):
         device.answer(url, 44)
     assert len(set(hostile.sent)) == 1
-    monkeypatch.setattr(client.KeptAnswers, "report", lambda *_: None)  # a device that forgets what it has sent
+    monkeypatch.setattr(KeptAnswers, "report", lambda *_: None)  # a device that forgets what it has sent
     device.answer(url, 44)
     assert len(set(hostile.sent)) == 2
 
