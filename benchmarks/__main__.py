@@ -9,6 +9,7 @@ from benchmarks import (
     answers,
     certified,
     certified_peers,
+    collector_load,
     conformal_pooled,
     conformal_private,
     conformal_real,
@@ -37,6 +38,7 @@ PARTS = (
     "answered",
     "hostile",
     "federation",
+    "collector-load",
     "walks",
     "answers",
     "staged",
@@ -73,6 +75,8 @@ def main() -> None:
         answered.run()
     if "federation" in options.parts:
         federation.run()
+    if "collector-load" in options.parts:
+        collector_load.run()
     if "hostile" in options.parts:
         hostile.run()
     if "walks" in options.parts:

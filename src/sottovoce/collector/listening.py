@@ -88,7 +88,8 @@ def listen(
 def bound(where: Listening) -> socket.socket:
     """Return the socket of the port, or refuse one that is taken."""
     family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
+    # the protocol is named because asyncio sends small answers at once on such sockets alone
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((where.host, where.port))

@@ -30,7 +30,7 @@ NO_GROUP = "the study has no such group; its card names them."
 Handler = Callable[[Request, Gathering], Awaitable[Response]]
 
 
-class Counts(msgspec.Struct):
+class ProcessCounts(msgspec.Struct):
     """What one process has counted: uploads, reports a study and group, refusals a study and reason."""
 
     uploads: int
@@ -228,7 +228,7 @@ class Routes:
         """Count, for Prometheus; nothing of a report is told."""
         found = [self._counts()]
         if self._peers is not None:
-            found += [msgspec.json.decode(said, type=Counts) for _, said in await self._peers.ask_all(COUNTS)]
+            found += [msgspec.json.decode(said, type=ProcessCounts) for _, said in await self._peers.ask_all(COUNTS)]
         lines = ["# TYPE sottovoce_uploads_total counter"]
         lines.append(f"sottovoce_uploads_total {sum(each.uploads for each in found)}")
         lines.append("# TYPE sottovoce_reports_total counter")
@@ -242,18 +242,18 @@ class Routes:
             lines.append(f'sottovoce_refused_total{{study="{study}",why="{why}"}} {count}')
         return PlainTextResponse("\n".join(lines) + "\n")
 
-    def _counts(self) -> Counts:
+    def _counts(self) -> ProcessCounts:
         """Return what this process has counted."""
         reports = [(each.identity.hex(), k, each.folds[k].reports) for each in self._studies for k in each.mine]
         refused_ = [(each.identity.hex(), why, n) for each in self._studies for why, n in each.refusals.items()]
-        return Counts(self._uploads.uploads, reports, refused_)
+        return ProcessCounts(self._uploads.uploads, reports, refused_)
 
     async def hear(self) -> None:
         """Ask the other processes how many reports they have by now."""
         if self._peers is None:
             return
         for _, said in await self._peers.ask_all(COUNTS):
-            for study, group, count in msgspec.json.decode(said, type=Counts).reports:
+            for study, group, count in msgspec.json.decode(said, type=ProcessCounts).reports:
                 if (gathering := self._studies.named(study)) is not None:
                     gathering.elsewhere[group] = count
 

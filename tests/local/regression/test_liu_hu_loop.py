@@ -26,7 +26,7 @@ from sottovoce.server.regression.liu_hu.step import (
     query,
     step,
 )
-from sottovoce.server.regression.mixing import Part, mixture
+from sottovoce.server.regression.mixing import MixedPart, mixture
 from sottovoce.server.regression.omega import covariates
 from sottovoce.server.regression.study import LiuHuStudy
 from sottovoce.sim.randomness import dice
@@ -120,7 +120,7 @@ def test_the_limit_binds_in_both() -> None:
 def test_a_mixture_of_forms_agrees() -> None:
     """A matrix on one slope beside the face alone, the public draw deciding between them."""
     known = covariates(2)
-    parts = [Part(lp_pair(0.5, 1.0, 1.0), (1,)), Part(lp_pair(0.5, 1.0, 1.0), (2,))]
+    parts = [MixedPart(lp_pair(0.5, 1.0, 1.0), (1,)), MixedPart(lp_pair(0.5, 1.0, 1.0), (2,))]
     channel = mixture("mixed", (0.5,), 1.0, known, parts, [0.5, 0.5])
     one = study(channel, "groups")
     _, slow = by_messages(one, people(2), seed=4)

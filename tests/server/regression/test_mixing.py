@@ -15,7 +15,7 @@ from sottovoce.server.regression.families import (
     shared_box,
     systematic,
 )
-from sottovoce.server.regression.mixing import Part, best_pair, boxes, mixture
+from sottovoce.server.regression.mixing import MixedPart, best_pair, boxes, mixture
 from sottovoce.server.regression.omega import block_moments, covariance, covariates, omega
 
 
@@ -34,8 +34,8 @@ def test_two_kinds_against_a_fine_search() -> None:
 
 def test_information_adds() -> None:
     known, tau = covariates(3), 0.75
-    parts = [Part(box_channel("side", 1.0, 2), ()), Part(box_channel("slopes", 1.0, 1, 1, 3), None)]
-    parts.append(Part(box_channel("box", 1.0, 2, 2, 3), None))
+    parts = [MixedPart(box_channel("side", 1.0, 2), ()), MixedPart(box_channel("slopes", 1.0, 1, 1, 3), None)]
+    parts.append(MixedPart(box_channel("box", 1.0, 2, 2, 3), None))
     channel = mixture("all", (tau,), 1.0, known, parts)
     told = np.zeros(4)
     for block in channel.blocks:
@@ -93,10 +93,10 @@ def test_sharing_costs_what_the_notes_found() -> None:
 
 def test_a_rare_block_stays_only_where_it_is_needed() -> None:
     known = covariates(1, 1e-6)
-    side, slope = Part(box_channel("side", 0.5, 2), ()), Part(box_channel("slopes", 0.5, 1, 1, 2), (1,))
+    side, slope = MixedPart(box_channel("side", 0.5, 2), ()), MixedPart(box_channel("slopes", 0.5, 1, 1, 2), (1,))
     needed = mixture("both", (0.5,), 0.5, known, [side, slope])
     assert 0 < min(block.probability for block in needed.blocks) < 1e-4
-    both = Part(box_channel("box", 0.5, 2, 1, 2), (1,))
+    both = MixedPart(box_channel("box", 0.5, 2, 1, 2), (1,))
     assert mixture("enough", (0.5,), 0.5, known, [side, both]).blocks[0].channel is both.channel
 
 

@@ -13,7 +13,7 @@ from sottovoce.protocol.regression.blocks import Block, RegressionChannel, open_
 from sottovoce.protocol.regression.box import box, cq
 from sottovoce.protocol.regression.box_channel import BoxChannel, box_channel
 from sottovoce.protocol.regression.lp import chances, lp_pair
-from sottovoce.server.regression.mixing import Part, mixture
+from sottovoce.server.regression.mixing import MixedPart, mixture
 from sottovoce.server.regression.omega import covariance, covariates, omega
 from sottovoce.sim.randomness import dice
 
@@ -97,10 +97,10 @@ def test_by_simulation(name: str) -> None:
     whole = {
         "cq": lambda: cq(tau, p, 2.0, q=3, s=2),
         "box": lambda: box((tau,), p, 4.0, slopes=1, cells=10, width=3, alone=0.2),
-        "lp": lambda: mixture("lp", (tau,), 1.0, known, [Part(lp_pair(tau, 1.0, 36.0), None)]),
+        "lp": lambda: mixture("lp", (tau,), 1.0, known, [MixedPart(lp_pair(tau, 1.0, 36.0), None)]),
         "mixture": lambda: mixture(
             "both", (tau,), 1.0, known,
-            [Part(box_channel("slopes", 1.0, 1, 2, 3), (1, 2)), Part(box_channel("side", 1.0, 2), ())],
+            [MixedPart(box_channel("slopes", 1.0, 1, 2, 3), (1, 2)), MixedPart(box_channel("side", 1.0, 2), ())],
         ),
     }[name]()  # fmt: skip
     u = uniforms(7, n, 8)

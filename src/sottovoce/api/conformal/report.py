@@ -23,7 +23,7 @@ from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private
 from sottovoce.local.runner import run
 from sottovoce.protocol.card import identity
 from sottovoce.protocol.selection.geometric import NoisyCount, noisy_count
-from sottovoce.server.conformal.coverage.voting import Asked, curve
+from sottovoce.server.conformal.coverage.voting import AskedVotes, curve
 from sottovoce.server.conformal.plan import Participants, SiteFacts
 from sottovoce.server.conformal.report import CoverageMethod, CoveragePlan, CoverageReport, Prediction
 
@@ -174,7 +174,7 @@ def _predict(made: Any, table: SiteTable, weights: Sequence[float]) -> tuple[Pre
         return None, f"site {absent[0]!r} took part in the threshold and has no scores here"
     pooled = PooledScores(table.records)
     voters = [places[name] for name in asked_of]
-    asked = Asked(
+    asked = AskedVotes(
         tuple(int(sizes[name]) for name in asked_of),
         tuple(tuple(map(int, orders)) for orders in asked_of.values()),
         tuple(int(votes[name]) for name in asked_of),

@@ -21,7 +21,7 @@ from sottovoce.protocol.regression.blocks import RegressionChannel
 from sottovoce.protocol.regression.box import cq
 from sottovoce.protocol.regression.box_channel import LETTERS, BoxChannel
 from sottovoce.protocol.regression.lp import lp_pair
-from sottovoce.server.regression.mixing import Boxes, ChannelPair, Part, best_pair, boxes, mixture
+from sottovoce.server.regression.mixing import Boxes, ChannelPair, MixedPart, best_pair, boxes, mixture
 from sottovoce.server.regression.omega import Covariates, block_moments
 
 _SMALLER = 5e-4  # a smaller alphabet is worth this much of the information
@@ -102,16 +102,16 @@ def lp_mixture(setting: Setting, table: Boxes, *, alone: bool = False) -> Regres
     return _mixed("lp", setting, found, best)
 
 
-def box_parts(setting: Setting, channel: BoxChannel | Channel) -> list[Part]:
+def box_parts(setting: Setting, channel: BoxChannel | Channel) -> list[MixedPart]:
     """Return a channel's parts: random slopes where all slopes are alike, else subsets by importance."""
     p, size = setting.known.p, channel.slopes if isinstance(channel, BoxChannel) else 1
     if size in (0, p):
-        return [Part(channel, tuple(range(1, size + 1)))]
+        return [MixedPart(channel, tuple(range(1, size + 1)))]
     if setting.known.alike:
-        return [Part(channel, None)]
+        return [MixedPart(channel, None)]
     important = np.sqrt(setting.known.costs[1:])
     important = np.maximum(important, _NEVER * important.max())
-    return [Part(channel, subset) for subset, _ in systematic(inclusions(important, size))]
+    return [MixedPart(channel, subset) for subset, _ in systematic(inclusions(important, size))]
 
 
 def _mixed(name: str, setting: Setting, chosen: list[BoxChannel | Channel], pair: ChannelPair) -> RegressionChannel:
@@ -157,10 +157,10 @@ def shared_box(taus: tuple[float, ...], epsilon: float, known: Covariates) -> Re
     index, share = np.unravel_index(int(np.argmin(light)), light.shape)
     channel = table.channel(int(index), epsilon)
     size = channel.slopes
-    parts = [Part(channel, None if 0 < size < known.p else tuple(range(1, size + 1)))]
+    parts = [MixedPart(channel, None if 0 < size < known.p else tuple(range(1, size + 1)))]
     shares = [1 - float(_GRID[share])]
     if _GRID[share] > 0:
-        parts.append(Part(table.channel(lone, epsilon), ()))
+        parts.append(MixedPart(table.channel(lone, epsilon), ()))
         shares.append(float(_GRID[share]))
     return mixture("shared box", taus, epsilon, known, parts, shares)
 

@@ -135,7 +135,7 @@ _SELDOM = 1e-4  # a block asked less often than this is left out where the other
 _LOSS = 1e-4  # as much: the trace grows by no more than this, relatively
 
 
-class Part(NamedTuple):
+class MixedPart(NamedTuple):
     """A channel and the slopes that it speaks of; None: a random choice."""
 
     channel: BoxChannel | Channel
@@ -183,7 +183,7 @@ def _front(side: Floats, slope: Floats) -> npt.NDArray[np.intp]:
 
 
 def mixture(
-    name: str, taus: tuple[float, ...], epsilon: float, known: Covariates, parts: Sequence[Part],
+    name: str, taus: tuple[float, ...], epsilon: float, known: Covariates, parts: Sequence[MixedPart],
     shares: Sequence[float] | None = None,
 ) -> RegressionChannel:  # fmt: skip
     """Return the channel that asks the parts with the best probabilities and gains, starting from ``shares``.
@@ -208,11 +208,11 @@ def mixture(
     return RegressionChannel(name, taus, p, tuple(blocks), budget=epsilon)
 
 
-def _asked(part: Part, probability: float, gains: Floats) -> Block:
+def _asked(part: MixedPart, probability: float, gains: Floats) -> Block:
     return Block(probability, part.channel, part.slopes, gains)
 
 
-def _seconds(part: Part, taus: tuple[float, ...], known: Covariates) -> Floats:
+def _seconds(part: MixedPart, taus: tuple[float, ...], known: Covariates) -> Floats:
     """Return E D_j^2 of a part's decoded values, for each level."""
     levels = range(len(taus))
     return np.array([np.diagonal(block_moments(*part, taus, level, known)) for level in levels])

@@ -9,12 +9,12 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.server.conformal.coverage.equal import moments
-from sottovoce.server.conformal.coverage.voting import AREA, STEP, Asked, covered, curve
+from sottovoce.server.conformal.coverage.voting import AREA, STEP, AskedVotes, covered, curve
 
 Floats = npt.NDArray[np.float64]
 
 
-def brute(asked: Asked, shares: list[float]) -> float:
+def brute(asked: AskedVotes, shares: list[float]) -> float:
     """Count every way in which the sites' scores may lie about a score."""
     total = 0.0
     for counts in itertools.product(*(range(n + 1) for n in asked.sizes)):
@@ -32,21 +32,21 @@ def brute(asked: Asked, shares: list[float]) -> float:
 @pytest.mark.parametrize(
     "asked",
     [
-        Asked((3, 4, 5), ((3,), (2,), (5,)), (1, 1, 1), 2),
-        Asked((3, 4, 5), ((3,), (4,), (4,)), (2, 3, 5), 6),
-        Asked((3, 4, 5), ((2, 3), (4,), (3, 4, 5)), (1, 2, 1), 4),
-        Asked((3, 2), ((4,), (2,)), (1, 1), 2),  # the first is asked for more than it has: never below
+        AskedVotes((3, 4, 5), ((3,), (2,), (5,)), (1, 1, 1), 2),
+        AskedVotes((3, 4, 5), ((3,), (4,), (4,)), (2, 3, 5), 6),
+        AskedVotes((3, 4, 5), ((2, 3), (4,), (3, 4, 5)), (1, 2, 1), 4),
+        AskedVotes((3, 2), ((4,), (2,)), (1, 1), 2),  # the first is asked for more than it has: never below
     ],
     ids=["one", "votes", "several", "beyond"],
 )
-def test_votes_are_counted(asked: Asked) -> None:
+def test_votes_are_counted(asked: AskedVotes) -> None:
     for shares in ([0.2, 0.9, 0.6], [0.0, 1.0, 0.5], [1.0, 1.0, 1.0], [0.95, 0.9, 0.99]):
         given = shares[: len(asked.sizes)]
         assert covered(asked, np.array(given)[:, None])[0] == pytest.approx(brute(asked, given), abs=1e-12)
 
 
 def test_sites_alike_get_what_was_promised() -> None:
-    asked = Asked((100,) * 10, ((92,),) * 10, (1,) * 10, 4)
+    asked = AskedVotes((100,) * 10, ((92,),) * 10, (1,) * 10, 4)
     count = 20_000
     ranks, chance = curve(asked, lambda ranks: np.tile((ranks + 0.5) / count, (10, 1)), count)
     mean = np.interp(np.arange(count), ranks, chance).mean()
@@ -54,7 +54,7 @@ def test_sites_alike_get_what_was_promised() -> None:
 
 
 def test_few_scores_are_enough() -> None:
-    asked = Asked((60, 400, 9), ((55,), (360,), (9,)), (8, 20, 3), 24)
+    asked = AskedVotes((60, 400, 9), ((55,), (360,), (9,)), (8, 20, 3), 24)
     count = 5_000
     powers = np.array([[1.0], [1.5], [0.4]])
 
@@ -79,7 +79,7 @@ def test_few_scores_are_enough() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_a_handful_of_scores_is_looked_at_one_by_one(count: int) -> None:
-    asked = Asked((9,), ((9,),), (1,), 1)
+    asked = AskedVotes((9,), ((9,),), (1,), 1)
     ranks, chance = curve(asked, lambda ranks: (ranks[None, :] + 0.5) / count, count)
     assert ranks.tolist() == list(range(count))
     assert chance == pytest.approx([1 - ((i + 0.5) / count) ** 9 for i in range(count)])
@@ -88,7 +88,7 @@ def test_a_handful_of_scores_is_looked_at_one_by_one(count: int) -> None:
 def test_new_calibrations_cover_as_expected() -> None:
     # three sites with normal scores of different scale; 20,000 calibrations, so an average of probabilities with a
     # standard deviation below 0.3 misses by 5 standard errors, 0.011, less often than 1e-6
-    scales, asked = np.array([1.0, 1.3, 2.0]), Asked((30, 50, 20), ((27,), (45,), (18,)), (5, 7, 4), 11)
+    scales, asked = np.array([1.0, 1.3, 2.0]), AskedVotes((30, 50, 20), ((27,), (45,), (18,)), (5, 7, 4), 11)
     draw = sv.sim.dice(11).generator()
     runs = 20_000
     values = np.array(

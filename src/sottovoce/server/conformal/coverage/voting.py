@@ -135,7 +135,7 @@ def _spectrum(below, votes, number, cosine, sine, spectrum):  # type: ignore[no-
             spectrum[level, frequency] = complex(real, imaginary)
 
 
-class Asked(NamedTuple):
+class AskedVotes(NamedTuple):
     """What a design asks: of each site its size, the orders of its values and the votes of each; and the rank taken."""
 
     sizes: tuple[int, ...]
@@ -144,12 +144,12 @@ class Asked(NamedTuple):
     rank: int
 
 
-def covered(asked: Asked, shares: Floats) -> Floats:
+def covered(asked: AskedVotes, shares: Floats) -> Floats:
     """Return the probability that a score is covered.
 
     ``shares`` (sites, scores) is the part of each site's scores that lies below the score.
 
-    >>> asked = Asked((9, 9), ((9,), (9,)), (1, 1), 2)  # the larger of the two maxima
+    >>> asked = AskedVotes((9, 9), ((9,), (9,)), (1, 1), 2)  # the larger of the two maxima
     >>> covered(asked, np.array([[0.5, 0.9, 1.0], [0.5, 0.9, 1.0]])).round(6).tolist()
     [0.999996, 0.849905, 0.0]
     """
@@ -167,13 +167,13 @@ def covered(asked: Asked, shares: Floats) -> Floats:
     return np.asarray(vote_distribution(voters).at_most(np.array([asked.rank - 1]))[:, 0])
 
 
-def curve(asked: Asked, shares_at: Callable[[Ints], Floats], count: int) -> tuple[Ints, Floats]:
+def curve(asked: AskedVotes, shares_at: Callable[[Ints], Floats], count: int) -> tuple[Ints, Floats]:
     """Return some ranks among the distinct scores of all sites, and the probability that such a score is covered.
 
     ``shares_at`` gives the part of each site's scores below the score of each rank, from 0; ``count`` is the number of
     distinct scores.
 
-    >>> asked = Asked((99, 99), ((90,), (90,)), (1, 1), 1)
+    >>> asked = AskedVotes((99, 99), ((90,), (90,)), (1, 1), 1)
     >>> ranks, chance = curve(asked, lambda ranks: np.array([ranks, ranks]) / 1000, 1000)
     >>> len(ranks) < 150, bool(np.max(np.abs(np.diff(chance))) <= STEP)
     (True, True)
