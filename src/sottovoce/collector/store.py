@@ -78,13 +78,15 @@ class CollectorStore:
         if existing and not server:
             url = f"sqlite:///file:{where}?mode=rw&uri=true"
         try:
+            if not (server or existing):
+                os.close(os.open(where, os.O_CREAT | os.O_RDWR, 0o600))  # it holds letters, and the key of tokens
             self._engine = sa.create_engine(url)
             if not server:
                 sa.event.listen(self._engine, "connect", _lasting)
                 sa.event.listen(self._engine, "begin", _begin)
             prepare(self._engine, part.of)
             self._base = self._engine.connect()
-        except (SQLAlchemyError, ImportError) as error:
+        except (SQLAlchemyError, ImportError, OSError) as error:
             raise BadInput(f"the log {self.where} cannot be used ({type(error).__name__}); give another.") from None
         self._append, self._last = REPORTS.insert(), dict[str, int]()
 
