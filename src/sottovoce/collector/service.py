@@ -8,14 +8,18 @@ from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from sottovoce.collector.access import READER, Access
 from sottovoce.collector.pages import draws, pages
 from sottovoce.collector.peers import LOOK, UPLOAD, Peers
-from sottovoce.collector.routes import Routes
+from sottovoce.collector.routes import Routes, refused
 from sottovoce.collector.studies import CollectedStudies
 from sottovoce.collector.uploads import RAW, Receive, Scope, Send, Uploads, often, told, with_headers
 
+NOWHERE = "there is nothing of this kind at this address; /v1/openapi.json says what there is."
 TICK, LOOK_AGAIN = 0.05, 0.5  # seconds between looks at deadlines, and at what other processes did
 # the script that draws charts writes styles into the page, and nothing else may
 _DRAWN = [(name, value.replace(b"style-src 'self'", b"style-src 'self' 'unsafe-inline'")) for name, value in RAW]
@@ -29,7 +33,8 @@ class CollectorService:
         self._studies, self._peers = studies, peers
         self._tasks: list[asyncio.Task[None]] = []
         self._routes = Routes(studies, self.uploads, access, peers)
-        self._rest = Starlette(routes=[*self._routes.routes, *pages()])
+        told = {404: _nowhere, 405: _nowhere}
+        self._rest = Starlette(routes=[*self._routes.routes, *pages()], exception_handlers=told)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or follow the life of the server."""
@@ -100,3 +105,9 @@ class CollectorService:
             self._look_now()
             return 200, b"{}"
         return await self._routes.handed(kind, said)
+
+
+async def _nowhere(_: Request, error: Exception) -> Response:
+    """Say that an address leads nowhere, or not in this way."""
+    assert isinstance(error, HTTPException)
+    return refused(error.status_code, NOWHERE, dict(error.headers or {}))
