@@ -13,8 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.collector.calling import call
 
 from sottovoce.client.device import Device, make_report
+from sottovoce.collector.access import Access
+from sottovoce.collector.service import NOWHERE, CollectorService
+from sottovoce.collector.store import CollectorStore
+from sottovoce.collector.studies import CollectedStudies
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.device import identity, read_card
 
@@ -194,6 +199,25 @@ def test_what_is_wrong_is_said_in_one_sentence_and_nothing_is_logged(running: Ru
     assert reports(running) == 0
     lines = running.stop(signal.SIGINT).splitlines()
     assert [line for line in lines if not line.startswith("Collecting on")] == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/card", 404),
+        ("DELETE", "/v1/studies", 405),
+        ("GET", "/../etc/passwd", 404),
+        ("GET", "/%2e%2e/x", 404),
+    ],
+)
+def test_an_address_that_leads_nowhere_says_so_in_one_sentence(
+    tmp_path: Path, method: str, path: str, status: int
+) -> None:
+    store = CollectorStore(str(tmp_path / "log"))
+    told = call(CollectorService(CollectedStudies(store), Access(store)), method, path)
+    assert (told.status_code, told.json()) == (status, {"error": NOWHERE})
+    assert "default-src 'none'" in told.headers["content-security-policy"]
+    store.close()
 
 
 def test_pages_come_from_here_alone(running: Running) -> None:

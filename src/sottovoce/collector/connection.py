@@ -58,6 +58,8 @@ def engine_of(where: str, *, existing: bool = False) -> sa.Engine:
         if "://" in where:
             raise BadInput("a log is a file or postgresql://...; give one of these.")
         url = f"sqlite:///file:{where}?mode=rw&uri=true" if existing else f"sqlite:///{where}"
+        if not existing:
+            os.close(os.open(where, os.O_CREAT | os.O_RDWR, 0o600))  # it holds letters, and the key of tokens
         engine = sa.create_engine(url, hide_parameters=True)
         sa.event.listen(engine, "connect", _lasting)
         sa.event.listen(engine, "begin", _begin)
@@ -95,7 +97,7 @@ class Connection:
             yield
         except BadInput:
             raise
-        except (SQLAlchemyError, ImportError, ValueError) as error:
+        except (SQLAlchemyError, ImportError, ValueError, OSError) as error:
             raise BadInput(f"the log {self.where} cannot be used ({type(error).__name__}); give another.") from None
 
     @contextmanager

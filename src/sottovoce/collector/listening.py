@@ -28,6 +28,8 @@ from sottovoce.collector.study import CollectedStudy
 from sottovoce.core.errors import BadInput
 
 CONNECTIONS = 4096  # at a time; more are told to come again
+SHARE = CONNECTIONS // 8  # of one address, where no proxy stands before them
+OWN_FILES = 256  # beside connections
 MOST_WORKERS = 64
 AGAIN = 0.5  # seconds before a process that died is started again
 
@@ -55,12 +57,16 @@ def listen(
     """Serve until stopped."""
     import uvicorn
 
+    from sottovoce.collector.connections import allow_files, shared
+
+    allow_files(CONNECTIONS + OWN_FILES)
     config = uvicorn.Config(
         service,
         host=where.host,
         port=where.port,
-        http="httptools",
-        log_level="warning",
+        http=shared(SHARE if where.proxy is None else 0),
+        ws="none",
+        log_level="error",
         access_log=False,
         server_header=False,
         limit_concurrency=CONNECTIONS,

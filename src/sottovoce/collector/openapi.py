@@ -184,7 +184,7 @@ def description() -> Schema:
                 "Each round as it closes",
                 _TEXT,
                 parameters=one,
-                errors=read,
+                errors=(*read, 503),
                 answered="text/event-stream",
             )
         },

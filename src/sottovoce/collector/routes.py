@@ -22,9 +22,11 @@ from sottovoce.core.errors import BadInput
 from sottovoce.protocol.device import IDENTITY
 
 LARGEST = 1 << 16  # bytes of a study's file sent over HTTP
+WATCHING = 1000  # event streams at a time, so that connections are left for those who answer
 STILL = 15.0  # seconds after which an event stream says that it is there
 SOON = 1.0  # seconds between two counts on an event stream
 NO_STUDY = "there is no such study here; /v1/studies lists them."
+MANY = "too many look on at this moment; ask for the estimate now and then instead."
 ELSEWHERE = "another host owns this group; let the proxy send requests with its name there."
 PARTLY = "a process is away, and the letters in its log stay; send the same again later."
 NO_GROUP = "the study has no such group; its card names them."
@@ -45,6 +47,7 @@ class Routes:
 
     def __init__(self, studies: CollectedStudies, uploads: Uploads, access: Access, peers: Peers | None = None) -> None:
         self._studies, self._uploads, self._access, self._peers = studies, uploads, access, peers
+        self._watching = 0
         self.routes = [
             Route("/health", self._health),
             Route("/metrics", self._metrics),
@@ -201,9 +204,20 @@ class Routes:
 
     async def _events(self, _: Request, gathering: Gathering) -> Response:
         """Tell each round that closes, and how many reports there are, as server-sent events."""
+        if self._watching >= WATCHING:
+            return refused(503, MANY, {"retry-after": "5"})
         return StreamingResponse(self._told(gathering), media_type="text/event-stream")
 
     async def _told(self, gathering: Gathering) -> AsyncIterator[bytes]:
+        self._watching += 1
+        try:
+            async for event in self._happened(gathering):
+                yield event
+        finally:
+            self._watching -= 1
+
+    async def _happened(self, gathering: Gathering) -> AsyncIterator[bytes]:
+        """Return what happens to a study, from its beginning on."""
         told, reports, spoke = 0, -1, time.monotonic()
         while True:
             gathering = self._studies.named(gathering.identity.hex()) or gathering  # made anew where a log was away
