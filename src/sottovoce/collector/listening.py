@@ -53,12 +53,15 @@ def listen(
     """Serve until stopped."""
     import uvicorn
 
+    from sottovoce.collector.connections import BoundedConnection
+
     config = uvicorn.Config(
         service,
         host=where.host,
         port=where.port,
-        http="httptools",
-        log_level="warning",
+        http=BoundedConnection,
+        ws="none",
+        log_level="error",
         access_log=False,
         server_header=False,
         limit_concurrency=CONNECTIONS,

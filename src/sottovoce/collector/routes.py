@@ -16,7 +16,7 @@ from sottovoce.collector.openapi import description
 from sottovoce.collector.peers import CHANGE, COUNTS, LOOK, QUERY, SCRUB, Peers
 from sottovoce.collector.planning import planned
 from sottovoce.collector.studies import CollectedStudies
-from sottovoce.collector.uploads import Uploads
+from sottovoce.collector.uploads import Uploads, whole_body
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.device import IDENTITY
 
@@ -26,6 +26,9 @@ SOON = 1.0  # seconds between two counts on an event stream
 NO_STUDY = "there is no such study here; /v1/studies lists them."
 ELSEWHERE = "another host owns this group; let the proxy send requests with its name there."
 NO_GROUP = "the study has no such group; its card names them."
+NO_PATH = "there is nothing at this address; /v1/openapi.json describes what there is."
+NO_METHOD = "this is done by another method; the header 'allow' names it."
+PATIENCE = 10.0  # seconds that a body may take
 
 Handler = Callable[[Request, Gathering], Awaitable[Response]]
 
@@ -293,13 +296,22 @@ def refused(status: int, sentence: str, headers: dict[str, str] | None = None) -
 
 async def _json(request: Request) -> Any:
     """Read the JSON of a request, or refuse."""
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > LARGEST:
-            raise BadInput(f"what is sent here has at most {LARGEST:,} bytes; send less.")
-        parts.append(part)
     try:
-        return msgspec.json.decode(b"".join(parts))
+        body = await asyncio.wait_for(whole_body(request.receive, LARGEST), PATIENCE)
+    except TimeoutError:
+        raise BadInput("what was sent took too long; send it again.") from None
+    try:
+        return msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
         raise BadInput("what was sent is not JSON; correct it.") from None
+
+
+async def _no_path(_: Request, __: Exception) -> Response:
+    return refused(404, NO_PATH)
+
+
+async def _no_method(_: Request, error: Exception) -> Response:
+    return refused(405, NO_METHOD, dict(getattr(error, "headers", None) or {}))
+
+
+SAID = {404: _no_path, 405: _no_method}  # where Starlette would say two words

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from sottovoce.collector.access import READER, Access
 from sottovoce.collector.pages import draws, pages
 from sottovoce.collector.peers import LOOK, UPLOAD, Peers
-from sottovoce.collector.routes import Routes
+from sottovoce.collector.routes import SAID, Routes
 from sottovoce.collector.studies import CollectedStudies
 from sottovoce.collector.uploads import RAW, Receive, Scope, Send, Uploads, often, told, with_headers
 
@@ -29,7 +29,7 @@ class CollectorService:
         self._studies, self._peers = studies, peers
         self._tasks: list[asyncio.Task[None]] = []
         self._routes = Routes(studies, self.uploads, access, peers)
-        self._rest = Starlette(routes=[*self._routes.routes, *pages()])
+        self._rest = Starlette(routes=[*self._routes.routes, *pages()], exception_handlers=SAID)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or follow the life of the server."""
