@@ -9,7 +9,12 @@ from benchmarks import (
     answers,
     certified,
     certified_peers,
+    collector_coverage,
+    collector_crash,
+    collector_fuzz,
+    collector_late,
     collector_load,
+    collector_memory,
     conformal_pooled,
     conformal_private,
     conformal_real,
@@ -39,6 +44,11 @@ PARTS = (
     "hostile",
     "federation",
     "collector-load",
+    "collector-crash",
+    "collector-fuzz",
+    "collector-memory",
+    "collector-late",
+    "collector-coverage",
     "walks",
     "answers",
     "staged",
@@ -114,6 +124,17 @@ def main() -> None:
         conformal_pooled.run(max(options.replications, 4000))
     if "conformal-real" in options.parts:
         conformal_real.run()
+
+    if "collector-crash" in options.parts:
+        collector_crash.run()
+    if "collector-fuzz" in options.parts:
+        collector_fuzz.run()
+    if "collector-memory" in options.parts:
+        collector_memory.run()
+    if "collector-late" in options.parts:
+        collector_late.run()
+    if "collector-coverage" in options.parts:
+        collector_coverage.run(max(options.replications // 2, 40), options.jobs)
 
 
 if __name__ == "__main__":

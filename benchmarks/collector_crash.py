@@ -17,6 +17,8 @@ from sottovoce.collector.replaying import check_replay
 from sottovoce.collector.store import CollectorStore
 from sottovoce.collector.study import read_collected
 from sottovoce.protocol.device import ID, IDENTITY, REPORT, SIZE
+from sottovoce.sim import dice
+from sottovoce_papers.simulation.families import Generator
 
 KILLS, SENDERS = 20, 4
 SIZES = (1, 1, 1, 20, 500)  # reports in an upload; each is as likely as the others
@@ -35,15 +37,15 @@ grace = {grace}
 LATE = {"the round is over", "the study is over"}  # the only refusals there may be
 
 
-def answers(query: dict[str, Any], study: bytes, count: int, dice: np.random.Generator) -> bytes:
-    """Return an upload of people whose values are normal around 40, their letters drawn by public dice."""
+def answers(query: dict[str, Any], study: bytes, count: int, draws: Generator) -> bytes:
+    """Return an upload of people whose values are normal around 40, their letters drawn by public draws."""
     needs = np.array(query["needs"], dtype=float)
-    point = dice.choice(len(needs), size=count, p=needs / needs.sum())
-    truth = dice.normal(40, 10, count) > np.array(query["points"])[point]
+    point = draws.choice(len(needs), size=count, p=needs / needs.sum())
+    truth = draws.normal(40, 10, count) > np.array(query["points"])[point]
     reports = np.empty(count, REPORT)
-    reports["id"] = np.frombuffer(dice.bytes(ID * count), "V16")
+    reports["id"] = np.frombuffer(draws.bytes(ID * count), "V16")
     reports["round"], reports["group"], reports["point"] = query["round"], query["group"], point
-    reports["letter"] = truth ^ (dice.random(count) < 0.27)
+    reports["letter"] = truth ^ (draws.random(count) < 0.27)
     return study + reports.tobytes()
 
 
@@ -52,10 +54,10 @@ class Sender(threading.Thread):
 
     def __init__(self, process: Process, study: bytes, seed: int) -> None:
         super().__init__(daemon=True)
-        self._process, self._study, self._dice = process, study, np.random.default_rng(seed)
+        self._process, self._study, self._dice = process, study, dice(seed).generator()
         self._line = Line(process.port)
         self.kept: list[bytes] = []
-        self.uploads = self.again = self.late = 0
+        self.uploads = self.again = self.broken = self.late = 0
         self.wrong: list[str] = []
         self.stop = threading.Event()
 
@@ -67,6 +69,7 @@ class Sender(threading.Thread):
                     return answer.json
                 self.wrong.append(f"status {answer.status}: {answer.body[:100]!r}")
             except OSError:
+                self.broken += 1
                 self.again += body is not None
             time.sleep(0.01)
 
@@ -87,11 +90,12 @@ class Sender(threading.Thread):
             self.kept += [row for k, row in enumerate(rows) if k not in refused]
             self.late += len(refused)
             self.uploads += 1
+        self._line.close()
 
 
 def crash(folder: Path, kills: int, seed: int, people: int = 400_000, longest: float = 1.5) -> dict[str, Any]:
     """Kill a collector so many times under load; return counts and what was wrong."""
-    process, dice = Process(folder, [STUDY.format(people=people, grace=0.05)]), np.random.default_rng(seed)
+    process, draws = Process(folder, [STUDY.format(people=people, grace=0.05)]), dice(seed).generator()
     restarts = [process.start()]
     try:
         study = process.studies()["load"]
@@ -99,7 +103,7 @@ def crash(folder: Path, kills: int, seed: int, people: int = 400_000, longest: f
         for sender in senders:
             sender.start()
         for _ in range(kills):
-            time.sleep(float(dice.uniform(0.2, longest)))
+            time.sleep(float(draws.uniform(0.2, longest)))
             process.end()
             restarts.append(process.start())
         time.sleep(0.5)
@@ -149,6 +153,7 @@ def _counted(process: Process, study: bytes, senders: list[Sender], wrong: list[
         wrong.append(process.said.read_text()[-1000:])
     return {
         "uploads": sum(sender.uploads for sender in senders),
+        "requests that broke off": sum(sender.broken for sender in senders),
         "sent again": sum(sender.again for sender in senders),
         "acknowledged": len(kept),
         "in the log": len(logged),
@@ -161,7 +166,7 @@ def _counted(process: Process, study: bytes, senders: list[Sender], wrong: list[
 
 def fill(process: Process, reports: int, each: int = 10_000, watch: Any = None) -> None:
     """Upload so many reports to the first group; ``watch`` is called with the count now and then."""
-    study, dice, line, sent = process.studies()["load"], np.random.default_rng(3), Line(process.port), 0
+    study, draws, line, sent = process.studies()["load"], dice(3).generator(), Line(process.port), 0
     where = f"/v1/studies/{study.hex()}/query?group=a"
     query = line.ask("GET", where).json
     while sent < reports:
@@ -170,7 +175,7 @@ def fill(process: Process, reports: int, each: int = 10_000, watch: Any = None) 
         if asked.get("over"):
             raise RuntimeError("the study was over too soon")
         room = each if asked is not query else min(each, sum(query["needs"]))
-        told = line.ask("POST", "/v1/reports", answers(query, study, room, dice)).json
+        told = line.ask("POST", "/v1/reports", answers(query, study, room, draws)).json
         sent += told["accepted"]
         if watch is not None:
             watch(sent)
@@ -178,7 +183,7 @@ def fill(process: Process, reports: int, each: int = 10_000, watch: Any = None) 
 
 
 def restart_times(people: int, grace: float) -> tuple[list[float], int, int]:
-    """Return how long three restarts took with a million reports, how many there were again, and after how many rounds."""
+    """Return how long three restarts took with a million reports, the reports then, and the rounds that were closed."""
     with tempfile.TemporaryDirectory() as folder:
         process = Process(Path(folder), [STUDY.format(people=people, grace=grace)])
         try:

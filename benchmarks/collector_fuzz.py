@@ -1,8 +1,8 @@
 """Sends a running collector what it must not take, among what it must; another account decides which is which.
 
-Uploads that are malformed, oversized, doubled, late, forged or of another study; impossible letters, points, groups and
-rounds; wrong methods, paths and headers; broken HTTP over plain sockets, slow bodies and many open connections; nonsense
-for an admin's addresses, with a key and without.
+Uploads that are malformed, oversized, doubled, late, forged or of another study; impossible letters, points, groups
+and rounds; wrong methods, paths and headers; broken HTTP over plain sockets, slow bodies and many open connections;
+nonsense for an admin's addresses, with a key and without.
 """
 
 import contextlib
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from benchmarks.collector_hostile import MARK, broken, odd_headers, odd_study, odd_target
 from benchmarks.collector_oracle import NEW, REFUSED, REPORT, Oracle, fields
@@ -25,6 +24,7 @@ from sottovoce.collector.running import add_key, issue_tokens
 from sottovoce.collector.store import CollectorStore
 from sottovoce.collector.study import read_collected
 from sottovoce.protocol.device import pack, read_card
+from sottovoce.sim import dice
 
 REQUESTS = 100_000
 TOKENS, IDLE = 400, 150  # issued in each group; connections that are opened and say nothing
@@ -33,7 +33,9 @@ ROWS = '[regression]\nresponse = "wait"\ntau = 0.5\nepsilon = 4.0\ndensity = 0.0
 STUDIES = (
     'name = "small"\ngroups = ["a", "b"]\npeople = 3000\n' + QUANTILE.format("sequence"),
     'name = "large"\ngroups = ["a", "b", "c"]\npeople = 1_000_000\n' + QUANTILE.format("staged"),
-    'name = "known"\ngroups = ["a", "b"]\npeople = 2000\n' + QUANTILE.format("certified") + "[devices]\ntokens = true\n",
+    'name = "known"\ngroups = ["a", "b"]\npeople = 2000\n'
+    + QUANTILE.format("certified")
+    + "[devices]\ntokens = true\n",
     'name = "rows"\npeople = 1000\n' + ROWS + "[regression.features]\nage = [18, 90]\n[rounds]\ngrace = 0.0\n",
     'name = "idle"\npeople = 2000\n' + QUANTILE.format("sequence"),
 )
@@ -46,7 +48,7 @@ class Fuzz:
         self.process = Process(folder, STUDIES)
         self.key = add_key(self.process.log, "fuzz", "admin")
         self.process.start()
-        self.line, self.dice = Line(self.process.port), np.random.Generator(np.random.PCG64(seed))
+        self.line, self.dice = Line(self.process.port), dice(seed).generator()
         self.studies = self.process.studies()
         tokens = [
             {bytes.fromhex(each) for each in issue_tokens(self.process.files[2], self.process.log, group, TOKENS)}
@@ -161,13 +163,32 @@ class Fuzz:
     def change(self) -> None:
         """Send an admin's addresses nonsense, with a key and without."""
         target = self.pick(
-            "/v1/studies", "/v1/plan", "/v1/plan", *(f"{self.path('idle')}/{word}" for word in ("state", "scrub", "state"))
+            "/v1/studies",
+            "/v1/plan",
+            "/v1/plan",
+            *(f"{self.path('idle')}/{word}" for word in ("state", "scrub", "state")),
         )
-        body = odd_study(self.dice) if self.dice.random() < 0.7 else self.pick(
-            b"", b"{", b"[" * 5000, b"\xff\xfe", b'{"state": "paused"}', b'{"state": "open"}', b'{"state": "open", "x": 1}',
-            b'{"state": ["open"]}', b'{"state": null}', bytes(70_000), b'"' + b"x" * 70_000 + b'"', b'{"state": "\\ud800"}',
-        )  # fmt: skip
-        key = self.pick(f"Bearer {self.key}", f"Bearer {self.key}", f"Bearer {self.key}x", "Bearer", "", f"Basic {MARK}")
+        body = (
+            odd_study(self.dice)
+            if self.dice.random() < 0.7
+            else self.pick(
+                b"",
+                b"{",
+                b"[" * 5000,
+                b"\xff\xfe",
+                b'{"state": "paused"}',
+                b'{"state": "open"}',
+                b'{"state": "open", "x": 1}',
+                b'{"state": ["open"]}',
+                b'{"state": null}',
+                bytes(70_000),
+                b'"' + b"x" * 70_000 + b'"',
+                b'{"state": "\\ud800"}',
+            )
+        )
+        key = self.pick(
+            f"Bearer {self.key}", f"Bearer {self.key}", f"Bearer {self.key}x", "Bearer", "", f"Basic {MARK}"
+        )
         answer = self.line.ask("POST", target, body, {"authorization": key})
         if key != f"Bearer {self.key}":
             self.expect(answer, 401, target)
@@ -188,7 +209,7 @@ class Fuzz:
             self.wrong.append(f"broken HTTP was answered with {said[:200]!r}")
 
     def expect(self, answer: Answer, status: int, what: str, *, own: bool = False) -> None:
-        """Note an answer that is not the one, not one sentence, or repeats what was sent but an admin's ``own`` terms."""
+        """Note an answer that is not the one, not one sentence, or repeats more than an admin's ``own`` terms."""
         if answer.status != status:
             self.wrong.append(f"{what}: status {answer.status} and not {status}: {answer.body[:200]!r}")
         if answer.status >= 400:
@@ -227,10 +248,10 @@ class Fuzz:
     def finish(self) -> dict[str, Any]:
         """Compare the log with the account, fold it anew, and say what was found."""
         for name, oracle in self.oracles.items():
-            for group, taken in zip("abc", oracle.taken, strict=False):
+            for group, count in zip("abc", oracle.taken, strict=False):
                 found = self.process.get(f"{self.path(name)}/estimate?group={group}")["reports"]
-                if found != taken:
-                    self.wrong.append(f"{name} {group}: {found} reports, and not {taken}")
+                if found != count:
+                    self.wrong.append(f"{name} {group}: {found} reports, and not {count}")
         said = self.process.said.read_text()
         if not self.process.alive or "Traceback" in said or "Error" in said:
             self.wrong.append(f"it said: {said[-1500:]}")

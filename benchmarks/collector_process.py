@@ -31,7 +31,8 @@ class Line:
     """A connection that is kept, and opened again where the other side has closed it."""
 
     def __init__(self, port: int, patience: float = 30.0) -> None:
-        self._port, self._patience, self._socket = port, patience, None
+        self._port, self._patience = port, patience
+        self._socket: socket.socket | None = None
         self._left = b""
 
     def ask(

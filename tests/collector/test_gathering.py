@@ -1,5 +1,6 @@
 """A study that people answer: every report once, kept before it counts, the same state after any restart."""
 
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,7 +128,8 @@ def test_people_answer_to_the_end_and_the_interval_holds(log: CollectorStore) ->
         assert found["reports"] >= 3000
     reports = sum(fold.reports for fold in gathering.folds)
     assert check_replay(gathering.study, log)["reports"] == reports
-    assert [each["rounds"] for each in gathering.trajectory if each["group"] == "a"] == list(
+    noted = [json.loads(each) for each in gathering.trajectory]
+    assert [each["rounds"] for each in noted if each["group"] == "a"] == list(
         range(1, gathering.folds[0].log.rounds + 1)
     )
 

@@ -5,7 +5,6 @@ would keep its place among those that are allowed.
 """
 
 import asyncio
-from typing import Any
 
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -45,10 +44,10 @@ class BoundedConnection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take the next bytes; count those of a head that is not whole yet."""
-        begun = self._begun
+        begun, idle = self._begun, self._idle_since is not None
         super().data_received(data)
         if self._in_head:
-            self._taken += len(data) if begun == self._begun else 0
+            self._taken += len(data) if idle or begun == self._begun else 0  # else a body may have ended in it
             if self._taken > LARGEST_HEAD and not self.transport.is_closing():
                 self._refuse(LONG)
 
@@ -66,7 +65,7 @@ class BoundedConnection(HttpToolsProtocol):
         """Begin to wait for the next request."""
         self._idle_since = self.loop.time()
         super().on_response_complete()
-        if self.cycle is not None and not self.cycle.response_complete:
+        if not self.cycle.response_complete:
             self._idle_since = None  # the next one has come already
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002  # uvicorn's own words are no sentence
@@ -81,5 +80,5 @@ class BoundedConnection(HttpToolsProtocol):
         self.transport.write(head.encode() + body)
         self.transport.close()
 
-    def _unsupported_upgrade_warning(self) -> Any:
+    def _unsupported_upgrade_warning(self) -> None:
         """Say nothing in the log: a request to upgrade is answered as what it is without."""
