@@ -25,6 +25,8 @@ STATES = ("open", "paused", "closed")
 CLOSED, PAUSED, NO_GROUP = "the study is closed", "the study is paused", "there is no such group"
 ELSEWHERE = "another process owns the group"
 TOGETHER = 1000  # rows of the log that are folded at once
+# up to FEW groups are looked at in each commit; more of them only so often, and for so many seconds at once
+FEW, LOOK, AT_ONCE = 16, 0.05, 0.02
 NOT_ISSUED = "the study takes reports with its own tokens alone"
 
 
@@ -55,6 +57,8 @@ class Gathering:
         self.elsewhere: dict[int, int] = {}  # reports of groups that other processes own, as they say
         self.trajectory: list[bytes] = []  # as JSON, a fifth of what it is as objects: rounds times groups may be many
         self._pending: list[bytes] = []
+        self._due: list[int] = []  # groups that are still to be looked at, whether their rounds close
+        self._looked = -math.inf
         self._secret = kept.secret
         self._spent = IdIndex(study.people * len(study.groups)) if kept.secret else None
         now = clock()
@@ -171,8 +175,11 @@ class Gathering:
             self._pending.clear()
         if self.state != "open":
             return
-        for group in self.mine:
-            now = self._clock()
+        few, now, until = len(self.folds) <= FEW, self._clock(), time.monotonic() + AT_ONCE
+        if not self._due and (few or not 0 <= now - self._looked < LOOK):
+            self._due, self._looked = self.mine[::-1], now
+        while self._due and (few or time.monotonic() < until):
+            group, now = self._due.pop(), self._clock()
             if (closed := self.folds[group].close(now)) is not None:
                 store.close_round(self.study.name, group, closed.round, closed.sums)
                 self._closed[group] = closed.round
