@@ -9,7 +9,12 @@ from benchmarks import (
     answers,
     certified,
     certified_peers,
+    collector_coverage,
+    collector_crash,
+    collector_fuzz,
+    collector_late,
     collector_load,
+    collector_memory,
     collector_postgres,
     collector_workers,
     conformal_pooled,
@@ -43,6 +48,11 @@ PARTS = (
     "collector-load",
     "collector-workers",
     "collector-postgres",
+    "collector-crash",
+    "collector-fuzz",
+    "collector-memory",
+    "collector-late",
+    "collector-coverage",
     "walks",
     "answers",
     "staged",
@@ -122,6 +132,17 @@ def main() -> None:
         conformal_pooled.run(max(options.replications, 4000))
     if "conformal-real" in options.parts:
         conformal_real.run()
+
+    if "collector-crash" in options.parts:
+        collector_crash.run()
+    if "collector-fuzz" in options.parts:
+        collector_fuzz.run()
+    if "collector-memory" in options.parts:
+        collector_memory.run()
+    if "collector-late" in options.parts:
+        collector_late.run()
+    if "collector-coverage" in options.parts:
+        collector_coverage.run(max(options.replications // 2, 40), options.jobs)
 
 
 if __name__ == "__main__":

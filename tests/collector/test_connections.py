@@ -33,7 +33,7 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 
 @pytest.fixture
 def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    monkeypatch.setattr(connections, "SOON", 0.3)
+    monkeypatch.setattr(connections, "PATIENCE", 0.3)
     monkeypatch.setattr(connections, "TAKEN", 0.3)
     config = uvicorn.Config(
         app, port=0, http=shared(3), ws="none", log_level="error", lifespan="off", timeout_keep_alive=1

@@ -1,5 +1,6 @@
 """A study that people answer: every report once, kept before it counts, the same state after any restart."""
 
+import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,9 +11,9 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from sottovoce.collector.connection import LogAway, engine_of
 from sottovoce.collector.fold import AHEAD, ENDED, LATE, LETTER, NOWHERE, REPLAYED
 from sottovoce.collector.gathering import CLOSED, NO_GROUP, PAUSED, Gathering, Uploaded
+from sottovoce.collector.log_connection import LogAway, engine_of
 from sottovoce.collector.replaying import check_replay
 from sottovoce.collector.store import CollectorStore
 from sottovoce.collector.studies import CollectedStudies
@@ -129,7 +130,8 @@ def test_people_answer_to_the_end_and_the_interval_holds(log: CollectorStore) ->
         assert found["reports"] >= 3000
     reports = sum(fold.reports for fold in gathering.folds)
     assert check_replay(gathering.study, log)["reports"] == reports
-    assert [each["rounds"] for each in gathering.trajectory if each["group"] == "a"] == list(
+    noted = [json.loads(each) for each in gathering.trajectory]
+    assert [each["rounds"] for each in noted if each["group"] == "a"] == list(
         range(1, gathering.folds[0].log.rounds + 1)
     )
 
@@ -233,6 +235,18 @@ def test_a_deadline_closes_with_what_came_but_never_without_an_answer(log: Colle
     assert gathering.folds[0].log.rounds == 1
     assert gathering.folds[0].log.reports == sum(came)
     assert gathering.folds[0].log.answered[0][1].tolist() == [came]
+
+
+def test_many_groups_close_their_rounds_some_at_a_time(log: CollectorStore) -> None:
+    clock, names = Time(), [str(k) for k in range(40)]
+    gathering, people = begun(log, clock, groups=names), People(14)
+    for group in range(40):
+        gathering.upload(people.upload(gathering, group, 60))
+    for _ in range(400):
+        gathering.commit()
+    assert all(fold.log.rounds == 1 for fold in gathering.folds)  # the clock stands still, and each was looked at
+    assert stands(begun(log, clock, groups=names)) == stands(gathering)
+    assert check_replay(gathering.study, log)["reports"] == 40 * 60
 
 
 def test_a_paused_study_takes_nothing_and_a_closed_one_stays_closed(log: CollectorStore) -> None:

@@ -1,5 +1,6 @@
 """An index of ids says of each what it said before, in memory or on disk, and never takes a known one for new."""
 
+import numpy as np
 import pytest
 
 from sottovoce.collector.ids import IdIndex
@@ -51,3 +52,21 @@ def test_places_are_the_same_one_by_one_and_many_at_a_time() -> None:
         for place in index._places(id):
             found[place >> 3] |= 1 << (place & 7)
     assert found == index._bytes
+
+
+def test_ids_that_were_taken_before_are_filled_in_at_once() -> None:
+    some = ids(7, 2500)
+    index = IdIndex(100, recent=1000)
+    index.fill(b"".join(some[:2400]), np.arange(2400, dtype=np.uint64))
+    index.fill(b"".join(some[2400:]), np.arange(2400, 2500, dtype=np.uint64))
+    assert len(index) == 2500
+    assert [index.said(id, 0) for id in some] == list(range(2500))
+    assert index.known(ids(8, 1)[0]) is None
+
+
+def test_the_filter_grows_with_more_ids_than_were_expected() -> None:
+    index = IdIndex(10, recent=100)
+    some = ids(9, 20_000)
+    index.fill(b"".join(some), np.zeros(20_000, np.uint64))
+    assert sum(index._may_have(id) for id in ids(10, 20_000)) <= 300  # at 12 bits an id .7 % of 20,000 are expected
+    assert all(index.known(id) == 0 for id in some[::100])

@@ -16,9 +16,9 @@ from tests.collector.sending import Sending
 from tests.collector.test_service import STUDY, Running
 from tests.postgres import Cluster
 
-from sottovoce.collector import connection
-from sottovoce.collector.connection import LogAway
+from sottovoce.collector import log_connection
 from sottovoce.collector.keys import make_key
+from sottovoce.collector.log_connection import LogAway
 from sottovoce.collector.peers import Part
 from sottovoce.collector.running import collect_studies
 from sottovoce.collector.store import ALONE, CollectorStore
@@ -59,7 +59,7 @@ def test_two_hosts_begin_one_log_and_one_study_at_a_time(cluster: Cluster) -> No
 
 
 def test_who_lost_the_lock_never_writes_again_without_it(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "PATIENCE", 0.2)
+    monkeypatch.setattr(log_connection, "PATIENCE", 0.2)
     url = cluster.fresh()
     first, second = CollectorStore(url), CollectorStore(url)
     first.claim(ALONE)

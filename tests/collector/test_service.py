@@ -17,7 +17,8 @@ from tests.collector.calling import call
 
 from sottovoce.client.device import Device, make_report
 from sottovoce.collector.access import Access
-from sottovoce.collector.service import NOWHERE, CollectorService
+from sottovoce.collector.routes import NO_METHOD, NO_PATH
+from sottovoce.collector.service import CollectorService
 from sottovoce.collector.store import CollectorStore
 from sottovoce.collector.studies import CollectedStudies
 from sottovoce.core.errors import BadInput
@@ -215,7 +216,7 @@ def test_an_address_that_leads_nowhere_says_so_in_one_sentence(
 ) -> None:
     store = CollectorStore(str(tmp_path / "log"))
     told = call(CollectorService(CollectedStudies(store), Access(store)), method, path)
-    assert (told.status_code, told.json()) == (status, {"error": NOWHERE})
+    assert (told.status_code, told.json()) == (status, {"error": NO_PATH if status == 404 else NO_METHOD})
     assert "default-src 'none'" in told.headers["content-security-policy"]
     store.close()
 

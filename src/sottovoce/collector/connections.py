@@ -7,72 +7,85 @@ import asyncio
 import resource
 from collections import Counter
 
+import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from sottovoce.collector.limits import network_of
 
-HEAD = 1 << 14  # bytes of a request before its body
-SOON, TAKEN = 10.0, 30.0  # seconds in which the head must come, and in which what is sent must begin to be taken
+LARGEST_HEAD = 1 << 14  # bytes of the first line and all headers of a request
+PATIENCE = 10.0  # seconds that a connection may be open without a request that is whole up to its body
+TAKEN = 30.0  # seconds in which what is sent must begin to be taken
+LONG = f"the head of a request has at most {LARGEST_HEAD:,} bytes; send less."
+STRANGE = "this is no request of HTTP/1.1; send one."
 
 
-class Connection(HttpToolsProtocol):
+class BoundedConnection(HttpToolsProtocol):
     """One connection; ``share`` is how many an address may have at a time, 0 for as many as there are."""
 
     share = 0
     held: Counter[str]
+    _begun = _size = 0  # messages that began, and bytes of the head of the newest
+    _in_head = False
+    _idle_since: float | None = None  # None while a request is answered
+    _network = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, unless its address has its share already."""
+        """Begin to wait for a request, unless the address has its share already."""
         super().connection_made(transport)
-        self._inside, self._head = False, 0
-        self._head_timer: asyncio.TimerHandle | None = None
+        self._idle_since = self.loop.time()
+        self._timer = self.loop.call_later(PATIENCE, self._look)
         self._taken_timer: asyncio.TimerHandle | None = None
         self._network = network_of(self.client[0]) if self.client and self.share else ""
         if self._network:
             self.held[self._network] += 1
             if self.held[self._network] > self.share:
                 transport.abort()
-                return
-        self._await_head(0)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Wait no more."""
         super().connection_lost(exc)
-        for timer in (self._head_timer, self._taken_timer):
-            if timer is not None:
-                timer.cancel()
+        self._timer.cancel()
+        self.resume_writing()
         if self._network:
             self.held[self._network] -= 1
             if not self.held[self._network]:
                 del self.held[self._network]
 
-    def on_message_begin(self) -> None:
-        """Note that a head has begun."""
-        self._inside = True
-        super().on_message_begin()
-
-    def on_headers_complete(self) -> None:
-        """Note that a head is whole."""
-        self._inside, self._head = False, 0
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
-        super().on_headers_complete()
+    def _look(self) -> None:
+        """Close the connection if no request has come for too long."""
+        since = self._idle_since
+        if since is not None and self.loop.time() >= since + PATIENCE:
+            self.transport.close()
+            return
+        again = self.loop.time() if since is None else since
+        self._timer = self.loop.call_at(again + PATIENCE, self._look)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; of those that are no body yet only so many, and not for long."""
+        """Take the next bytes; count those of a head that is not whole yet."""
+        begun, idle = self._begun, self._idle_since is not None
         super().data_received(data)
-        running = self.cycle is not None and not self.cycle.response_complete  # type: ignore[redundant-expr]
-        if self._inside or not running:
-            self._await_head(len(data))
+        if self._in_head:
+            new = self._begun - begun
+            self._size += len(data) if new == 0 or (idle and new == 1) else 0  # else a body may have ended in it
+            if self._size > LARGEST_HEAD and not self.transport.is_closing():
+                self._refuse(LONG)
 
-    def _await_head(self, size: int) -> None:
-        """Wait for the rest of a head, or for the next one."""
-        self._head += size
-        if self._head > HEAD:
-            self.transport.abort()
-        elif self._head_timer is None and not self.transport.is_closing():
-            self._head_timer = self.loop.call_later(SOON, self.transport.abort)
+    def on_message_begin(self) -> None:
+        """Begin the head of a request."""
+        super().on_message_begin()
+        self._begun, self._size, self._in_head = self._begun + 1, 0, True
+
+    def on_headers_complete(self) -> None:
+        """End the head of a request."""
+        self._in_head, self._idle_since = False, None
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request."""
+        self._idle_since = self.loop.time()
+        super().on_response_complete()
+        if not self.cycle.response_complete:
+            self._idle_since = None  # the next one has come already
 
     def pause_writing(self) -> None:
         """Wait for a reader who is slow, and not for ever."""
@@ -86,10 +99,25 @@ class Connection(HttpToolsProtocol):
             self._taken_timer.cancel()
             self._taken_timer = None
 
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002  # uvicorn's own words are no sentence
+        """Say that this is no HTTP."""
+        self._refuse(STRANGE)
 
-def shared(share: int) -> type[Connection]:
+    def _refuse(self, sentence: str) -> None:
+        """Say in one sentence what is wrong, and close."""
+        body = msgspec.json.encode({"error": sentence})
+        lines = "HTTP/1.1 400 Bad Request", "content-type: application/json", "connection: close"
+        head = "\r\n".join((*lines, f"content-length: {len(body)}", "", ""))
+        self.transport.write(head.encode() + body)
+        self.transport.close()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing in the log: a request to upgrade is answered as what it is without."""
+
+
+def shared(share: int) -> type[BoundedConnection]:
     """Return connections of which an address may have so many at a time."""
-    return type("SharedConnection", (Connection,), {"share": share, "held": Counter()})
+    return type("SharedConnection", (BoundedConnection,), {"share": share, "held": Counter()})
 
 
 def allow_files(wanted: int) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from sottovoce.collector.ids import IdIndex
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.errors import BadInput
+from sottovoce.protocol.device import Reports
 from sottovoce.server.quantile.conversation import Conversation
 from sottovoce.server.quantile.levels import StagedQuantiles
 from sottovoce.server.quantile.method import StagedQuantile
@@ -74,6 +75,9 @@ class Fold(Protocol):
     def take(self, id: bytes, round: int, point: int, letter: int, now: float) -> str:
         """Take one report under its own round, or say why not."""
 
+    def restore(self, reports: Reports, now: float) -> None:
+        """Take reports that were taken before, in the order of the log; leave out those of rounds that are over."""
+
     def knows(self, id: bytes, round: int) -> bool:
         """Tell whether an id has answered in a round that still takes answers."""
 
@@ -117,6 +121,19 @@ class OpenRound:
         self.ones[point] += letter
         self.newest = now
         return TAKEN
+
+    def restore(self, reports: Reports, now: float) -> None:
+        """Take reports that were taken before, all at once."""
+        point, letter = reports["point"].astype(np.int64), reports["letter"].astype(np.int64)
+        points = len(self.wanted)
+        if not len(reports) or point.max() >= points or letter.max() > 1:
+            raise BadInput("the log holds reports that this study does not ask for; use the log and version of it.")
+        self.counts = (self.counts + np.bincount(point, minlength=points)).tolist()
+        self.ones = (self.ones + np.bincount(point, letter, points).astype(np.int64)).tolist()
+        self.seen.fill(np.ascontiguousarray(reports["id"]).tobytes(), (2 * point + letter).astype(np.uint64))
+        self._lacking, self.newest = sum(self.needs), now
+        if not self._lacking and self.filled is None:
+            self.filled = now
 
     @property
     def needs(self) -> tuple[int, ...]:
@@ -189,6 +206,12 @@ class PointFold(Generic[Method]):
         if self.late is not None and round == self.late.number:
             return self.late.take(id, point, letter, now)
         return LATE if round < self.round.number else AHEAD
+
+    def restore(self, reports: Reports, now: float) -> None:
+        """Take reports that were taken before; leave out those of rounds that are over."""
+        for each in (self.round, self.late):
+            if each is not None and (mine := reports["round"] == each.number).any():
+                each.restore(reports[mine], now)
 
     def knows(self, id: bytes, round: int) -> bool:
         """Tell whether an id has answered in a round that still takes answers."""

@@ -6,8 +6,11 @@ What was folded is kept by the next commit (`collector.studies`), and nobody is 
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
 
 from sottovoce.collector.fold import AGAIN, REPLAYED, TAKEN, ClosedRound, Fold
 from sottovoce.collector.ids import IdIndex
@@ -16,11 +19,14 @@ from sottovoce.collector.store import ALONE, CollectorStore, KeptRound, KeptStud
 from sottovoce.collector.study import CollectedStudy
 from sottovoce.collector.tokens import was_issued
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.device import ID, IDENTITY, SIZE, identity, read_card, unpack
+from sottovoce.protocol.device import ID, IDENTITY, REPORT, SIZE, Reports, identity, read_card, unpack
 
 STATES = ("open", "paused", "closed")
 CLOSED, PAUSED, NO_GROUP = "the study is closed", "the study is paused", "there is no such group"
 ELSEWHERE = "another process owns the group"
+TOGETHER = 1000  # rows of the log that are folded at once
+# up to FEW groups are looked at in each commit; more of them only so often, and for so many seconds at once
+FEW, LOOK, AT_ONCE = 16, 0.05, 0.02
 NOT_ISSUED = "the study takes reports with its own tokens alone"
 
 
@@ -49,8 +55,10 @@ class Gathering:
         card = read_card(self.card)
         self.refusals: dict[str, int] = {}
         self.elsewhere: dict[int, int] = {}  # reports of groups that other processes own, as they say
-        self.trajectory: list[dict[str, Any]] = []
+        self.trajectory: list[bytes] = []  # as JSON, a fifth of what it is as objects: rounds times groups may be many
         self._pending: list[bytes] = []
+        self._due: list[int] = []  # groups that are still to be looked at, whether their rounds close
+        self._looked = -math.inf
         self._secret = kept.secret
         self._spent = IdIndex(study.people * len(study.groups)) if kept.secret else None
         now = clock()
@@ -59,9 +67,8 @@ class Gathering:
             for group in range(len(study.groups))
         ]
         if self._spent is not None:
-            for ids in store.ids(study.name):
-                for k in range(0, len(ids), ID):
-                    self._spent.said(ids[k : k + ID], 0)
+            for ids in together(store.ids(study.name)):
+                self._spent.fill(ids, np.zeros(len(ids) // ID, np.uint64))
         self._restore(store)
 
     def _restore(self, store: CollectorStore) -> None:
@@ -70,15 +77,27 @@ class Gathering:
         ahead = deque(sorted(rounds, key=lambda each: (each.seq, each.round, each.at)))
         self._closed = [0] * len(self.folds)
 
-        def close_before(seq: float) -> None:
+        kept: list[Reports] = []
+
+        def fold(seq: float) -> None:
+            """Fold what came before a row, and close the rounds that were closed before it."""
             while ahead and ahead[0].seq < seq:
+                take(kept)
                 self._follow([ahead.popleft()])
 
+        def take(kept: list[Reports]) -> None:
+            reports = np.concatenate(kept) if kept else np.empty(0, REPORT)
+            kept.clear()
+            for group in np.unique(reports["group"]).tolist():
+                self.folds[group].restore(reports[reports["group"] == group], now)
+
         for seq, reports in store.reports(self.study.name, unscrubbed(rounds, self.mine)):
-            close_before(seq)
-            for id, round, group, point, letter in reports.tolist():
-                self.folds[group].take(bytes(id), round, point, letter, now)  # refused: of a round that is over
-        close_before(math.inf)
+            fold(seq)
+            kept.append(reports)
+            if len(kept) >= TOGETHER:
+                take(kept)
+        fold(math.inf)
+        take(kept)
 
     def _follow(self, rounds: Iterable[KeptRound]) -> None:
         """Go on from what rounds came to that the log holds, and that were not seen yet."""
@@ -165,8 +184,11 @@ class Gathering:
             self._pending.clear()
         if self.state != "open":
             return
-        for group in self.mine:
-            now = self._clock()
+        few, now, until = len(self.folds) <= FEW, self._clock(), time.monotonic() + AT_ONCE
+        if not self._due and (few or not 0 <= now - self._looked < LOOK):
+            self._due, self._looked = self.mine[::-1], now
+        while self._due and (few or time.monotonic() < until):
+            group, now = self._due.pop(), self._clock()
             if (closed := self.folds[group].close(now)) is not None:
                 store.close_round(self.study.name, group, closed.round, closed.sums)
                 self._closed[group] = closed.round
@@ -190,7 +212,24 @@ class Gathering:
 
     def _note(self, group: int, at: float) -> None:
         """Remember the interval after a round, for whoever looks at the way here."""
-        self.trajectory.append({"at": at, "group": self.study.groups[group], **self.folds[group].estimate()})
+        noted = {"at": at, "group": self.study.groups[group], **self.folds[group].estimate()}
+        self.trajectory.append(msgspec.json.encode(noted))
+
+
+def together(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Join parts, some at a time.
+
+    >>> list(together([b"a", b"b"]))
+    [b'ab']
+    """
+    whole: list[bytes] = []
+    for part in parts:
+        whole.append(part)
+        if len(whole) >= TOGETHER:
+            yield b"".join(whole)
+            whole.clear()
+    if whole:
+        yield b"".join(whole)
 
 
 def owned(groups: Sequence[str], name: str | None) -> int | None:

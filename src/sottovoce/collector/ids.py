@@ -15,9 +15,11 @@ import numpy as np
 
 from sottovoce.core.arrays import Words
 from sottovoce.core.random_source import SystemEntropy
+from sottovoce.protocol.device import ID
 
 RECENT = 1 << 16  # ids in memory: 8 MB
 BITS, PROBES = 24, 4  # of the filter: bits an id, and how many of them are set; one new id in 2,000 looks known
+FEWEST = BITS // 2  # bits an id, below which the filter grows: more have come than were expected
 LARGEST = 1 << 33  # bits: 1 GB, for 350 million ids in one round; with more of them the disk is looked at more often
 FENCE = 512  # ids between two fences, which are kept in memory
 _WHOLE, _WORDS = (1 << 64) - 1, struct.Struct(">QQ").unpack
@@ -52,6 +54,17 @@ class IdIndex:
         if len(self._recent) >= self._most:
             self._write()
         return None
+
+    def fill(self, ids: bytes, said: Words) -> None:
+        """Keep ids, one after the other, that are known to be new and different; what each says is beside them."""
+        place, count = 0, len(ids) // ID
+        while count - place >= self._most:
+            self._add_run(ids[place * ID : (place + self._most) * ID], said[place : place + self._most])
+            place += self._most
+        rest = (ids[k * ID : (k + 1) * ID] for k in range(place, count))
+        self._recent.update(zip(rest, said[place:].tolist(), strict=True))
+        if len(self._recent) >= self._most:
+            self._write()
 
     def known(self, id: bytes) -> int | None:
         """Return what an id has said; None where it has not."""
@@ -92,26 +105,42 @@ class IdIndex:
         return None
 
     def _write(self) -> None:
-        """Move what is in memory to the disk, as one sorted run."""
+        """Move what is in memory to the disk."""
+        said = np.fromiter(self._recent.values(), dtype=np.uint64, count=len(self._recent))
+        self._add_run(b"".join(self._recent), said)
+        self._recent.clear()
+
+    def _add_run(self, ids: bytes, said: Words) -> None:
+        """Write ids to the disk as one sorted run."""
         if self._file is None:
             self._keys = [int(word) | 1 for word in SystemEntropy().words(4)]
             self._bytes = bytearray(1 << (self._bits - 3))
             self._file, path = tempfile.mkstemp(prefix="sottovoce-ids-")
             os.unlink(path)  # noqa: PTH108  # nameless from here on
-        ids = np.frombuffer(b"".join(self._recent), dtype=[("high", ">u8"), ("low", ">u8")])
-        entries = np.empty(len(ids), _ENTRY)
-        entries["high"], entries["low"] = ids["high"], ids["low"]
-        entries["said"] = np.fromiter(self._recent.values(), dtype=np.uint32, count=len(ids))
-        entries = entries[np.argsort(entries["high"].astype(np.uint64), kind="stable")]
-        fences = entries["high"][::FENCE].astype(np.uint64)
-        self._mark(entries["high"].astype(np.uint64), entries["low"].astype(np.uint64))
+        words = np.frombuffer(ids, dtype=">u8").reshape(-1, 2).astype(np.uint64)
+        order = np.argsort(words[:, 0], kind="stable")
+        words = words[order]
+        entries = np.empty(len(words), _ENTRY)
+        entries["high"], entries["low"], entries["said"] = words[:, 0], words[:, 1], said[order]
         data = entries.tobytes()
         written = 0
         while written < len(data):
             written += os.pwrite(self._file, data[written:], self._end + written)
-        self._runs.append((self._end, len(entries), fences))
+        self._runs.append((self._end, len(entries), words[::FENCE, 0].copy()))
         self._end += len(data)
-        self._recent.clear()
+        if self._bits < LARGEST.bit_length() - 1 and FEWEST * (self._end // _ENTRY.itemsize) > 1 << self._bits:
+            self._grow()
+        else:
+            self._mark(words[:, 0], words[:, 1])
+
+    def _grow(self) -> None:
+        """Make the filter four times as large, from what is on the disk."""
+        assert self._file is not None  # there are runs
+        self._bits = min(self._bits + 2, LARGEST.bit_length() - 1)
+        self._bytes = bytearray(1 << (self._bits - 3))
+        for where, count, _ in self._runs:
+            entries = np.frombuffer(os.pread(self._file, count * _ENTRY.itemsize, where), _ENTRY)
+            self._mark(entries["high"].astype(np.uint64), entries["low"].astype(np.uint64))
 
     def _mark(self, one: Words, two: Words) -> None:
         """Set the bits of many ids in the filter; the same places as `_places` finds."""

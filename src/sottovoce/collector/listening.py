@@ -5,6 +5,7 @@ started again: its log is the truth.
 """
 
 import gc
+import logging
 import multiprocessing
 import os
 import signal
@@ -79,6 +80,7 @@ def listen(
         config.load()
     except (OSError, ssl.SSLError):
         raise BadInput("the certificate or its key cannot be read; give PEM files.") from None
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # a line for each sender that has gone would fill a disk
     own = [] if sockets else [bound(where)]
     if ready is not None:
         ready()

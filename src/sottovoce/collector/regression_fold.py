@@ -15,6 +15,7 @@ from sottovoce.collector.fold import AGAIN, AHEAD, ENDED, LATE, LETTER, REPLAYED
 from sottovoce.collector.ids import IdIndex
 from sottovoce.core import codec
 from sottovoce.core.errors import BadInput
+from sottovoce.protocol.device import Reports
 from sottovoce.protocol.device_regression import MOMENT, block_of_word, channel_of_word, kind_of_word, word_of
 from sottovoce.protocol.randomised_response import binary, rate_of
 from sottovoce.protocol.regression.decode import BITS
@@ -154,6 +155,15 @@ class RegressionFold:
         if self.late is not None and round == self.late.number:
             return self._heard(self.late, id, point << 8 | letter, now)
         return LATE if round < self.round.number else AHEAD
+
+    def restore(self, reports: Reports, now: float) -> None:
+        """Take reports that were taken before; leave out those of rounds that are over."""
+        if self.pilot is not None:
+            self.pilot.restore(reports, now)
+            return
+        numbers = [each.number for each in (self.round, self.late) if each is not None]
+        for id, round, _, point, letter in reports[np.isin(reports["round"], numbers)].tolist():
+            self.take(bytes(id), round, point, letter, now)
 
     def knows(self, id: bytes, round: int) -> bool:
         """Tell whether an id has answered in a round that still takes answers."""

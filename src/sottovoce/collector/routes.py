@@ -11,13 +11,13 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from sottovoce.collector.access import ADMIN, READER, Access
-from sottovoce.collector.connection import AWAY
 from sottovoce.collector.gathering import Gathering, owned
+from sottovoce.collector.log_connection import AWAY
 from sottovoce.collector.openapi import description
 from sottovoce.collector.peers import CHANGE, COUNTS, LOOK, QUERY, SCRUB, Peers
 from sottovoce.collector.planning import planned
 from sottovoce.collector.studies import CollectedStudies
-from sottovoce.collector.uploads import Uploads, status_of
+from sottovoce.collector.uploads import Uploads, status_of, whole_body
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.device import IDENTITY
 
@@ -30,6 +30,9 @@ MANY = "too many look on at this moment; ask for the estimate now and then inste
 ELSEWHERE = "another host owns this group; let the proxy send requests with its name there."
 PARTLY = "a process is away, and the letters in its log stay; send the same again later."
 NO_GROUP = "the study has no such group; its card names them."
+NO_PATH = "there is nothing at this address; /v1/openapi.json describes what there is."
+NO_METHOD = "this is done by another method; the header 'allow' names it."
+PATIENCE = 10.0  # seconds that a body may take
 
 Handler = Callable[[Request, Gathering], Awaitable[Response]]
 
@@ -200,7 +203,7 @@ class Routes:
         return refused(404, NO_GROUP) if group is None else JSONResponse(gathering.estimate(group))
 
     async def _trajectory(self, _: Request, gathering: Gathering) -> Response:
-        return JSONResponse(gathering.trajectory)
+        return Response(b"[" + b",".join(gathering.trajectory) + b"]", media_type="application/json")
 
     async def _events(self, _: Request, gathering: Gathering) -> Response:
         """Tell each round that closes, and how many reports there are, as server-sent events."""
@@ -225,7 +228,7 @@ class Routes:
                 reports, spoke = gathering.reports, time.monotonic()
                 yield b"event: count\ndata: " + msgspec.json.encode({"reports": reports, "at": time.time()}) + b"\n\n"
             while told < len(gathering.trajectory):
-                yield b"data: " + msgspec.json.encode(gathering.trajectory[told]) + b"\n\n"
+                yield b"data: " + gathering.trajectory[told] + b"\n\n"
                 told += 1
             if gathering.over:
                 yield b"event: over\ndata: {}\n\n"
@@ -336,13 +339,22 @@ def refused(status: int, sentence: str, headers: dict[str, str] | None = None) -
 
 async def _json(request: Request) -> Any:
     """Read the JSON of a request, or refuse."""
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > LARGEST:
-            raise BadInput(f"what is sent here has at most {LARGEST:,} bytes; send less.")
-        parts.append(part)
     try:
-        return msgspec.json.decode(b"".join(parts))
+        body = await asyncio.wait_for(whole_body(request.receive, LARGEST), PATIENCE)
+    except TimeoutError:
+        raise BadInput("what was sent took too long; send it again.") from None
+    try:
+        return msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
         raise BadInput("what was sent is not JSON; correct it.") from None
+
+
+async def _no_path(_: Request, __: Exception) -> Response:
+    return refused(404, NO_PATH)
+
+
+async def _no_method(_: Request, error: Exception) -> Response:
+    return refused(405, NO_METHOD, dict(getattr(error, "headers", None) or {}))
+
+
+SAID = {404: _no_path, 405: _no_method}  # where Starlette would say two words

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from sottovoce.collector.access import Access
-from sottovoce.collector.connection import is_server
 from sottovoce.collector.gathering import owned
 from sottovoce.collector.keys import make_key
 from sottovoce.collector.listening import MOST_WORKERS, Listening, divide, listen
+from sottovoce.collector.log_connection import is_server
 from sottovoce.collector.peers import Part
 from sottovoce.collector.replaying import check_replay
 from sottovoce.collector.service import CollectorService

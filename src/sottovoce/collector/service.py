@@ -10,21 +10,17 @@ from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import Response
 
 from sottovoce.collector.access import READER, Access
-from sottovoce.collector.connection import LogAway
+from sottovoce.collector.log_connection import LogAway
 from sottovoce.collector.pages import draws, pages
 from sottovoce.collector.peers import LOOK, UPLOAD, Peers
-from sottovoce.collector.routes import Routes, away, refused
+from sottovoce.collector.routes import SAID, Routes, away
 from sottovoce.collector.studies import CollectedStudies
 from sottovoce.collector.uploads import RAW, Receive, Scope, Send, Uploads, often, told, with_headers
 from sottovoce.core.errors import BadInput
 
 LOG = logging.getLogger("sottovoce.collector")
-NOWHERE = "there is nothing of this kind at this address; /v1/openapi.json says what there is."
 TICK, LOOK_AGAIN = 0.05, 0.5  # seconds between looks at deadlines, and at what other processes did
 SOON, LATER = 0.5, 8.0  # seconds between tries to use a log again: at first, and after many
 # the script that draws charts writes styles into the page, and nothing else may
@@ -39,8 +35,8 @@ class CollectorService:
         self._studies, self._peers = studies, peers
         self._tasks: list[asyncio.Task[None]] = []
         self._routes = Routes(studies, self.uploads, access, peers)
-        told = {404: _nowhere, 405: _nowhere, LogAway: away}
-        self._rest = Starlette(routes=[*self._routes.routes, *pages()], exception_handlers=told)
+        said: dict[Any, Any] = {**SAID, LogAway: away}
+        self._rest = Starlette(routes=[*self._routes.routes, *pages()], exception_handlers=said)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or follow the life of the server."""
@@ -141,9 +137,3 @@ class CollectorService:
             self._look_now()
             return 200, b"{}"
         return await self._routes.handed(kind, said)
-
-
-async def _nowhere(_: Request, error: Exception) -> Response:
-    """Say that an address leads nowhere, or not in this way."""
-    assert isinstance(error, HTTPException)
-    return refused(error.status_code, NOWHERE, dict(error.headers or {}))

@@ -15,7 +15,7 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from sottovoce.collector.connection import Connection, is_server
+from sottovoce.collector.log_connection import LogConnection, is_server
 from sottovoce.collector.peers import Part
 from sottovoce.collector.tables import ABOUT, KEYS, REPORTS, ROUND, STUDY
 from sottovoce.core.errors import BadInput
@@ -70,7 +70,7 @@ class CollectorStore:
         self._part = part.number
         self.shared = is_server(where)
         own = where if self.shared or not part.number else f"{where}.{part.number + 1}"
-        self._base = Connection(own, existing=existing)
+        self._base = LogConnection(own, existing=existing)
         self.where = self._base.where
         self._last = dict[str, int]()
 

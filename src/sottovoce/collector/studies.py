@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from sottovoce.collector.connection import AWAY, LogAway
 from sottovoce.collector.gathering import Gathering, Uploaded
+from sottovoce.collector.log_connection import AWAY, LogAway
 from sottovoce.collector.peers import Part
 from sottovoce.collector.store import ALONE, CollectorStore, KeptStudy, unscrubbed
 from sottovoce.collector.study import CollectedStudy, collected_of

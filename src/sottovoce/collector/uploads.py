@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from sottovoce.collector.access import OFTEN, Access
-from sottovoce.collector.connection import LogAway
+from sottovoce.collector.log_connection import LogAway
 from sottovoce.collector.peers import UPLOAD, Peers
 from sottovoce.collector.studies import CollectedStudies
 from sottovoce.core.errors import BadInput

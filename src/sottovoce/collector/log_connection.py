@@ -71,7 +71,7 @@ def engine_of(where: str, *, existing: bool = False) -> sa.Engine:
     return engine
 
 
-class Connection:
+class LogConnection:
     """One connection to a log, for one process."""
 
     def __init__(self, where: str, *, existing: bool = False) -> None:
