@@ -48,13 +48,15 @@ def test_a_key_is_shown_once_and_its_hash_alone_is_kept(log: CollectorStore, tmp
     assert all(key[3:].encode() not in path.read_bytes() for path in tmp_path.iterdir())
 
 
-def test_a_log_is_for_its_owner_alone(log: CollectorStore, tmp_path: Path) -> None:
+def test_a_log_is_for_its_owner_alone(tmp_path: Path) -> None:
+    log = CollectorStore(str(tmp_path / "log"))
     studies = CollectedStudies(log)
     studies.begin(collected_of(WITH_TOKENS), WITH_TOKENS)  # the key of its tokens stands in the log
     assert {path.name for path in tmp_path.iterdir()} >= {"log", "log-wal"}
     assert all(stat.S_IMODE(path.stat().st_mode) & 0o077 == 0 for path in tmp_path.iterdir())
     with pytest.raises(BadInput, match="cannot be used"):
         CollectorStore(str(tmp_path / "nowhere" / "log"))
+    log.close()
 
 
 def test_those_who_look_on_leave_room(log: CollectorStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ def test_small_answers_are_not_held_back() -> None:
 
     async def accepted() -> int:
         found: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        closed = asyncio.Event()
 
         class Looking(asyncio.Protocol):
             def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -21,11 +22,16 @@ def test_small_answers_are_not_held_back() -> None:
                 found.set_result(line.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
                 transport.close()
 
+            def connection_lost(self, exc: Exception | None) -> None:
+                closed.set()
+
         port = bound(Listening(port=0))
         server = await asyncio.get_running_loop().create_server(Looking, sock=port)
         _, writer = await asyncio.open_connection("127.0.0.1", port.getsockname()[1])
         told = await asyncio.wait_for(found, 10)
+        await asyncio.wait_for(closed.wait(), 10)
         writer.close()
+        await writer.wait_closed()
         server.close()
         return told
 
