@@ -132,18 +132,18 @@ def reference(cell: Cell) -> dict[str, Any]:
     }
 
 
-def measured(result: RegressionResult) -> dict[str, Any]:
-    """Return coefficients, intervals and refusals of a fit."""
+def measured(result: RegressionResult, level: int = 0) -> dict[str, Any]:
+    """Return coefficients, intervals and refusals of a level of a fit."""
     try:
-        ends, reasons = result.intervals(0, 0.95)
+        ends, reasons = result.intervals(level, 0.95)
     except Infeasible as refusal:
         ends, reasons = np.full((len(result.names), 2), np.nan), {"all": str(refusal)}
     determined = getattr(result, "determined", None)
     return {
-        "coef": result.raw[0].tolist(),
+        "coef": result.raw[level].tolist(),
         "low": ends[:, 0].tolist(),
         "high": ends[:, 1].tolist(),
-        "determined": None if determined is None else np.asarray(determined)[0].tolist(),
+        "determined": None if determined is None else np.asarray(determined)[level].tolist(),
         "reasons": reasons,
     }
 
