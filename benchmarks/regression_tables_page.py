@@ -15,7 +15,7 @@ from sottovoce.core.arrays import Floats
 
 Z = 1.959964
 KNOWN = 5  # oracle standard errors that a coefficient is away from zero, to be one that should be told from zero
-BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
+BEGIN, END = "<!-- tallies -->", "<!-- end -->"
 HEADERS = (
     "table", "tau", "ε", "people", "p", "fits", "interval given", "holds the exact fit, people drawn", "own rows",
     "length / oracle", "told from 0, of those that could be", "error / oracle",
@@ -127,9 +127,13 @@ def pooled(rows: Sequence[Summary]) -> str:
     held, all_given = (sum(row.covered[at] for row in rows) for at in range(2))
     could = sum(row.known * row.fits for row in rows)
     told = sum(row.told * row.known * row.fits for row in rows if row.known)
-    covered = f"{held / all_given:.3f} of {all_given:,} intervals" if all_given else "no interval was given"
-    found = f"{told / could:.3f} of {could:,}" if could else "none could be"
-    return f"All cells together: people drawn anew, {covered} held the exact fit; told from zero, {found}."
+    covered = (
+        f"of {all_given:,} intervals from people drawn anew {held / all_given:.3f} held the exact fit"
+        if all_given
+        else "no interval was given"
+    )
+    found = f"of {could:,} coefficients that could be told from zero {told / could:.3f} were" if could else ""
+    return f"All cells together: {'; '.join(filter(None, (covered, found)))}."
 
 
 def show(lines: Iterable[dict[str, Any]]) -> None:

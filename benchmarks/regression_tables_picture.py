@@ -21,7 +21,7 @@ from benchmarks.regression_tables_data import Table, read_table, reason
 from benchmarks.regression_tables_exact import errors, exact, hessian, open_covariance
 from sottovoce.core.arrays import Floats
 
-PRIVATE, OPEN, ZERO = "#1f5a94", "#c8551b", "#8a8a8a"
+PRIVATE, OPEN, ZERO = "#1f5a94", "#c8551b", "#4d4d4d"
 Z, SEED, FAR = 1.959964, 1, 3.0  # beyond so many spans of the open fit an interval is cut, and marked by an arrow
 SIDE_BY_SIDE = (("flights", 0.75, 4.0), ("taxi", 0.75, 4.0), ("star", 0.5, 8.0))
 PATHS, LEVELS, BUDGET = "flights", (0.1, 0.25, 0.5, 0.75, 0.9), 8.0

@@ -1,6 +1,7 @@
 """Hints from the rows: what a holder should look at before anybody is asked; right where they are silent, too."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,7 +62,7 @@ def test_many_rows_beyond_the_bounds_are_said() -> None:
 
 
 def test_a_fit_says_so_before_anybody_is_asked() -> None:
-    narrow = {"bounds": {"miles": (0, 1000)}, "density": 0.1, "size": 5}
+    narrow: dict[str, Any] = {"bounds": {"miles": (0, 1000)}, "density": 0.1, "size": 5}
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         sv.PrivateQuantileRegressor(0.5, 4, **narrow, randomness=sv.sim.dice(1)).fit({"miles": MILES}, MILES * 2 + 1)
