@@ -100,7 +100,7 @@ def side_by_side(path: Path, cells: Sequence[tuple[str, float, float]] = SIDE_BY
         (told,), people = in_private(table, tau, epsilon)
         both = [Drawn(*(part[1:] for part in each)).times(steps) for each in (told, in_the_open(table, tau))]
         frame = _frame(*both)
-        axes.axvline(0, color=ZERO, lw=0.9, zorder=0)
+        axes.axvline(0, color=ZERO, lw=0.9, zorder=0.9)
         for each, colour, shift in zip(both, (PRIVATE, OPEN), (-0.15, 0.17), strict=True):
             for place, ends in enumerate(zip(*each, strict=True)):
                 _bar(axes, place + shift, ends, colour, frame)
@@ -156,7 +156,7 @@ def against_tau(path: Path, name: str = PATHS, epsilon: float = BUDGET) -> None:
         for tau, value, low in zip(LEVELS, private.value, private.low, strict=True):
             axes.plot(tau, value, "o", color=PRIVATE, mfc="white" if math.isnan(low) else PRIVATE, ms=5, zorder=3)
         _limits(axes, private, openly)
-        axes.axhline(0, color=ZERO, lw=0.9, zorder=0)
+        axes.axhline(0, color=ZERO, lw=0.9, zorder=0.9)
         axes.set_title(words, fontsize=9.5, loc="left")
         axes.set_xticks(LEVELS, [f"{tau:g}" for tau in LEVELS], fontsize=8.5)
         axes.tick_params(labelbottom=True)
