@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from pathlib import Path
 
 from benchmarks import (
     absence,
@@ -32,6 +33,7 @@ from benchmarks import (
     regression_errors,
     regression_intervals,
     regression_speed,
+    regression_tables,
     scale,
     speed,
     staged,
@@ -63,6 +65,7 @@ PARTS = (
     "regression-speed",
     "regression-intervals",
     "regression-errors",
+    "regression-tables",
     "integration",
     "integration-table-b2",
     "conformal-speed",
@@ -78,6 +81,9 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", default=list(PARTS), help=", ".join(PARTS))
     parser.add_argument("--replications", type=int, default=400, help="replications a cell")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--cells", nargs="*", default=[], help="of regression-tables: flights, or flights:0.75:2")
+    parser.add_argument("--minutes", type=float, default=1e9, help="of regression-tables: begin no fit after them")
+    parser.add_argument("--output", type=Path, default=regression_tables.OUTPUT, help="of regression-tables")
     options = parser.parse_args()
     if "speed" in options.parts:
         speed.run()
@@ -118,6 +124,9 @@ def main() -> None:
         regression_intervals.run(max(options.replications // 2, 40))
     if "regression-errors" in options.parts:
         regression_errors.run(max(options.replications // 4, 40))
+    if "regression-tables" in options.parts:
+        most = max(options.replications // 10, 4) if len(options.parts) > 1 else options.replications
+        regression_tables.run(options.cells, most, options.jobs, options.output, options.minutes)
     if "integration" in options.parts:
         integration.run(max(options.replications, 400), options.jobs)
     if "integration-table-b2" in options.parts:

@@ -127,7 +127,7 @@ WAYS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "paper": (("--inference", "self-normalised"), {"inference": "self-normalised"}),
     "groups": (("--inference", "groups"), {"inference": "groups"}),
     "tree": (("--inference", "higrad"), {"inference": "higrad"}),
-    "clip": (("--clip", "--bounds", "miles=0:20", "--bounds", "0:24"), {"clip": True, "bounds": [(0, 20), (0, 24)]}),
+    "clip": (("--clip", "--bounds", "miles=0:28", "--bounds", "0:24"), {"clip": True, "bounds": [(0, 28), (0, 24)]}),
     "one pair": (("--bounds", "0:30"), {"bounds": (0, 30)}),
 }
 

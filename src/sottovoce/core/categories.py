@@ -70,4 +70,15 @@ def with_dummies(bounds: Any, names: Sequence[str], levels: Levels) -> Any:
         if not (isinstance(pair, Sequence) and len(pair) == 2 and all(isinstance(end, int | float) for end in pair)):
             raise BadInput("bounds beside levels must be one pair for all numbers, or a mapping from column to pair.")
         bounds = dict.fromkeys(others, pair)
+    _check_others(bounds, others, levels, own)
     return {**bounds, **dict.fromkeys([name for name in names if name in own], (0.0, 1.0))}
+
+
+def _check_others(bounds: Mapping[Any, Any], others: Sequence[str], levels: Levels, own: set[str]) -> None:
+    """Refuse bounds of categories, and bounds that leave a number out; of unknown names the reader of bounds tells."""
+    needless = [name for name in bounds if name in levels or name in own]
+    if needless:
+        raise BadInput(f"bounds names {needless[0]!r}, whose levels are declared and need no bounds; leave it out.")
+    lacking = [name for name in others if name not in bounds]
+    if lacking:
+        raise BadInput(f"bounds has no pair for {first_few(lacking)}; give (low, high) for each column of numbers.")

@@ -76,3 +76,29 @@ def test_bounds_beside_levels_are_for_numbers_alone() -> None:
     assert with_dummies((0, 9), names, {}) == (0, 9)
     with pytest.raises(BadInput, match="one pair for all numbers, or a mapping"):
         with_dummies([(0, 9), (0, 1)], names, levels)
+
+
+def test_a_level_that_no_row_has_is_named() -> None:
+    response = [1.0, 2.0, 3.0, 5.0, 4.0, 6.0]
+    rows = {"miles": [2.0, 7.5, 4.0, 9.0, 1.0, 3.0], "shift": ["day", "night", "day", "day", "night", "day"]}
+    for declared, said in (
+        (("day", "night", "dawn"), "no row has the level 'dawn' of column 'shift': leave it out of levels"),
+        (("dawn", "day", "night"), "leave it out of levels, so that another one is the base"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            read(rows, response, {"miles": (0, 10)}, levels={"shift": declared})
+        # of a part of the people, nothing is asked about what is not there yet
+        assert read(rows, response, {"miles": (0, 10)}, levels={"shift": declared}, collinear=False).rows.size == 6
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        ({"miles": (0, 10), "shift": (0, 1)}, "bounds names 'shift', whose levels are declared and need no bounds"),
+        ({"miles": (0, 10), "shift=night": (0, 1)}, "need no bounds; leave it out"),
+        ({}, "bounds has no pair for 'miles'; give [(]low, high[)] for each column of numbers"),
+    ],
+)
+def test_bounds_beside_levels_are_those_of_the_numbers(bounds: Any, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        with_dummies(bounds, ("miles", "shift=night"), {"shift": ("day", "night")})

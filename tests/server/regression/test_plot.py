@@ -38,10 +38,10 @@ def test_the_file_is_what_its_ending_says(tmp_path: Path, suffix: str) -> None:
 def test_one_level_shows_every_slope_with_its_interval(tmp_path: Path) -> None:
     model = fitted(24_000)
     text = drawn(model, tmp_path)
-    # label and point are both the change over half the bounds, here [0, 1]
-    shown = row_text(model.result_.row(0, 2, 0.95), 0.5)
-    assert shown != row_text(model.result_.row(0, 2, 0.95))
-    for said in ("night", "price in $", shown, "24,000 people", "95%"):
+    # label and point are both the change over the bounds: of a column of 0 and 1 the coefficient itself
+    assert (model.result_.bounds.low[1], model.result_.bounds.high[1]) == (0, 1)
+    shown = row_text(model.result_.row(0, 2, 0.95))
+    for said in ("night", "price in $", shown, row_text(model.result_.row(0, 1, 0.95), 10.0), "24,000 people", "95%"):
         assert said in text
     few = drawn(fitted(300, epsilon=1.0), tmp_path)
     assert "(no interval)" in few

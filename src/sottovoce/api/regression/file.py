@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sottovoce.api.regression.stream import Progress, opened, tied_responses, warnings_of
+from sottovoce.api.regression.stream import Progress, of_rows, opened, warnings_of
 from sottovoce.client.reading.design_matrix import ReadRows
 from sottovoce.client.reading.files import Paths
 from sottovoce.client.reading.regression_files import FileRows, read_regression_files
@@ -100,7 +100,7 @@ class FileStudy:
 
     def explain(self) -> Explanation:
         """Return what would be asked, what is protected, and how wide the intervals will be; nobody is asked."""
-        return replace(explain_regression(self.plan, self.people), hints=tied_responses(self.found))
+        return replace(explain_regression(self.plan, self.people), hints=of_rows(self.found))
 
     def run(self, progress: Progress | None = None) -> RegressionResult:
         """Ask every row once; ``progress`` is called with the number of people who have just answered."""

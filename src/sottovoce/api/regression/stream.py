@@ -13,6 +13,7 @@ from sottovoce.client.answered import AnsweredRows
 from sottovoce.client.fingerprint import Column, mark, row_words
 from sottovoce.client.reading.design_matrix import ReadRows, read, read_features
 from sottovoce.client.record import look_tied
+from sottovoce.client.regression.hints import STANDARDISED, of_covariates, standardised
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Floats
 from sottovoce.core.calling import warn
@@ -31,10 +32,6 @@ from sottovoce.server.regression.result import RegressionResult
 from sottovoce.server.regression.settings import check_unchanged, read_settings
 
 WORD = 2.0**-53
-STANDARDISED = (
-    "every covariate has exactly mean 0 and standard deviation 1, as if scaled by the data themselves: such means and "
-    "deviations are not protected, so scale by public bounds instead"
-)
 TIED = (
     "many responses are tied, and ties spoil the intervals: spread each evenly over the step it is rounded to, before "
     "anybody is asked"
@@ -106,13 +103,6 @@ def _run(study: RegressionStudy, people: int) -> DitheredRun | LiuHuRun:
     if isinstance(study, DitheredStudy):
         return DitheredRun(study)
     return LiuHuRun(study, people if study.inference == "higrad" else None)
-
-
-def _standardised(raw: Floats) -> bool:
-    """Tell whether covariates were scaled by their own means and deviations."""
-    if len(raw) <= 2:
-        return False
-    return bool(np.all(np.abs(raw.mean(axis=0)) < 1e-9) and np.all(np.abs(raw.std(axis=0) - 1) < 1e-6))
 
 
 def taken(rows: Rows, which: npt.NDArray[np.intp] | npt.NDArray[np.uint64] | slice) -> Rows:
@@ -204,7 +194,7 @@ class RegressionStream:
         marks = mark(whole)
         if any(self.answered.look(whole, marks)):
             raise BadInput("some of these rows have answered in an earlier batch of this fit; give rows that have not.")
-        if _standardised(raw):
+        if standardised(raw):
             warn(STANDARDISED)
         columns = [*whole, rows.response()]
         total = spend_columns(columns, mark(columns), [budget] * 2, self.randomness)
@@ -257,9 +247,14 @@ def tied_responses(found: ReadRows) -> tuple[str, ...]:
     return (TIED,) if look_tied(found.rows.response()) else ()
 
 
+def of_rows(found: ReadRows) -> tuple[str, ...]:
+    """Say, to whoever holds the rows, what they show."""
+    return (*tied_responses(found), *of_covariates(found.rows, found.bounds, found.clipped))
+
+
 def warnings_of(plan: RegressionPlan, found: ReadRows) -> tuple[str, ...]:
     """Return what is worth knowing before anybody is asked."""
-    return (*tied_responses(found), *barely(plan, found.rows.size))
+    return (*of_rows(found), *barely(plan, found.rows.size))
 
 
 def opened(plan: RegressionPlan, found: ReadRows, randomness: RandomSource | None) -> RegressionStream:

@@ -12,6 +12,7 @@ from sottovoce.client.reading.reader import is_missing
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.categories import OTHER, Levels, check_declared, dummies
 from sottovoce.core.checks import bad_row, label_text
+from sottovoce.core.errors import BadInput
 
 ADVICE = "remove the row, or leave all rows with missing values out"
 
@@ -35,6 +36,21 @@ def places(column: Any, levels: Sequence[str], where: str, *, missing: bool = Fa
 def as_columns(places: Ints, levels: Sequence[str]) -> list[Floats]:
     """Return a column of 0 and 1 for every level but the base."""
     return [(places == place).astype(np.float64) for place in range(1, len(levels))]
+
+
+def refuse_unseen(features: Floats, names: Sequence[str], levels: Levels) -> None:
+    """Refuse a level that no row has, in scaled columns: its column, or the base's others together, are constant."""
+    for name, declared in levels.items():
+        where = [names.index(dummy) for dummy in dummies(name, declared)]
+        seen = (features[:, where] > 0).sum(axis=0)
+        rest = len(features) - int(seen.sum())
+        for level, rows in zip(declared, (rest, *seen.tolist()), strict=True):
+            if not rows:
+                raise BadInput(
+                    f"no row has the level {level!r} of column {name!r}: leave it out of levels"
+                    + (", so that another one is the base." if level == declared[0] else "."),
+                    parameter="levels",
+                )
 
 
 def coded(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from sottovoce.client.reading.categories import refuse_unseen
 from sottovoce.client.reading.matrix import (
     RESPONSE,
     Matrix,
@@ -100,6 +101,8 @@ def read_opened(
     response = read_response(column, where)
     features, clipped = scaled(matrix, between, clip=clip)
     if collinear:
+        if len(features) > matrix.p:
+            refuse_unseen(features, matrix.names, levels or {})
         refuse_collinear(features, matrix)
     return ReadRows(Rows(features, response), matrix.names, matrix.named, clipped, between)
 

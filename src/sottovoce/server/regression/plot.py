@@ -31,29 +31,29 @@ def draw(facts: RegressionFacts, bounds: Bounds, rows: Sequence[Table], level: f
 
 
 def _side_by_side(axes: "Axes", facts: RegressionFacts, bounds: Bounds, rows: Table, level: float) -> None:
-    """Draw what each covariate does to the quantile from the middle of its bounds to the upper one, in one unit."""
-    # raw slopes have units of their own; over half the bounds all of them are in the unit of the response
-    halves = dict(zip(bounds.names, bounds.half.tolist(), strict=True))
-    drawn = [_drawn(name, rows[name], half) for name, half in halves.items()]
+    """Draw what each covariate does to the quantile from its lower bound to its upper one, in one unit."""
+    # raw slopes have units of their own; over the bounds all are in the unit of the response, and those of 0 and 1 stay
+    widths = dict(zip(bounds.names, (2 * bounds.half).tolist(), strict=True))
+    drawn = [_drawn(name, rows[name], width) for name, width in widths.items()]
     known = [row for row in drawn if math.isfinite(row.estimate)]
     frame = frame_of([*known, Drawn("", 0.0, 0.0, 0.0)])
     axes.axvline(0, color="#999999", lw=0.8)
-    for place, (row, half) in enumerate(zip(drawn, halves.values(), strict=True)):
+    for place, (row, width) in enumerate(zip(drawn, widths.values(), strict=True)):
         if row not in known:
             axes.annotate("not known", (0, place), (4, 4), textcoords="offset points", fontsize=7.5, color="#333333")
             continue
         draw_interval(axes, place, row, frame, thick=4.5)
         part = (row.estimate - frame[0]) / (frame[1] - frame[0])
         axes.annotate(
-            plain(row_text(rows[row.name], half)), (row.estimate, place), (0, 8), textcoords="offset points",
+            plain(row_text(rows[row.name], width)), (row.estimate, place), (0, 8), textcoords="offset points",
             ha="left" if part < 0.25 else "right" if part > 0.75 else "center", fontsize=7.5, color="#333333",
         )  # fmt: skip
-    axes.set_yticks(range(len(halves)), [short(name) for name in halves], fontsize=8.5)
-    axes.set_ylim(len(halves) - 0.4, -0.75)
+    axes.set_yticks(range(len(widths)), [short(name) for name in widths], fontsize=8.5)
+    axes.set_ylim(len(widths) - 0.4, -0.75)
     axes.set_xlim(*frame)
     value_axis(axes.xaxis, NUMBER)
     what = short(facts.response, 40) if facts.response else "the response"
-    axes.set_xlabel(f"change of the quantile of {what} from the middle of a covariate's bounds to the upper one")
+    axes.set_xlabel(f"change of the quantile of {what} from a covariate's lower bound to its upper one")
     hollow = any(not row.bounded for row in known)
     said = f"with {percent(level)} intervals" + (" (hollow: no interval)" if hollow else "")
     if not any(row.bounded for row in known):
