@@ -15,6 +15,8 @@ from benchmarks import (
     collector_late,
     collector_load,
     collector_memory,
+    collector_postgres,
+    collector_workers,
     conformal_pooled,
     conformal_private,
     conformal_real,
@@ -44,6 +46,8 @@ PARTS = (
     "hostile",
     "federation",
     "collector-load",
+    "collector-workers",
+    "collector-postgres",
     "collector-crash",
     "collector-fuzz",
     "collector-memory",
@@ -87,6 +91,10 @@ def main() -> None:
         federation.run()
     if "collector-load" in options.parts:
         collector_load.run()
+    if "collector-workers" in options.parts:
+        collector_workers.run()
+    if "collector-postgres" in options.parts:
+        collector_postgres.run()
     if "hostile" in options.parts:
         hostile.run()
     if "walks" in options.parts:

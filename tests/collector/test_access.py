@@ -1,9 +1,9 @@
 """Who may do what: keys and roles, limits a sender, results for readers alone, and tokens that count once."""
 
 import base64
+import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from tests.collector.calling import call
 
 from sottovoce.client.device import make_report
+from sottovoce.collector import routes
 from sottovoce.collector.access import Access
 from sottovoce.collector.fold import REPLAYED
 from sottovoce.collector.gathering import NOT_ISSUED, Gathering
@@ -34,13 +35,6 @@ GIVEN: dict[str, Any] = {
 WITH_TOKENS = GIVEN | {"devices": {"tokens": True}}
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[CollectorStore]:
-    store = CollectorStore(str(tmp_path / "log"))
-    yield store
-    store.close()
-
-
 def bearer(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"}
 
@@ -52,6 +46,28 @@ def test_a_key_is_shown_once_and_its_hash_alone_is_kept(log: CollectorStore, tmp
     assert role_of(key[:-1], log.all_keys()) is None
     log.close()
     assert all(key[3:].encode() not in path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_a_log_is_for_its_owner_alone(log: CollectorStore, tmp_path: Path) -> None:
+    studies = CollectedStudies(log)
+    studies.begin(collected_of(WITH_TOKENS), WITH_TOKENS)  # the key of its tokens stands in the log
+    assert {path.name for path in tmp_path.iterdir()} >= {"log", "log-wal"}
+    assert all(stat.S_IMODE(path.stat().st_mode) & 0o077 == 0 for path in tmp_path.iterdir())
+    with pytest.raises(BadInput, match="cannot be used"):
+        CollectorStore(str(tmp_path / "nowhere" / "log"))
+
+
+def test_those_who_look_on_leave_room(log: CollectorStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    studies = CollectedStudies(log)
+    gathering = studies.begin(collected_of(GIVEN), GIVEN)
+    where = f"/v1/studies/{gathering.identity.hex()}/events"
+    app = CollectorService(studies, Access(log))
+    monkeypatch.setattr(routes, "WATCHING", 0)
+    told = call(app, "GET", where)
+    assert (told.status_code, told.json()["error"], told.headers["retry-after"]) == (503, routes.MANY, "5")
+    monkeypatch.setattr(routes, "WATCHING", 1)
+    studies.set_state(gathering, "closed")  # so that the stream ends
+    assert [call(app, "GET", where).status_code for _ in range(3)] == [200] * 3
 
 
 @pytest.mark.parametrize(("name", "role"), [("me", "admin"), ("", "admin"), ("x" * 101, "reader"), ("you", "king")])

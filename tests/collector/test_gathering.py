@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import sqlalchemy as sa
 
 from sottovoce.collector.fold import AHEAD, ENDED, LATE, LETTER, NOWHERE, REPLAYED
 from sottovoce.collector.gathering import CLOSED, NO_GROUP, PAUSED, Gathering, Uploaded
+from sottovoce.collector.log_connection import LogAway, engine_of
 from sottovoce.collector.replaying import check_replay
 from sottovoce.collector.store import CollectorStore
 from sottovoce.collector.studies import CollectedStudies
@@ -49,7 +51,7 @@ class Alone:
         self.all.set_state(self.one, state)
 
     def scrub(self) -> int:
-        return self.all.scrub(self.one)
+        return sum(self.all.scrub(self.one))
 
 
 class Time:
@@ -97,11 +99,11 @@ class People:
                 gathering.commit()
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[CollectorStore]:
-    store = CollectorStore(str(tmp_path / "log"))
-    yield store
-    store.close()
+@contextmanager
+def disposed(engine: sa.Engine) -> Iterator[sa.Engine]:
+    """Close what an engine has opened."""
+    yield engine
+    engine.dispose()
 
 
 def begun(log: CollectorStore, clock: Time | None = None, **other: Any) -> Alone:
@@ -261,7 +263,7 @@ def test_a_paused_study_takes_nothing_and_a_closed_one_stays_closed(log: Collect
         gathering.set_state("open")
 
 
-def test_scrubbed_letters_are_gone_and_ids_and_sums_stay(log: CollectorStore, tmp_path: Path) -> None:
+def test_scrubbed_letters_are_gone_and_ids_and_sums_stay(log: CollectorStore, place: str) -> None:
     gathering = begun(log)
     People(10).answer(gathering, most=1500)
     before, reports = stands(gathering), sum(len(each) for _, each in log.reports("age"))
@@ -269,7 +271,7 @@ def test_scrubbed_letters_are_gone_and_ids_and_sums_stay(log: CollectorStore, tm
     assert 0 < scrubbed <= reports
     assert sum(len(each) for _, each in log.reports("age")) == reports - scrubbed
     assert stands(begun(log)) == before
-    with sa.create_engine(f"sqlite:///{tmp_path / 'log'}").connect() as base:
+    with disposed(engine_of(place)) as engine, engine.connect() as base:
         bodies = base.execute(sa.text("SELECT body FROM reports WHERE scrubbed")).scalars().all()
     assert sum(map(len, bodies)) == 16 * scrubbed
 
@@ -305,9 +307,17 @@ def test_a_store_that_fails_stops_the_study(log: CollectorStore, monkeypatch: py
         gathering.commit()
     monkeypatch.undo()  # there is room again, but what was folded and not kept would leave a gap
     for again in (gathering.commit, lambda: gathering.upload(body)):
-        with pytest.raises(BadInput, match="until the collector is started again"):
+        with pytest.raises(LogAway, match="send the same again later"):
             again()
-    assert begun(log).folds[0].reports == 0
+    gathering.all.reopen()
+    with pytest.raises(LogAway):
+        gathering.upload(body)
+    gathering.all.refold()
+    (after,) = gathering.all
+    assert after.reports == 0
+    assert gathering.upload(body).new == 1
+    gathering.commit()
+    assert begun(log).folds[0].reports == 1
 
 
 def test_other_terms_under_the_same_name_are_refused(log: CollectorStore) -> None:
@@ -316,11 +326,12 @@ def test_other_terms_under_the_same_name_are_refused(log: CollectorStore) -> Non
         begun(log, people=4000)
 
 
-def test_a_log_of_another_version_is_refused(log: CollectorStore, tmp_path: Path) -> None:
-    with sa.create_engine(f"sqlite:///{tmp_path / 'log'}").begin() as base:
+@pytest.mark.usefixtures("log")
+def test_a_log_of_another_version_is_refused(place: str) -> None:
+    with disposed(engine_of(place)) as engine, engine.begin() as base:
         base.execute(sa.text("UPDATE about SET version = 99"))
     with pytest.raises(BadInput, match="version 99"):
-        CollectorStore(str(tmp_path / "log"))
+        CollectorStore(place)
 
 
 def test_coverage_of_people_who_come_as_they_like(tmp_path: Path) -> None:
@@ -358,7 +369,11 @@ def test_coverage_of_people_who_come_as_they_like(tmp_path: Path) -> None:
         ({"name": ""}, "no name"),
         ({"name": "a\nb"}, "printable"),
         ({"names": "x"}, "did you mean 'name'"),
-        ({"groups": []}, "list of names"),
+        ({"groups": []}, "must be names"),
+        ({"groups": ["a", "north\u202e"]}, "printable"),
+        ({"groups": ["a\nb"]}, "printable"),
+        ({"groups": ["\ud800"]}, "printable"),
+        ({"groups": ["g" * 301]}, "printable"),
         ({"groups": ["a", "a"]}, "different names"),
         ({"people": 0}, "whole number"),
         ({"people": True}, "whole number"),

@@ -2,8 +2,6 @@
 
 import json
 import math
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,13 +24,6 @@ TERMS: dict[str, Any] = {
     "rounds": {"grace": 0, "deadline": 100},
 }
 SEVERAL = {"tau": [0.5, 0.8], "epsilon": 1.0, "bounds": [0, 120]}
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[CollectorStore]:
-    store = CollectorStore(str(tmp_path / "log"))
-    yield store
-    store.close()
 
 
 class Slow:
@@ -161,14 +152,14 @@ def test_late_answers_fill_no_place_of_the_open_round(log: CollectorStore) -> No
 
 def test_letters_of_a_round_that_still_takes_answers_are_not_scrubbed(log: CollectorStore) -> None:
     people, sent = full(log)
-    assert people.studies.scrub(people.one) == 0
+    assert sum(people.studies.scrub(people.one)) == 0
     late = sent[0][:15] + bytes([sent[0][15] ^ 1]) + sent[0][16:]
     people.send(late)
     while people.one.folds[0].log.rounds < 2:  # type: ignore[attr-defined]
         people.send(people.ask(0)[1])  # type: ignore[index]
         people.studies.commit()
     before = stands(people.one)
-    assert people.studies.scrub(people.one) == len(sent)
+    assert sum(people.studies.scrub(people.one)) == len(sent)
     people.restart()
     assert stands(people.one) == before
     assert people.one.upload(people.one.identity + late).refused == ((0, LATE),)
@@ -179,7 +170,7 @@ def test_after_the_end_all_letters_can_be_scrubbed_and_nothing_late_is_taken(log
     people = Slow(log, 3)
     while not people.one.over:
         people.step()
-    assert people.studies.scrub(people.one) == people.sent
+    assert sum(people.studies.scrub(people.one)) == people.sent
     assert not list(log.reports("age"))
     last: Any = people.one.folds[0]
     assert people.one.upload(people.one.identity + pack(bytes(16), last.log.rounds, 0, 0, 1)).refused == ((0, ENDED),)

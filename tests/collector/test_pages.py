@@ -318,7 +318,7 @@ def test_an_open_end_goes_to_the_edge_and_is_said(collector: Collector, browser:
     found = watched.page.evaluate("""async () => {
       const { estimatesOf, interval, rangeOf, tracesOf } = await import("/chart.js");
       const way = [{ reports: 5, estimate: 4, interval: [1, null] }, { reports: 9, estimate: 4, interval: [3, 6] }];
-      const ways = new Map([["a <b>", way]]);
+      const ways = new Map([["a <b> $c$", way]]);
       const range = rangeOf(ways, null);
       const levels = estimatesOf({ levels: [{ tau: 0.5, estimate: 1, interval: null }] });
       const fitted = [{ name: "age", estimate: 1, interval: [0, 2] }];
@@ -328,7 +328,7 @@ def test_an_open_end_goes_to_the_edge_and_is_said(collector: Collector, browser:
     }""")
     low, high = found["range"]
     assert low < 3 < 6 < high
-    assert found["traces"][2]["name"] == "a &lt;b>"
+    assert found["traces"][2]["name"] == "a &lt;b> &#36;c&#36;"
     upper = found["traces"][0]["y"]
     assert upper[0] > high
     assert upper[1] == 6

@@ -13,8 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.collector.calling import call
 
 from sottovoce.client.device import Device, make_report
+from sottovoce.collector.access import Access
+from sottovoce.collector.routes import NO_METHOD, NO_PATH
+from sottovoce.collector.service import CollectorService
+from sottovoce.collector.store import CollectorStore
+from sottovoce.collector.studies import CollectedStudies
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.device import identity, read_card
 
@@ -34,7 +40,9 @@ grace = 0.0
 class Running:
     """A collector that can be killed and started again."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, log: str | None = None) -> None:
+        folder.mkdir(exist_ok=True)
+        self.log = [] if log is None else ["--log", log]
         self.study = folder / "study.toml"
         self.study.write_text(STUDY)
         with socket.socket() as free:
@@ -45,7 +53,17 @@ class Running:
         self.more = ["--rate", "0"]
 
     def start(self) -> None:
-        words = [sys.executable, "-m", "sottovoce", "collect", str(self.study), "--port", str(self.port), *self.more]
+        words = [
+            sys.executable,
+            "-m",
+            "sottovoce",
+            "collect",
+            str(self.study),
+            "--port",
+            str(self.port),
+            *self.log,
+            *self.more,
+        ]
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for _ in range(300):
             try:
@@ -60,6 +78,12 @@ class Running:
         self.process.send_signal(how)
         said, _ = self.process.communicate(timeout=30)
         return said
+
+    def replayed(self) -> int:
+        """Return how many reports a replay of the log finds, which must give the same sums."""
+        words = [sys.executable, "-m", "sottovoce", "replay", str(self.study), "--json", *self.log]
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+        return int(json.loads(done.stdout)["reports"])
 
     @property
     def named(self) -> str:
@@ -142,8 +166,9 @@ def test_two_processes_of_a_device_send_one_report(running: Running, tmp_path: P
     assert reports(running) == 1
 
 
-def test_killed_at_any_time_nothing_acknowledged_is_lost_or_doubled(running: Running, tmp_path: Path) -> None:
-    kept, last = 0, b""
+def test_killed_at_any_time_nothing_acknowledged_is_lost_or_doubled(place: str, tmp_path: Path) -> None:
+    running, kept, last = Running(tmp_path, place), 0, b""
+    running.start()
     for kill in range(3):
         for _ in range(4 + kill):
             last = running.upload("a", 30, 40.0)
@@ -158,10 +183,9 @@ def test_killed_at_any_time_nothing_acknowledged_is_lost_or_doubled(running: Run
         assert status == 200
         assert {why for _, why in told["refused"]} <= {"the round is over"}
         assert reports(running) == kept
+    assert running.replayed() == kept  # while the collector runs, and afterwards
     running.stop(signal.SIGINT)
-    words = [sys.executable, "-m", "sottovoce", "replay", str(running.study), "--json"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout)["reports"] == kept
+    assert running.replayed() == kept
 
 
 def test_what_is_wrong_is_said_in_one_sentence_and_nothing_is_logged(running: Running) -> None:
@@ -176,6 +200,25 @@ def test_what_is_wrong_is_said_in_one_sentence_and_nothing_is_logged(running: Ru
     assert reports(running) == 0
     lines = running.stop(signal.SIGINT).splitlines()
     assert [line for line in lines if not line.startswith("Collecting on")] == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/card", 404),
+        ("DELETE", "/v1/studies", 405),
+        ("GET", "/../etc/passwd", 404),
+        ("GET", "/%2e%2e/x", 404),
+    ],
+)
+def test_an_address_that_leads_nowhere_says_so_in_one_sentence(
+    tmp_path: Path, method: str, path: str, status: int
+) -> None:
+    store = CollectorStore(str(tmp_path / "log"))
+    told = call(CollectorService(CollectedStudies(store), Access(store)), method, path)
+    assert (told.status_code, told.json()) == (status, {"error": NO_PATH if status == 404 else NO_METHOD})
+    assert "default-src 'none'" in told.headers["content-security-policy"]
+    store.close()
 
 
 def test_pages_come_from_here_alone(running: Running) -> None:

@@ -11,13 +11,13 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
+from sottovoce.client.kept_answers import KeptAnswers
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import SystemEntropy
 from sottovoce.protocol.device import ID, DeviceCard, check_cap, drawn, identity, letter_of, pack, read_card
@@ -56,7 +56,7 @@ def make_report(
             return _regression_report(card, card.regression, study, query, row, token)
         value = row[0]
     points, periods, needs, round, group = _checked(card, study, query)
-    if isinstance(value, Mapping) or type(value) not in (int, float) or not math.isfinite(value):
+    if isinstance(value, Mapping) or not _finite(value):
         raise BadInput("a device answers with one finite number; nothing was sent.")
     entropy = SystemEntropy()
     lot, die, dither = (int(word) for word in entropy.words(3))
@@ -65,12 +65,18 @@ def make_report(
     return study + pack(token or entropy.words(2).tobytes(), round, group, point, letter)
 
 
+def _finite(value: object) -> bool:
+    """Tell whether a value is a number that a double can hold."""
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
 def _row(terms: RegressionTerms, value: Mapping[str, float]) -> list[float]:
     """Return the response and the covariates of a row, or refuse."""
     names = (terms.response, *terms.columns)
-    if set(value) != set(names) or not all(
-        type(each) in (int, float) and math.isfinite(each) for each in value.values()
-    ):
+    if set(value) != set(names) or not all(map(_finite, value.values())):
         raise BadInput("a row has one finite number for each column of the card and no other; nothing was sent.")
     return [float(value[name]) for name in names]
 
@@ -110,7 +116,7 @@ def _checked_regression(
             fits = fits and 0 <= each.upto[0] <= each.upto[1] <= each.upto[2] <= 1
         fits = fits and type(round) is int and 1 <= round < 1 << 32 and type(group) is int
         fits = fits and 0 <= group < len(card.groups)
-    except (KeyError, TypeError, ValueError, msgspec.ValidationError):
+    except (KeyError, TypeError, ValueError, OverflowError, msgspec.ValidationError):
         fits = False
     if not fits:
         raise BadInput("the collector's query does not fit its study; nothing was answered.")
@@ -124,40 +130,26 @@ class Device:
     """
 
     def __init__(self, folder: str | os.PathLike[str], cap: float, total: float | None = None) -> None:
-        self._folder, self._cap, self._total = Path(folder), cap, total
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._kept, self._cap, self._total = KeptAnswers(folder), cap, total
 
     def answer(self, url: str, value: Value, group: str | None = None, token: bytes | None = None) -> DeviceAnswer:
         """Answer a study, once: a second call sends the same bytes. A regression is answered with a row.
 
-        ``url`` is the study's, https://host/v1/studies/..., or the collector's, where it runs a single open study.
+        ``url`` is the study's, https://host/v1/studies/..., or the collector's, where it runs a single open study. The
+        card must be the one that the address names, so that whoever runs the collector cannot put another in its place.
         """
         where, study_url = _addresses(url)
         text = _fetched(f"{study_url}/card").decode("utf-8", "replace")
         card = read_card(text)
         check_cap(card, self._cap)
         study = identity(text)
-        kept = self._folder / f"{study.hex()}.report"
-        if kept.exists():
-            body = kept.read_bytes()
-        else:
-            self._check_total(card, study)
-            body = make_report(card, study, self._asked(study_url, group or card.groups[0]), value, token)
-            _keep(kept.with_suffix(".card"), text.encode())
-            body = _keep(kept, body)
-        name = urllib.parse.urlencode({"group": card.groups[int.from_bytes(body[GROUP], "big")]})
-        told = _json(_fetched(f"{where}/v1/reports?{name}", body))  # by the name a proxy can find the group's host
-        refused = told.get("refused") or []
-        return DeviceAnswer(body, not refused, str(refused[0][1]) if refused else "")
-
-    def _check_total(self, card: DeviceCard, study: bytes) -> None:
-        """Refuse a study that would bring all studies of this device above what they may cost together."""
-        if self._total is None:
-            return
-        paths = (path for path in self._folder.glob("*.card") if path.stem != study.hex())
-        spent = [read_card(path.read_text(encoding="utf-8")).epsilon for path in paths]
-        if math.fsum([*spent, card.epsilon]) > self._total:
-            raise BadInput("all studies of this device would cost more epsilon than it allows; nothing was answered.")
+        if study_url.rpartition("/")[2] != study.hex():
+            raise BadInput("the card is not that of the study which the address names; nothing was answered.")
+        body = self._kept.report(study)
+        if body is None:
+            query = self._asked(study_url, card.groups[0] if group is None else group)
+            body = self._kept.keep(study, text, lambda: make_report(card, study, query, value, token), self._total)
+        return _told(body, _json(_fetched(f"{where}/v1/reports?{_named(card, body)}", body)))
 
     def _asked(self, url: str, group: str) -> dict[str, Any]:
         """Return what is asked now; wait while a round closes."""
@@ -188,45 +180,68 @@ def _checked(
 ) -> tuple[list[float], list[float], list[int], int, int]:
     """Return what a query asks, or refuse what is not one of this study."""
     try:
-        points, periods, needs = list(query["points"]), list(query["periods"]), list(query["needs"])
+        points, periods, needs = ([*map(kind, query[name])] for name, kind in ASKED)
         round, group = query["round"], query["group"]
         fits = (
             query["study"] == study.hex()
-            and len(points) == len(periods) == len(needs)
-            and all(type(each) in (int, float) and math.isfinite(each) for each in (*points, *periods))
-            and all(type(need) is int and 0 <= need < 1 << 40 for need in (*needs, round))
+            and len(points) == len(periods) == len(needs) <= 1 << 16
+            and all(map(math.isfinite, (*points, *periods)))
+            and all(0 <= need < 1 << 40 for need in needs)
             and sum(needs) > 0
             and min(periods) >= 0
+            and type(round) is int
             and 1 <= round < 1 << 32
             and type(group) is int
-            and 0 <= group < len(card.groups)
+            and 0 <= group < min(len(card.groups), 1 << 16)
         )
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         fits = False
     if not fits:
         raise BadInput("the collector's query does not fit its study; nothing was answered.")
     return points, periods, needs, round, group
 
 
-def _keep(path: Path, body: bytes) -> bytes:
-    """Write bytes so that they last, before any is sent; where another process was first, its bytes are the ones."""
-    draft = path.with_suffix(f".{os.getpid()}.draft")
-    with draft.open("wb") as file:
-        file.write(body)
-        file.flush()
-        os.fsync(file.fileno())
-    try:
-        path.hardlink_to(draft)
-    except FileExistsError:
-        return path.read_bytes()
-    finally:
-        draft.unlink()
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-    return body
+def _number(value: Any) -> float:
+    """Return a number of a query, or refuse; a truth is none."""
+    if type(value) not in (int, float):
+        raise TypeError("no number")
+    return float(value)
+
+
+def _count(value: Any) -> int:
+    """Return a whole number of a query, or refuse."""
+    if type(value) is not int:
+        raise TypeError("no count")
+    return value
+
+
+ASKED: tuple[tuple[str, Callable[[Any], Any]], ...] = (("points", _number), ("periods", _number), ("needs", _count))
+
+
+def _named(card: DeviceCard, body: bytes) -> str:
+    """Return the name of an upload's group as an address says it: by it a proxy can find the group's host."""
+    group = int.from_bytes(body[GROUP], "big")
+    return urllib.parse.urlencode({"group": card.groups[group] if group < len(card.groups) else ""})
+
+
+def _told(body: bytes, told: dict[str, Any]) -> DeviceAnswer:
+    """Return what the collector says became of a report."""
+    match told:
+        case {"accepted": 1}:
+            return DeviceAnswer(body, True)
+        case {"refused": [[_, str(why)]]}:
+            return DeviceAnswer(body, False, why)
+    raise BadInput("the collector does not say what became of the report; the same report can be sent again.")
+
+
+class _Straight(urllib.request.HTTPRedirectHandler):
+    """Follows nobody elsewhere: a collector could send a device to any address, and from https to http."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Go nowhere."""
+
+
+_OPENER = urllib.request.build_opener(_Straight)
 
 
 def _fetched(url: str, body: bytes | None = None) -> bytes:
@@ -235,7 +250,7 @@ def _fetched(url: str, body: bytes | None = None) -> bytes:
         raise BadInput("the collector's address must begin with https:// or http://; correct it.")
     request = urllib.request.Request(url, data=body, headers={"content-type": "application/octet-stream"})
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with _OPENER.open(request, timeout=30) as answer:
             data: bytes = answer.read(LARGEST + 1)
     except urllib.error.HTTPError as error:
         raise BadInput(f"the collector refused with status {error.code}; the same report can be sent again.") from None

@@ -74,7 +74,7 @@ class Gathering:
     def _restore(self, store: CollectorStore) -> None:
         """Fold what the log holds: what closed rounds came to, and the reports of those that still take answers."""
         now, rounds = self._clock(), store.rounds(self.study.name)
-        ahead = deque(sorted(rounds, key=lambda each: (each.seq, each.at, each.round)))
+        ahead = deque(sorted(rounds, key=lambda each: (each.seq, each.round, each.at)))
         self._closed = [0] * len(self.folds)
 
         kept: list[Reports] = []
@@ -115,6 +115,15 @@ class Gathering:
     def mirror(self, rounds: Iterable[KeptRound]) -> None:
         """Follow the groups that other processes own, from what their logs say."""
         self._follow(each for each in rounds if not self.part.owns(each.group))
+
+    def follows(self, rounds: Iterable[KeptRound]) -> bool:
+        """Tell whether rounds go on from those seen so far, so that none is missing between."""
+        next_ = [each + 1 for each in self._closed]
+        for each in rounds:
+            if each.round > next_[each.group]:
+                return False
+            next_[each.group] = max(next_[each.group], each.round + 1)
+        return True
 
     def asked(self, group: int) -> dict[str, Any] | None:
         """Return what a group is asked now; None where it should ask again later, or never."""

@@ -5,6 +5,7 @@ nor logged: a bucket is found by a keyed hash that changes with every start, IPv
 """
 
 import hashlib
+import ipaddress
 import time
 from collections.abc import Callable
 
@@ -29,7 +30,7 @@ class RateLimit:
             return 0.0
         now, cost = self._clock(), 1.0 + size // EACH
         most = max(self._rate * BURST, cost)
-        sender = hashlib.blake2b(_network(address).encode(), key=self._key, digest_size=8).digest()
+        sender = hashlib.blake2b(network_of(address).encode(), key=self._key, digest_size=8).digest()
         left, at = self._buckets.pop(sender, (most, now))
         left = min(left + (now - at) * self._rate, most)
         short = cost - left
@@ -39,15 +40,17 @@ class RateLimit:
         return max(short / self._rate, 0.0)
 
 
-def _network(address: str) -> str:
-    """Return the part of an address that one sender has: all of IPv4, the first 64 bits of IPv6.
+def network_of(address: str) -> str:
+    """Return the part of an address that one sender has: all of IPv4, however it is written, 64 bits of IPv6.
 
-    >>> _network("192.0.2.7"), _network("2001:db8:0:1:aaaa::1"), _network("::1")
-    ('192.0.2.7', '2001:db8:0:1', '0:0:0:0')
+    >>> network_of("192.0.2.7"), network_of("::ffff:192.0.2.7"), network_of("2001:db8:0:1:aaaa::1"), network_of("x")
+    ('192.0.2.7', '192.0.2.7', '2001:db8:0:1::', 'x')
     """
     if ":" not in address:
         return address
-    head, _, tail = address.partition("::")
-    first, last = [part for part in head.split(":") if part], [part for part in tail.split(":") if part]
-    whole = first + ["0"] * (8 - len(first) - len(last)) + last if "::" in address else first
-    return ":".join(whole[:4])
+    try:
+        found = ipaddress.IPv6Address(address)
+    except ValueError:
+        return address
+    whole = found.ipv4_mapped or ipaddress.IPv6Address(int(found) >> 64 << 64)
+    return str(whole)

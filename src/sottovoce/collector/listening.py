@@ -7,9 +7,11 @@ started again: its log is the truth.
 import gc
 import logging
 import multiprocessing
+import os
 import signal
 import socket
 import ssl
+import sys
 import tempfile
 import threading
 import time
@@ -21,12 +23,14 @@ from typing import Any, NamedTuple
 from sottovoce.collector.access import RATE, Access
 from sottovoce.collector.peers import Part, Peers
 from sottovoce.collector.service import CollectorService
-from sottovoce.collector.store import ALONE, SERVERS, CollectorStore
+from sottovoce.collector.store import ALONE, CollectorStore
 from sottovoce.collector.studies import CollectedStudies, enrol
 from sottovoce.collector.study import CollectedStudy
 from sottovoce.core.errors import BadInput
 
 CONNECTIONS = 4096  # at a time; more are told to come again
+SHARE = CONNECTIONS // 8  # of one address, where no proxy stands before them
+OWN_FILES = 256  # beside connections
 MOST_WORKERS = 64
 AGAIN = 0.5  # seconds before a process that died is started again
 
@@ -54,13 +58,14 @@ def listen(
     """Serve until stopped."""
     import uvicorn
 
-    from sottovoce.collector.connections import BoundedConnection
+    from sottovoce.collector.connections import allow_files, shared
 
+    allow_files(CONNECTIONS + OWN_FILES)
     config = uvicorn.Config(
         service,
         host=where.host,
         port=where.port,
-        http=BoundedConnection,
+        http=shared(SHARE if where.proxy is None else 0),
         ws="none",
         log_level="error",
         access_log=False,
@@ -147,13 +152,25 @@ def divide(
 
 
 def _work(log: str, where: Listening, part: Part, folder: str, port: socket.socket) -> None:
-    """Be one of the processes."""
-    store = CollectorStore(log, part)
-    store.claim(part)
-    server = log.startswith(SERVERS)
-    base = store if server or part.number == 0 else CollectorStore(log)
-    others = [store] if server else [CollectorStore(log, Part(k, part.of)) for k in range(part.of) if k != part.number]
-    studies = CollectedStudies(store, part=part, base=base, others=others)
-    access = Access(base, where.rate / part.of, where.readers_only)
-    Path(folder, f"{part.number}.sock").unlink(missing_ok=True)  # of a process that died
-    listen(CollectorService(studies, access, Peers(part, Path(folder))), where, [port])
+    """Be one of the processes, as long as the first one lives."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        store = CollectorStore(log, part)
+        store.claim(part)
+        numbers = range(0 if store.shared else part.of)
+        others = [CollectorStore(log, Part(k, part.of)) for k in numbers if k != part.number]
+        base = store if store.shared or part.number == 0 else others[0]
+        studies = CollectedStudies(store, part=part, base=base, others=others or [store])
+        access = Access(base, where.rate / part.of, where.readers_only)
+        Path(folder, f"{part.number}.sock").unlink(missing_ok=True)  # of a process that died
+        listen(CollectorService(studies, access, Peers(part, Path(folder))), where, [port])
+    except BadInput as error:
+        sys.exit(str(error))
+
+
+def _end_with_parent() -> None:
+    """End in good order once the first process is gone: nobody would start what dies, and the port would stay taken."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -124,10 +124,10 @@ def _operation(
     answered: str = "application/json",
     admin: bool = False,
 ) -> Schema:
-    """Return the description of an operation; too many requests may always be told so."""
+    """Return the description of an operation; too many requests, and a log that is away, may always be told so."""
     refusals = (*errors, 401) if admin else errors
     answers = {str(status): _answer(answer, "done", answered)}
-    answers |= {str(each): _answer(_ERROR, "refused, in one sentence") for each in (*refusals, 429)}
+    answers |= {str(each): _answer(_ERROR, "refused, in one sentence") for each in (*refusals, 429, 503)}
     whole: Schema = {"operationId": name, "summary": says, "responses": answers}
     if parameters:
         whole["parameters"] = list(parameters)
@@ -184,7 +184,7 @@ def description() -> Schema:
                 "Each round as it closes",
                 _TEXT,
                 parameters=one,
-                errors=read,
+                errors=(*read, 503),
                 answered="text/event-stream",
             )
         },

@@ -1,15 +1,17 @@
 """The pages of a collector, as files: a list, a live dashboard, a survey, a wizard; plotly's script draws charts."""
 
 import gzip
+from collections.abc import AsyncIterator
 from importlib.resources import files
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 PLOTLY = "/plotly.js"
+SCRIPT, PART = "text/javascript; charset=utf-8", 1 << 16  # bytes of a part
 SERVED = {
     "/": "index.html",
     "/new": "new.html",
@@ -45,7 +47,10 @@ def _file(name: str):  # type: ignore[no-untyped-def]  # what Starlette takes ha
 
 
 class ChartScript:
-    """Plotly's script as its wheel ships it, compressed once, when it is first asked for."""
+    """Plotly's script as its wheel ships it, compressed once, when it is first asked for; sent part by part.
+
+    Of what is sent as one, a copy would wait in memory for each reader who does not read.
+    """
 
     def __init__(self) -> None:
         self._packed: bytes | None = None
@@ -53,9 +58,16 @@ class ChartScript:
     async def send(self, request: Request) -> Response:
         """Send the script, compressed where the browser takes it."""
         script = files("plotly") / "package_data" / "plotly.min.js"
-        kind, vary = "text/javascript; charset=utf-8", {"vary": "accept-encoding"}
+        vary = {"vary": "accept-encoding"}
         if "gzip" not in request.headers.get("accept-encoding", ""):
-            return Response(await run_in_threadpool(script.read_bytes), media_type=kind, headers=vary)
+            return FileResponse(str(script), media_type=SCRIPT, headers=vary)
         if self._packed is None:
             self._packed = await run_in_threadpool(lambda: gzip.compress(script.read_bytes(), 6, mtime=0))
-        return Response(self._packed, media_type=kind, headers={**vary, "content-encoding": "gzip"})
+        size = {"content-length": str(len(self._packed)), "content-encoding": "gzip"}
+        return StreamingResponse(_parts(self._packed), media_type=SCRIPT, headers={**vary, **size})
+
+
+async def _parts(whole: bytes) -> AsyncIterator[bytes]:
+    """Return bytes part by part."""
+    for begun in range(0, len(whole), PART):
+        yield whole[begun : begun + PART]

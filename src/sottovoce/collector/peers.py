@@ -6,13 +6,17 @@ in an answer 2 bytes of status), and what is said. Answers come in any order.
 
 import asyncio
 import contextlib
+import logging
 import struct
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from sottovoce.core.errors import BadInput
 
+LOG = logging.getLogger("sottovoce.collector")
 UPLOAD, QUERY, COUNTS, LOOK, SCRUB, CHANGE = range(6)
 LARGEST = 1 << 20  # bytes of a frame
 PATIENCE = 15.0  # seconds that another process may take
@@ -112,6 +116,8 @@ class _Line:
                     raise
                 await asyncio.sleep(BETWEEN)
         self._reading = asyncio.create_task(self._read(reader, writer))
+        if self.broken:  # whoever asked has given up meanwhile
+            self._reading.cancel()
         return writer
 
     async def _read(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -124,18 +130,15 @@ class _Line:
                 if waiting is not None and not waiting.done():
                     waiting.set_result((status, said))
         except (OSError, EOFError):
-            self.broken = True
+            self.close()
+        finally:
             writer.close()
-            for waiting in self._waiting.values():
-                if not waiting.done():
-                    waiting.set_exception(ConnectionResetError())
 
     def close(self) -> None:
         """End the connection; whoever waits is told so."""
         self.broken = True
-        for task in (self._reading, self._opened):
-            if task is not None:
-                task.cancel()
+        if self._reading is not None:
+            self._reading.cancel()
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(ConnectionResetError())
@@ -146,7 +149,13 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ha
     tasks: set[asyncio.Task[None]] = set()
 
     async def one(number: int, kind: int, said: bytes) -> None:
-        status, told = await handler(kind, said)
+        try:
+            status, told = await handler(kind, said)
+        except BadInput as error:
+            status, told = 503, msgspec.json.encode({"error": str(error)})
+        except Exception as error:  # whoever asked would wait for nothing
+            LOG.warning("what another process asked for failed (%s).", type(error).__name__)
+            status, told = 503, msgspec.json.encode({"error": AWAY})
         with contextlib.suppress(OSError):
             writer.write(_TOLD.pack(len(told), number, status) + told)
             await writer.drain()

@@ -6,6 +6,7 @@ must be the text that was kept, letter for letter. Where letters were scrubbed, 
 
 import math
 from collections import deque
+from contextlib import closing
 from typing import Any
 
 from sottovoce.collector.fold import TAKEN, ClosedRound, Fold
@@ -36,27 +37,36 @@ def check_replay(study: CollectedStudy, *logs: CollectorStore) -> dict[str, Any]
 
 
 def _replayed(study: str, log: CollectorStore, folds: list[Fold]) -> tuple[int, int]:
-    """Fold one log; return how many reports were taken, and how many rounds were taken as kept."""
+    """Fold one log as it stands now; return how many reports were taken, and how many rounds were taken as kept."""
+    with log.snapshot():
+        return _folded(study, log, folds)
+
+
+def _folded(study: str, log: CollectorStore, folds: list[Fold]) -> tuple[int, int]:
+    """Fold one log that stands still."""
     pending: list[deque[KeptRound]] = [deque() for _ in folds]
     for each in log.rounds(study):
         pending[each.group].append(each)
-    taken, gone, reports = 0, log.scrubbed_to(study), 0
-    for seq, rows in log.rows(study):
-        taken += _close(folds, pending, seq, gone)
-        reports += len(rows)
-        for id, round, group, point, letter in rows.tolist():
-            if group >= len(folds) or folds[group].take(bytes(id), round, point, letter, math.inf) != TAKEN:
-                raise BadInput(CHANGED)
+    parts, scrubbed = max(log.parts, 1), log.scrubbed_to(study)
+    gone = [scrubbed.get(group % parts, 0) for group in range(len(folds))]
+    taken, reports = 0, 0
+    with closing(log.rows(study)) as kept:
+        for seq, rows in kept:
+            taken += _close(folds, pending, seq, gone)
+            reports += len(rows)
+            for id, round, group, point, letter in rows.tolist():
+                if group >= len(folds) or folds[group].take(bytes(id), round, point, letter, math.inf) != TAKEN:
+                    raise BadInput(CHANGED)
     return reports, taken + _close(folds, pending, math.inf, gone)
 
 
-def _close(folds: list[Fold], pending: list[deque[KeptRound]], before: float, gone: int) -> int:
+def _close(folds: list[Fold], pending: list[deque[KeptRound]], before: float, gone: list[int]) -> int:
     """Close what was closed before a row of reports; return how many rounds were taken as kept, for want of letters."""
     taken = 0
-    for fold, rounds in zip(folds, pending, strict=True):
+    for fold, rounds, scrubbed in zip(folds, pending, gone, strict=True):
         while rounds and rounds[0].seq < before:
             each = rounds.popleft()
-            if each.begun < gone:
+            if each.begun < scrubbed:
                 fold.follow(ClosedRound(each.round, each.sums), math.inf)
                 taken += 1
             elif fold.close(math.inf) != ClosedRound(each.round, each.sums):

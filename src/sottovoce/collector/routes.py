@@ -12,19 +12,23 @@ from starlette.routing import Route
 
 from sottovoce.collector.access import ADMIN, READER, Access
 from sottovoce.collector.gathering import Gathering, owned
+from sottovoce.collector.log_connection import AWAY
 from sottovoce.collector.openapi import description
 from sottovoce.collector.peers import CHANGE, COUNTS, LOOK, QUERY, SCRUB, Peers
 from sottovoce.collector.planning import planned
 from sottovoce.collector.studies import CollectedStudies
-from sottovoce.collector.uploads import Uploads, whole_body
+from sottovoce.collector.uploads import Uploads, status_of, whole_body
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.device import IDENTITY
 
 LARGEST = 1 << 16  # bytes of a study's file sent over HTTP
+WATCHING = 1000  # event streams at a time, so that connections are left for those who answer
 STILL = 15.0  # seconds after which an event stream says that it is there
 SOON = 1.0  # seconds between two counts on an event stream
 NO_STUDY = "there is no such study here; /v1/studies lists them."
+MANY = "too many look on at this moment; ask for the estimate now and then instead."
 ELSEWHERE = "another host owns this group; let the proxy send requests with its name there."
+PARTLY = "a process is away, and the letters in its log stay; send the same again later."
 NO_GROUP = "the study has no such group; its card names them."
 NO_PATH = "there is nothing at this address; /v1/openapi.json describes what there is."
 NO_METHOD = "this is done by another method; the header 'allow' names it."
@@ -46,6 +50,7 @@ class Routes:
 
     def __init__(self, studies: CollectedStudies, uploads: Uploads, access: Access, peers: Peers | None = None) -> None:
         self._studies, self._uploads, self._access, self._peers = studies, uploads, access, peers
+        self._watching = 0
         self.routes = [
             Route("/health", self._health),
             Route("/metrics", self._metrics),
@@ -86,11 +91,13 @@ class Routes:
             try:
                 return await handler(request, gathering)
             except BadInput as error:
-                return refused(400, str(error))
+                return refused(status_of(error), str(error))
 
         return found
 
     async def _health(self, _: Request) -> Response:
+        if self._studies.broken:
+            return refused(503, AWAY)
         return JSONResponse({"studies": len(self._studies), "open": sum(not each.over for each in self._studies)})
 
     async def _openapi(self, _: Request) -> Response:
@@ -106,7 +113,7 @@ class Routes:
         try:
             return await self._change({"create": await _json(request)})
         except BadInput as error:
-            return refused(400, str(error))
+            return refused(status_of(error), str(error))
 
     async def _change(self, what: dict[str, Any]) -> Response:
         """Have the first process change what stands in the log, and let all others look."""
@@ -117,7 +124,8 @@ class Routes:
                 status, said = await self._peers.ask(0, CHANGE, msgspec.json.encode(what))
             except BadInput as error:
                 return refused(503, str(error))
-            self._studies.look()
+            if not self._studies.broken:
+                self._studies.look()
         if self._peers is not None and status < 300:
             await self._peers.ask_all(LOOK)
         return Response(said, status, media_type="application/json")
@@ -133,7 +141,7 @@ class Routes:
             self._studies.set_state(gathering, what["state"])
             return 200, msgspec.json.encode(_about(gathering))
         except BadInput as error:
-            return 400, msgspec.json.encode({"error": str(error)})
+            return status_of(error), msgspec.json.encode({"error": str(error)})
 
     async def handed(self, kind: int, said: bytes) -> tuple[int, bytes]:
         """Answer what another process has handed on: who may ask was looked at there."""
@@ -144,8 +152,13 @@ class Routes:
         gathering = self._studies.named(said[:IDENTITY].hex())
         if gathering is None:
             return 404, msgspec.json.encode({"error": NO_STUDY})
-        if kind == SCRUB:
-            return 200, msgspec.json.encode(self._studies.scrub(gathering))
+        try:
+            if kind == SCRUB:
+                return 200, msgspec.json.encode(await self._scrubbed(gathering))
+        except BadInput as error:
+            return status_of(error), msgspec.json.encode({"error": str(error)})
+        if self._studies.broken:
+            return 503, msgspec.json.encode({"error": AWAY})
         return 200, msgspec.json.encode(_asked(gathering, int.from_bytes(said[IDENTITY:], "big")))
 
     async def _plan(self, request: Request) -> Response:
@@ -172,6 +185,8 @@ class Routes:
         group = owned(gathering.study.groups, request.query_params.get("group"))
         if group is None:
             return refused(404, NO_GROUP)
+        if self._studies.broken:  # a round that is not kept yet may not be asked for
+            return refused(503, AWAY)
         if gathering.part.owns(group):
             return JSONResponse(_asked(gathering, group))
         if self._peers is None:
@@ -192,11 +207,23 @@ class Routes:
 
     async def _events(self, _: Request, gathering: Gathering) -> Response:
         """Tell each round that closes, and how many reports there are, as server-sent events."""
+        if self._watching >= WATCHING:
+            return refused(503, MANY, {"retry-after": "5"})
         return StreamingResponse(self._told(gathering), media_type="text/event-stream")
 
     async def _told(self, gathering: Gathering) -> AsyncIterator[bytes]:
+        self._watching += 1
+        try:
+            async for event in self._happened(gathering):
+                yield event
+        finally:
+            self._watching -= 1
+
+    async def _happened(self, gathering: Gathering) -> AsyncIterator[bytes]:
+        """Return what happens to a study, from its beginning on."""
         told, reports, spoke = 0, -1, time.monotonic()
         while True:
+            gathering = self._studies.named(gathering.identity.hex()) or gathering  # made anew where a log was away
             if reports != gathering.reports:
                 reports, spoke = gathering.reports, time.monotonic()
                 yield b"event: count\ndata: " + msgspec.json.encode({"reports": reports, "at": time.time()}) + b"\n\n"
@@ -222,10 +249,21 @@ class Routes:
 
     async def _scrub(self, _: Request, gathering: Gathering) -> Response:
         """Remove the letters of closed rounds."""
-        scrubbed = self._studies.scrub(gathering)
-        if self._peers is not None:
-            scrubbed += sum(int(said) for _, said in await self._peers.ask_all(SCRUB, gathering.identity))
+        scrubbed = await self._scrubbed(gathering)
+        if self._peers is not None and not self._studies.shared:
+            told = await self._peers.ask_all(SCRUB, gathering.identity)
+            if len(told) < self._peers.part.of - 1 or any(status != 200 for status, _ in told):
+                return refused(503, PARTLY)
+            scrubbed += sum(int(said) for _, said in told)
         return JSONResponse({"scrubbed": scrubbed})
+
+    async def _scrubbed(self, gathering: Gathering) -> int:
+        """Scrub what is in this process's log, and let others be served between two steps."""
+        scrubbed = 0
+        for count in self._studies.scrub(gathering):
+            scrubbed += count
+            await asyncio.sleep(0)
+        return scrubbed
 
     async def _metrics(self, _: Request) -> Response:
         """Count, for Prometheus; nothing of a report is told."""
@@ -287,6 +325,11 @@ def _about(gathering: Gathering) -> dict[str, Any]:
         "over": gathering.over,
         "reports": gathering.reports,
     }
+
+
+async def away(_: Request, error: Exception) -> Response:
+    """Say that the log cannot be used now."""
+    return refused(503, str(error))
 
 
 def refused(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:

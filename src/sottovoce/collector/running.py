@@ -11,10 +11,11 @@ from sottovoce.collector.access import Access
 from sottovoce.collector.gathering import owned
 from sottovoce.collector.keys import make_key
 from sottovoce.collector.listening import MOST_WORKERS, Listening, divide, listen
+from sottovoce.collector.log_connection import is_server
 from sottovoce.collector.peers import Part
 from sottovoce.collector.replaying import check_replay
 from sottovoce.collector.service import CollectorService
-from sottovoce.collector.store import ALONE, SERVERS, CollectorStore
+from sottovoce.collector.store import ALONE, CollectorStore
 from sottovoce.collector.studies import CollectedStudies
 from sottovoce.collector.study import read_collected
 from sottovoce.collector.tokens import MOST, issue
@@ -68,7 +69,7 @@ def _check(where: Listening, log: str) -> None:
         raise BadInput("--rate is requests a second from one address; give a number, or 0 for no limit.")
     if not 1 <= where.workers <= MOST_WORKERS:
         raise BadInput(f"--workers is a number of processes from 1 to {MOST_WORKERS}; give such a number.")
-    if where.part.of > 1 and (where.workers > 1 or not log.startswith(SERVERS)):
+    if where.part.of > 1 and (where.workers > 1 or not is_server(log)):
         raise BadInput("--part divides groups among hosts with one PostgreSQL log; give that log, and no --workers.")
 
 
@@ -129,6 +130,6 @@ def replay_study(path: str, log: str | None) -> dict[str, Any]:
     place = log_of([path], log)
     with ExitStack() as stack:
         first = stack.enter_context(_opened(place))
-        files = 1 if place.startswith(SERVERS) else first.parts
+        files = 1 if first.shared else first.parts
         rest = (CollectorStore(place, Part(k, files), existing=True) for k in range(1, files))
         return check_replay(study, first, *(stack.enter_context(closing(each)) for each in rest))

@@ -6,25 +6,23 @@ report of an older one is refused whatever its id.
 SQLite in a file (write-ahead log, full sync), or PostgreSQL by its URL; the tables are the same.
 """
 
-import fcntl
-import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.dialects import postgresql, sqlite
 
+from sottovoce.collector.log_connection import LogConnection, is_server
 from sottovoce.collector.peers import Part
-from sottovoce.collector.tables import ABOUT, KEYS, REPORTS, ROUND, STUDY, prepare
+from sottovoce.collector.tables import ABOUT, KEYS, REPORTS, ROUND, STUDY
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.device import ID, REPORT, SIZE, Reports
 
-MANY = {"yield_per": 1000}  # rows in memory at a time
 ALONE = Part()
-LOCK = 0x50770  # of PostgreSQL's advisory locks, one a part
-SERVERS = ("postgresql:", "postgresql+psycopg:")
+STEP = 500  # rows that are scrubbed together
 
 
 class KeptStudy(NamedTuple):
@@ -69,71 +67,52 @@ class CollectorStore:
     """
 
     def __init__(self, where: str, part: Part = ALONE, *, existing: bool = False) -> None:
-        self._part, server = part.number, where.startswith(SERVERS)
-        self._lock: int | None = None
-        if part.number and not server:
-            where = f"{where}.{part.number + 1}"
-        self.where = "PostgreSQL" if server else where  # a URL may hold a password
-        url = where.replace("postgresql:", "postgresql+psycopg:", 1) if server else f"sqlite:///{where}"
-        if existing and not server:
-            url = f"sqlite:///file:{where}?mode=rw&uri=true"
-        try:
-            self._engine = sa.create_engine(url)
-            if not server:
-                sa.event.listen(self._engine, "connect", _lasting)
-                sa.event.listen(self._engine, "begin", _begin)
-            prepare(self._engine, part.of)
-            self._base = self._engine.connect()
-        except (SQLAlchemyError, ImportError) as error:
-            raise BadInput(f"the log {self.where} cannot be used ({type(error).__name__}); give another.") from None
-        self._append, self._last = REPORTS.insert(), dict[str, int]()
+        self._part = part.number
+        self.shared = is_server(where)
+        own = where if self.shared or not part.number else f"{where}.{part.number + 1}"
+        self._base = LogConnection(own, existing=existing)
+        self.where = self._base.where
+        self._last = dict[str, int]()
 
     @property
     def parts(self) -> int:
-        """Return among how many processes the groups of the log are divided."""
-        parts = self._base.execute(sa.select(ABOUT.c.parts)).scalar_one()
-        self._base.commit()
+        """Return among how many processes the groups of the log are divided; 0 where nobody has yet."""
+        ((parts,),) = self._base.rows(sa.select(ABOUT.c.parts))
         return int(parts)
+
+    @property
+    def lost(self) -> bool:
+        """Tell whether the log cannot be used until it is opened again."""
+        return self._base.lost
 
     def claim(self, part: Part) -> None:
         """Be the only process that writes for this part; refuse where another one does, or parts are others."""
-        if (parts := self.parts) != part.of:
-            raise BadInput(
-                f"the log was begun by {parts} processes, which own its groups; start as many of them again."
-            )
-        if self._engine.dialect.name == "postgresql":
-            free = self._base.execute(sa.text("SELECT pg_try_advisory_lock(:a, :b)"), {"a": LOCK, "b": part.number})
-            got = bool(free.scalar_one())
-            self._base.commit()
-        else:
-            got = self._lock_file()
-        if not got:
-            raise BadInput("another collector writes to this log; stop it first, or give another log.")
+        self._base.claim(part)
 
-    def _lock_file(self) -> bool:
-        """Lock a file beside the log, which the system frees with the process, however it ends."""
-        self._lock = os.open(f"{self.where}.lock", os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
+    def leave(self) -> None:
+        """Use the connection no more: what was written last may be there, or not."""
+        self._base.lost = True
+
+    def reopen(self) -> None:
+        """Open the log again after it was lost, as the only one that writes for this part."""
+        self._base.reopen()
+        self._last.clear()
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Read the log as it stands at one time, whoever writes to it meanwhile."""
+        return self._base.snapshot()
 
     def close(self) -> None:
-        """Let go of the file."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        """Let go of the log."""
         self._base.close()
-        self._engine.dispose()
 
     def begin(self, name: str, fresh: KeptStudy) -> KeptStudy:
-        """Begin a study, or return how it was begun."""
-        known = self.known(name)
-        if known is None:
-            self._base.execute(STUDY.insert().values(name=name, begun=time.time(), **fresh._asdict()))
-            self._base.commit()
-        return known or fresh
+        """Begin a study, or return how it was begun, perhaps by another host at the same time."""
+        insert = postgresql.insert if self.shared else sqlite.insert
+        row = {"name": name, "begun": time.time(), **fresh._asdict()}
+        self._base.execute(insert(STUDY).values(**row).on_conflict_do_nothing())
+        self._base.commit()
+        return self.known(name) or fresh
 
     def known(self, name: str) -> KeptStudy | None:
         """Return a study, if it was begun."""
@@ -143,8 +122,7 @@ class CollectorStore:
         """Return the studies of the log, in the order in which they were begun, or the one of a name."""
         columns = [STUDY.c[each] for each in KeptStudy._fields]
         query = sa.select(STUDY.c.name, *columns).order_by(STUDY.c.begun, STUDY.c.name)
-        rows = self._base.execute(query if name is None else query.where(STUDY.c.name == name)).all()
-        self._base.commit()
+        rows = self._base.rows(query if name is None else query.where(STUDY.c.name == name))
         return [
             (row.name, KeptStudy(row.card, row.given, bytes(row.coin), row.state, row.secret and bytes(row.secret)))
             for row in rows
@@ -155,15 +133,17 @@ class CollectorStore:
         self._base.execute(STUDY.update().where(STUDY.c.name == name).values(given=given))
         self._base.commit()
 
-    def set_state(self, name: str, state: str) -> None:
-        """Keep whether a study is open, paused or closed."""
-        self._base.execute(STUDY.update().where(STUDY.c.name == name).values(state=state))
+    def set_state(self, name: str, state: str) -> bool:
+        """Keep whether a study is open, paused or closed; tell whether it is: what is closed stays so."""
+        may = STUDY.c.name == name, sa.or_(STUDY.c.state != "closed", sa.literal(state) == "closed")
+        done = self._base.execute(STUDY.update().where(*may).values(state=state)).rowcount > 0
         self._base.commit()
+        return done
 
     def append(self, study: str, body: bytes) -> None:
         """Write reports; they last from the next `commit` on."""
         row = {"study": study, "part": self._part, "scrubbed": False, "body": body}
-        self._last[study] = int(self._base.execute(self._append, row).inserted_primary_key[0])  # type: ignore[index]
+        self._last[study] = int(self._base.execute(REPORTS.insert(), row).inserted_primary_key[0])  # type: ignore[index]
 
     def close_round(self, study: str, group: int, round: int, sums: str) -> None:
         """Write what a round came to; it lasts from the next `commit` on."""
@@ -181,8 +161,7 @@ class CollectorStore:
         """Return the rounds of a study that were closed since a time, group by group in their order."""
         closed = ROUND.c.study == study, ROUND.c.at >= since
         query = sa.select(ROUND).where(*closed).order_by(ROUND.c.grp, ROUND.c.round)
-        rows = self._base.execute(query).all()
-        self._base.commit()
+        rows = self._base.rows(query)
         last: dict[int, int] = {}
         found = []
         for row in rows:
@@ -190,52 +169,47 @@ class CollectorStore:
             last[row.grp] = row.seq
         return found
 
-    def reports(self, study: str, after: int = 0) -> Iterator[tuple[int, Reports]]:
+    def reports(self, study: str, after: int = 0) -> Generator[tuple[int, Reports], None, None]:
         """Return this part's rows of reports after one that are not scrubbed, with their numbers, in their order."""
         return self._rows(REPORTS.c.study == study, REPORTS.c.part == self._part, REPORTS.c.seq > after)
 
-    def rows(self, study: str) -> Iterator[tuple[int, Reports]]:
+    def rows(self, study: str) -> Generator[tuple[int, Reports], None, None]:
         """Return the rows of reports of all parts that are not scrubbed, with their numbers, in their order."""
         return self._rows(REPORTS.c.study == study)
 
-    def _rows(self, *which: sa.ColumnElement[bool]) -> Iterator[tuple[int, Reports]]:
+    def _rows(self, *which: sa.ColumnElement[bool]) -> Generator[tuple[int, Reports], None, None]:
         query = sa.select(REPORTS.c.seq, REPORTS.c.body).where(*which, REPORTS.c.scrubbed.is_(False))
-        for row in self._base.execute(query.order_by(REPORTS.c.seq), execution_options=MANY):
+        for row in self._base.stream(query.order_by(REPORTS.c.seq)):
             yield row.seq, np.frombuffer(bytes(row.body), dtype=REPORT)
-        self._base.commit()
 
     def ids(self, study: str) -> Iterator[bytes]:
         """Return all ids that this part has kept, scrubbed or not, joined row by row."""
         mine = REPORTS.c.study == study, REPORTS.c.part == self._part
         query = sa.select(REPORTS.c.scrubbed, REPORTS.c.body).where(*mine)
-        for row in self._base.execute(query, execution_options=MANY):
+        for row in self._base.stream(query):
             yield bytes(row.body) if row.scrubbed else _ids(bytes(row.body))
-        self._base.commit()
 
-    def scrubbed_to(self, study: str) -> int:
-        """Return the last row whose letters were removed; 0 where none was."""
-        query = sa.select(sa.func.max(REPORTS.c.seq)).where(REPORTS.c.study == study, REPORTS.c.scrubbed.is_(True))
-        last = self._base.execute(query).scalar() or 0
-        self._base.commit()
-        return int(last)
+    def scrubbed_to(self, study: str) -> dict[int, int]:
+        """Return the last row of each part whose letters were removed."""
+        query = sa.select(REPORTS.c.part, sa.func.max(REPORTS.c.seq)).group_by(REPORTS.c.part)
+        gone = self._base.rows(query.where(REPORTS.c.study == study, REPORTS.c.scrubbed.is_(True)))
+        return {int(row[0]): int(row[1]) for row in gone}
 
-    def scrub(self, study: str, upto: int) -> int:
-        """Remove letters, points and rounds from rows up to one, so that ids alone stay; return how many reports."""
-        mine = REPORTS.c.study == study, REPORTS.c.part == self._part
-        query = sa.select(REPORTS.c.seq).where(*mine, REPORTS.c.seq <= upto, REPORTS.c.scrubbed.is_(False))
-        scrubbed = 0
-        for (seq,) in self._base.execute(query.order_by(REPORTS.c.seq)).all():
-            body = self._base.execute(sa.select(REPORTS.c.body).where(REPORTS.c.seq == seq)).scalar_one()
-            ids = _ids(bytes(body))
-            self._base.execute(REPORTS.update().where(REPORTS.c.seq == seq).values(body=ids, scrubbed=True))
-            scrubbed += len(ids) // ID
-        self._base.commit()
-        return scrubbed
+    def scrub(self, study: str, upto: int, part: int | None = None) -> Iterator[int]:
+        """Remove letters, points and rounds from rows of a part up to one, so that ids stay; tell how many by steps."""
+        mine = REPORTS.c.study == study, REPORTS.c.part == (self._part if part is None else part)
+        query = sa.select(REPORTS.c.seq, REPORTS.c.body).where(*mine, REPORTS.c.seq <= upto)
+        query = query.where(REPORTS.c.scrubbed.is_(False)).order_by(REPORTS.c.seq).limit(STEP)
+        change = REPORTS.update().where(REPORTS.c.seq == sa.bindparam("row"))
+        change = change.values(body=sa.bindparam("ids"), scrubbed=True)
+        while rows := [{"row": each.seq, "ids": _ids(bytes(each.body))} for each in self._base.rows(query)]:
+            self._base.execute(change, rows)
+            self._base.commit()
+            yield sum(len(each["ids"]) // ID for each in rows)
 
     def all_keys(self) -> list[KeptKey]:
         """Return the API keys of the log."""
-        rows = self._base.execute(sa.select(KEYS).order_by(KEYS.c.made)).all()
-        self._base.commit()
+        rows = self._base.rows(sa.select(KEYS).order_by(KEYS.c.made))
         return [KeptKey(bytes(row.digest), row.name, row.role) for row in rows]
 
     def add_key(self, key: KeptKey) -> None:
@@ -267,15 +241,3 @@ def unscrubbed(rounds: Sequence[KeptRound], groups: Iterable[int]) -> int:
         if each.group in last:
             last[each.group] = max(last[each.group], each.begun)
     return min(last.values(), default=max((each.seq for each in rounds), default=0))
-
-
-def _lasting(connection: Any, _: Any) -> None:
-    """Let SQLite acknowledge what is on the disk alone, and leave the beginning of transactions to us."""
-    connection.isolation_level = None
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=5000"):
-        connection.execute(f"PRAGMA {pragma}")
-
-
-def _begin(connection: sa.Connection) -> None:
-    """Begin a transaction at once: by itself Python's driver would leave changes of tables outside of it."""
-    connection.exec_driver_sql("BEGIN")

@@ -1,15 +1,16 @@
 """All studies of a collector over one log: begun, looked up by the 16 bytes that name them, kept together.
 
-Uploads that come together share one commit. If a commit fails, the folds know more than the log does, so nothing more
-is taken: after a restart the folds are those of the log.
+Uploads that come together share one commit. If a commit fails, the folds know more than the log does, or less, so
+nothing more is taken until the log can be used again and the folds are made anew from it.
 """
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from sottovoce.collector.gathering import Gathering, Uploaded
+from sottovoce.collector.log_connection import AWAY, LogAway
 from sottovoce.collector.peers import Part
 from sottovoce.collector.store import ALONE, CollectorStore, KeptStudy, unscrubbed
 from sottovoce.collector.study import CollectedStudy, collected_of
@@ -19,7 +20,6 @@ from sottovoce.protocol.device import IDENTITY, card_text, read_card
 
 MOST_STUDIES = 200  # of one collector
 SLACK = 30.0  # seconds that a commit or another host's clock may be late
-BROKEN = "the log cannot be written; nothing more is taken until the collector is started again."
 
 
 class CollectedStudies:
@@ -37,7 +37,7 @@ class CollectedStudies:
         base: CollectorStore | None = None,
         others: Sequence[CollectorStore] = (),
     ) -> None:
-        self._store, self._clock, self.broken, self.part = store, clock, False, part
+        self._store, self._clock, self._failed, self.part = store, clock, False, part
         self._base, self._others, self._looked = base or store, others, 0.0
         self._all: dict[bytes, Gathering] = {}
         self.rounds = 0  # that have closed since the start: whoever looks on sees by it that something moved
@@ -55,8 +55,44 @@ class CollectedStudies:
                 self._add(collected_of(json.loads(kept.given), f"study {name!r} of the log"), kept)
         for name, gathering in ((each.study.name, each) for each in self._all.values()):
             for other in self._others:
-                gathering.mirror(other.rounds(name, since if name in names else 0.0))
+                rounds = other.rounds(name, since if name in names else 0.0)
+                gathering.mirror(rounds if gathering.follows(rounds) else other.rounds(name))
         self.rounds += self._moves - before
+
+    @property
+    def shared(self) -> bool:
+        """Tell whether all processes write to one log."""
+        return self._store.shared
+
+    @property
+    def broken(self) -> bool:
+        """Tell whether a log cannot be used; then nothing is taken until `reopen` and `refold`."""
+        return self._failed or any(store.lost for store in (self._store, self._base, *self._others))
+
+    def leave(self) -> None:
+        """Take nothing more until `reopen` and `refold`."""
+        self._failed = True
+        self._store.leave()
+
+    def reopen(self) -> None:
+        """Open the logs again that were lost; it may take seconds, and touches no fold."""
+        for store in {id(each): each for each in (self._store, self._base, *self._others)}.values():
+            if store.lost:
+                store.reopen()
+
+    def refold(self) -> None:
+        """Make all folds anew from the log: what was folded and not kept is to be sent again."""
+        before, self._all, self._looked = self._all, {}, 0.0
+        try:
+            self.look()
+        except BaseException:
+            self._all = before
+            raise
+        for known, gathering in before.items():
+            if known in self._all:
+                self._all[known].refusals, self._all[known].elsewhere = gathering.refusals, gathering.elsewhere
+        self._failed = False
+        self.rounds += 1
 
     def __iter__(self):  # type: ignore[no-untyped-def]  # of gatherings, in the order in which they were begun
         return iter(self._all.values())
@@ -105,15 +141,15 @@ class CollectedStudies:
     def commit(self) -> None:
         """Keep all that was folded, and close the rounds whose time has come."""
         self._check_whole()
+        before = self._moves
         try:
-            before = self._moves
             for gathering in self._all.values():
                 gathering.write(self._store)
             self._store.commit()
-            self.rounds += self._moves - before
-        except Exception:
-            self.broken = True
+        except BaseException:
+            self.leave()
             raise
+        self.rounds += self._moves - before
 
     @property
     def _moves(self) -> int:
@@ -123,21 +159,29 @@ class CollectedStudies:
     def _check_whole(self) -> None:
         """Refuse to go on once a commit has failed: a later one would leave a gap in the log."""
         if self.broken:
-            raise BadInput(BROKEN)
+            raise LogAway(AWAY)
 
     def set_state(self, gathering: Gathering, state: object) -> None:
         """Pause, open or close a study; one that is closed stays so."""
         wanted = gathering.check_state(state)
         self.commit()
-        self._base.set_state(gathering.study.name, wanted)
+        if not self._base.set_state(gathering.study.name, wanted):  # another host has closed it meanwhile
+            gathering.state = "closed"
+        gathering.check_state(wanted)
         gathering.state = wanted
 
-    def scrub(self, gathering: Gathering) -> int:
-        """Remove the letters of closed rounds from the log, so that ids and sums stay; return how many reports."""
+    def scrub(self, gathering: Gathering) -> Iterator[int]:
+        """Remove the letters of closed rounds from the log, so that ids and sums stay; return how many, by steps.
+
+        A log that is a file holds the reports of one process; of a shared one, all parts are scrubbed.
+        """
         self.commit()
-        name = gathering.study.name
-        going = [group for group in gathering.mine if not gathering.folds[group].over]
-        return self._store.scrub(name, unscrubbed(self._store.rounds(name), going))
+        name, part = gathering.study.name, self.part
+        rounds = self._store.rounds(name)
+        gathering.mirror(rounds)
+        for each in [Part(k, part.of) for k in range(part.of)] if self._store.shared else [part]:
+            going = [group for group, fold in enumerate(gathering.folds) if each.owns(group) and not fold.over]
+            yield from self._store.scrub(name, unscrubbed(rounds, going), each.number)
 
 
 def enrol(store: CollectorStore, study: CollectedStudy, given: dict[str, Any]) -> KeptStudy:
@@ -148,7 +192,7 @@ def enrol(store: CollectorStore, study: CollectedStudy, given: dict[str, Any]) -
         words = SystemEntropy().words(4).tobytes()
         secret = SystemEntropy().words(4).tobytes() if study.tokens else None
         fresh = KeptStudy(card_text(study.card(words[:8].hex())), said, words[16:], "open", secret)
-        return store.begin(study.name, fresh)
+        known = store.begin(study.name, fresh)
     if known.given is None and _terms(known.card) == card_text(study.card("")):
         store.set_given(study.name, said)  # a log of an earlier version, which kept no file
         return known._replace(given=said)

@@ -141,8 +141,8 @@ def collected_of(given: dict[str, Any], where: str = "the study") -> CollectedSt
     if not name:
         raise BadInput(f"{where} has no name; give name = a short text.")
     groups = given.get("groups", ["all"])
-    if not (isinstance(groups, list) and groups and all(isinstance(each, str) and each.strip() for each in groups)):
-        raise BadInput(f"groups of {where} must be a list of names; give each public group one.")
+    if not (isinstance(groups, list) and groups and all(_is_text(each) and each.strip() for each in groups)):
+        raise BadInput(f"groups of {where} must be names of up to {LONGEST} printable characters; correct them.")
     if len(set(groups)) < len(groups) or len(groups) > MOST_GROUPS:
         raise BadInput(f"groups of {where} must be up to {MOST_GROUPS:,} different names; give each once.")
     people = given.get("people")
@@ -218,6 +218,11 @@ def _only(given: dict[str, Any], known: set[str], where: str) -> None:
 def _text(given: dict[str, Any], key: str, where: str, default: str | None = None) -> str:
     """Return a short text without control characters, or refuse."""
     value = given.get(key, default)
-    if not isinstance(value, str) or len(value) > LONGEST or not value.isprintable():
+    if not _is_text(value):
         raise BadInput(f"{key} of {where} must be a text of up to {LONGEST} printable characters; correct it.")
-    return value
+    return str(value)
+
+
+def _is_text(value: object) -> bool:
+    """Tell whether a value is a short text that shows as it is: nothing in it steers what comes after."""
+    return isinstance(value, str) and len(value) <= LONGEST and value.isprintable()

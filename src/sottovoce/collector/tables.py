@@ -16,7 +16,7 @@ ABOUT = sa.Table(
     "about",
     META,
     sa.Column("version", sa.Integer, primary_key=True),
-    sa.Column("parts", sa.Integer, nullable=False, server_default="1"),  # processes among which groups are divided
+    sa.Column("parts", sa.Integer, nullable=False, server_default="1"),  # that divide its groups; 0: nobody has yet
 )
 STUDY = sa.Table(
     "study",
@@ -77,17 +77,20 @@ MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_second,)
 VERSION = 1 + len(MIGRATIONS)
 
 
-def prepare(engine: sa.Engine, parts: int = 1) -> None:
+def prepare(engine: sa.Engine) -> None:
     """Make the tables of a new log, or bring those of an earlier version forward; refuse those of a later one."""
-    with engine.begin() as base:
-        if not sa.inspect(base).has_table(ABOUT.name):
-            META.create_all(base)
-            base.execute(ABOUT.insert().values(version=VERSION, parts=parts))
-            return
-        found = base.execute(sa.select(ABOUT.c.version)).scalar_one()
-    if not 1 <= found <= VERSION:
-        raise BadInput(f"the log is of version {found}, and this program writes {VERSION}; use the program it is of.")
-    for version in range(found, VERSION):
+    found = 0
+    while found < VERSION:
         with engine.begin() as base:
-            MIGRATIONS[version - 1](base)
-            base.execute(ABOUT.update().values(version=version + 1))
+            if engine.dialect.name == "postgresql":  # two hosts may begin a log at the same time
+                base.execute(sa.text("SELECT pg_advisory_xact_lock(hashtext('sottovoce tables'))"))
+            if not sa.inspect(base).has_table(ABOUT.name):
+                META.create_all(base)
+                base.execute(ABOUT.insert().values(version=VERSION, parts=0))
+                return
+            found = base.execute(sa.select(ABOUT.c.version)).scalar_one()
+            if 1 <= found < VERSION:
+                MIGRATIONS[found - 1](base)
+                base.execute(ABOUT.update().values(version=found + 1))
+    if found != VERSION or VERSION < 1:
+        raise BadInput(f"the log is of version {found}, and this program writes {VERSION}; use the program it is of.")

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from sottovoce.collector.access import OFTEN, Access
+from sottovoce.collector.log_connection import LogAway
 from sottovoce.collector.peers import UPLOAD, Peers
 from sottovoce.collector.studies import CollectedStudies
 from sottovoce.core.errors import BadInput
@@ -67,7 +68,7 @@ class Uploads:
         try:
             uploaded = self._studies.upload(body)
         except BadInput as error:
-            return 503 if self._studies.broken else 400, {"error": str(error)}
+            return status_of(error), {"error": str(error)}
         if uploaded.accepted:
             kept = asyncio.get_running_loop().create_future()
             if not self._waiting:
@@ -88,25 +89,25 @@ class Uploads:
         owners = np.frombuffer(body, dtype=REPORT, offset=IDENTITY)["group"] % part.of
         if (owners == part.number).all():
             return await self.take(body)
+        places = {owner: np.flatnonzero(owners == owner) for owner in np.unique(owners).tolist()}
+        rows = np.frombuffer(body, dtype=f"V{SIZE}", offset=IDENTITY)
+        sent = (self._at(owner, body[:IDENTITY] + rows[mine].tobytes(), peers) for owner, mine in places.items())
         accepted, refused = 0, []
-        for owner in np.unique(owners).tolist():
-            places = np.flatnonzero(owners == owner)
-            parts = [body[:IDENTITY], *(body[IDENTITY + k * SIZE : IDENTITY + (k + 1) * SIZE] for k in places)]
-            try:
-                status, said = await self._at(owner, b"".join(parts), peers)
-            except BadInput as error:
-                return 503, {"error": str(error)}
+        for mine, (status, said) in zip(places.values(), await asyncio.gather(*sent), strict=True):
             if status != 200:
                 return status, said
             accepted += said["accepted"]
-            refused += [(int(places[k]), why) for k, why in said["refused"]]
+            refused += [(int(mine[k]), why) for k, why in said["refused"]]
         return 200, {"accepted": accepted, "refused": sorted(refused)}
 
     async def _at(self, owner: int, body: bytes, peers: Peers) -> tuple[int, dict[str, Any]]:
         """Take an upload here, or have its owner take it."""
         if owner == peers.part.number:
             return await self.take(body)
-        status, said = await peers.ask(owner, UPLOAD, body)
+        try:
+            status, said = await peers.ask(owner, UPLOAD, body)
+        except BadInput as error:
+            return 503, {"error": str(error)}
         found: dict[str, Any] = msgspec.json.decode(said)
         return status, found
 
@@ -123,7 +124,7 @@ class Uploads:
         try:
             self._studies.commit()
         except Exception as error:  # whatever the store says: nobody may be told that a report is kept
-            failed = BadInput(f"the log cannot be written ({type(error).__name__}); send the same again later.")
+            failed = LogAway(f"the log cannot be written ({type(error).__name__}); send the same again later.")
         for kept in waiting:
             if not kept.done():
                 kept.set_result(None) if failed is None else kept.set_exception(failed)
@@ -132,6 +133,11 @@ class Uploads:
 
 
 ALLOW = (b"allow", b"POST")
+
+
+def status_of(error: BadInput) -> int:
+    """Return the status that says whose fault it is: the sender's, or a log's that is away."""
+    return 503 if isinstance(error, LogAway) else 400
 
 
 async def whole_body(receive: Receive, largest: int) -> bytes:

@@ -87,7 +87,7 @@ def read_card(text: str) -> DeviceCard:
         raise BadInput("this is not the card of a study; fetch it from the collector again.") from None
     if card.version != VERSION:
         raise BadInput(f"the card is of another version than {VERSION}; use a client of the same version.")
-    plain = re.fullmatch(r"[1-9]\d{0,18}", card.flips) is not None
+    plain = re.fullmatch(r"[1-9]\d{0,18}", card.flips, re.ASCII) is not None
     numbers = (*card.taus, card.epsilon, card.resolution, *(card.bounds or ()))
     if not (plain and card.taus and all(map(math.isfinite, numbers)) and card.groups and card.resolution >= 0):
         raise BadInput("the card's numbers do not make a study; fetch it from the collector again.")
@@ -138,13 +138,15 @@ def unpack(body: bytes, study: bytes) -> Reports:
 def score(value: float, point: float, period: float = 0.0) -> bool:
     """Tell whether a value lies above a point or, with a period, in the upper half of it.
 
-    >>> score(3.0, 2.5), score(3.0, 2.75, 1.0)
-    (True, False)
+    Of turns beyond all numbers it says no: an error there would tell whoever chose point and period where the value is.
+
+    >>> score(3.0, 2.5), score(3.0, 2.75, 1.0), score(3.0, 2.5, 5e-324)
+    (True, False, False)
     """
     if period == 0:
         return value > point
     turns = (value - point) / period
-    return turns - math.floor(turns) >= 0.5
+    return math.isfinite(turns) and turns - math.floor(turns) >= 0.5
 
 
 def letter_of(value: float, point: float, flips: int, words: tuple[int, int], resolution: float, period: float) -> int:

@@ -85,7 +85,7 @@ def check_terms(terms: RegressionTerms, taus: Sequence[float]) -> list[Fraction 
     p = len(terms.columns)
     ends = list(zip(terms.low, terms.high, strict=False))
     named = len(set(terms.columns)) == p == len(terms.low) == len(terms.high) and 1 <= p <= MOST_COLUMNS
-    bounded = all(math.isfinite(low) and math.isfinite(high) and low < high for low, high in ends)
+    bounded = all(math.isfinite(low) and math.isfinite(high) and high / 2 - low / 2 > 0 for low, high in ends)
     levels = [tau for channel in terms.channels for tau in channel.taus]
     try:
         if named and bounded and levels == list(taus):

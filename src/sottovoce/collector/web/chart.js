@@ -5,8 +5,11 @@ const LIGHT = ["#1b5a9e", "#b34a12", "#1f6b3f", "#7a3f9d", "#7a6000", "#a82b63"]
 const LATELY = 10; // estimates that are surely in sight
 const DARK = ["#85bbf5", "#ffab76", "#7fd3a0", "#d3a6f0", "#e6cc5c", "#ff9cc4"];
 
-/** A text as Plotly shows it: it would take a name such as <b>a</b> for markup. */
-const literal = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+/** A text as Plotly shows it: it would take a name such as <b>a</b> for markup, and $a$ for a formula. */
+const literal = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll("$", "&#36;");
+
+/** A name as it fits beside a chart; the table has the whole of it. */
+const short = (text) => literal(text.length > 40 ? `${text.slice(0, 39)}…` : text);
 
 /** What was told after a round, as a list of estimates: one, or one a level or a coefficient. */
 export function estimatesOf(told) {
@@ -51,7 +54,7 @@ export function tracesOf(ways, range, dark) {
     const edge = { line: { width: 1, color: `${colour}66`, shape: "hv" }, mode: "lines", showlegend: false, hoverinfo: "skip" };
     traces.push({ x, y: highs, ...edge }, { x, y: lows, ...edge, fill: "tonexty", fillcolor: `${colour}2b` });
     const text = way.map((each) => `${literal(group)}: ${inWords(each)} after ${number(each.reports)} reports`);
-    traces.push({ x: xOf(way), y: way.map((each) => each.estimate), mode: "lines", name: literal(group), line: { color: colour, width: 2, shape: "hv" }, text, hoverinfo: "text" });
+    traces.push({ x: xOf(way), y: way.map((each) => each.estimate), mode: "lines", name: short(group), line: { color: colour, width: 2, shape: "hv" }, text, hoverinfo: "text" });
     const now = way.at(-1);
     const bars = now.interval && { type: "data", symmetric: false, array: [highs.at(-1) - now.estimate], arrayminus: [now.estimate - lows.at(-1)], color: colour, thickness: 2, width: 6 };
     traces.push({ x: xOf([now]), y: [now.estimate], mode: "markers", marker: { color: colour, size: 9 }, ...(bars ? { error_y: bars } : {}), showlegend: false, hoverinfo: "skip" });
@@ -81,7 +84,7 @@ export function layoutOf(range, what, once, style, narrow) {
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { color: ink, family: "system-ui, sans-serif", size: narrow ? 12 : 14 },
     xaxis: once ? { ...axis, type: "category" } : { ...axis, type: "linear", title: { text: "reports of the group" }, rangemode: "tozero", nticks: narrow ? 4 : 8 },
-    yaxis: { ...axis, title: narrow ? undefined : { text: literal(what) }, range, automargin: true },
+    yaxis: { ...axis, title: narrow ? undefined : { text: short(what) }, range, automargin: true },
     legend: { orientation: "h", traceorder: "normal", x: 0, y: 1.02, yanchor: "bottom" },
     hovermode: "closest",
     dragmode: false,

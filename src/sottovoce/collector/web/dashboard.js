@@ -51,6 +51,7 @@ function showAbout() {
   fact("Epsilon", number(about.epsilon));
   fact("Expected people", whole(people));
   fact("Method", about.method);
+  at("survey").hidden = about.over;
   at("come").max = people;
   at("come").value = Math.min(about.reports, people);
   say("of", `${whole(about.reports)} of about ${whole(people)} expected reports`);
@@ -133,13 +134,14 @@ function draw() {
   const some = [...chosen.values()].some((way) => way.length);
   at("chart").hidden = at("choices").hidden = !some;
   const never = stateOf(about) === "closed" || about.over;
+  const banded = [...chosen.values()].some((way) => way.some((each) => each.interval));
   const open = [...chosen.values()].some((way) => way.at(-1)?.interval?.includes(null));
   if (some && !window.Plotly) {
     loadPlotly();
     return;
   }
   say("drawn", some
-    ? `${isOnce(chosen) ? "Estimates, and the bars their intervals." : "The line is the estimate, the band its interval after each round."}${open ? " An end that is still open is drawn to the edge." : ""}`
+    ? `${banded ? (isOnce(chosen) ? "Estimates, and the bars their intervals." : "The line is the estimate, the band its interval after each round.") : "The line is the estimate after each round; there is no interval yet."}${open ? " An end that is still open is drawn to the edge." : ""}`
     : never ? "There is nothing to draw." : `The chart begins with the first estimate${without() === LAST ? ", after the last round" : ""}.`);
   if (!some) return;
   const style = getComputedStyle(document.documentElement);

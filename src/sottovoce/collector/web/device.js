@@ -54,7 +54,7 @@ export function letterOf(value, point, flips, words, resolution, period) {
 
 /** The point that a word of lot falls on, by the answers that each still needs. */
 export function drawn(needs, word) {
-  let left = word % BigInt(needs.reduce((sum, need) => sum + need, 0));
+  let left = word % needs.reduce((sum, need) => sum + BigInt(need), 0n);
   for (let point = 0; point < needs.length; point += 1) {
     if (left < BigInt(needs[point])) return point;
     left -= BigInt(needs[point]);
@@ -75,10 +75,19 @@ export function pack(study, id, round, group, point, letter) {
   return body;
 }
 
+/** Whether a card is written as a card is: what is added up or computed with must be a number, and no text like one. */
+function isCard(card) {
+  return typeof card.epsilon === "number" && /^[1-9]\d{0,18}$/.test(card.flips) && typeof card.flips === "string" &&
+    Array.isArray(card.taus) && [card.resolution, ...card.taus].every(Number.isFinite) && card.resolution >= 0 &&
+    Array.isArray(card.groups) && card.groups.length > 0 && card.groups.every((name) => typeof name === "string") &&
+    typeof card.nonce === "string";
+}
+
 /** The card and the 16 bytes that name the study; refuses a channel above the device's own cap. */
 export async function readCard(text, cap) {
   const card = JSON.parse(text);
-  if (card.version !== 1) throw new Error("the card is of another version; load the page again.");
+  if (card?.version !== 1) throw new Error("the card is of another version; load the page again.");
+  if (!isCard(card)) throw new Error("the card does not make a study; nothing was answered.");
   const flips = BigInt(card.flips);
   if (flips < leastFlips(card.epsilon) || flips < leastFlips(cap) || 2n * flips >= OUTCOMES) {
     throw new Error("the study's channel costs more epsilon than this device allows; nothing was answered.");
@@ -89,6 +98,7 @@ export async function readCard(text, cap) {
 }
 
 const LETTERS = 1 << 24; // of an alphabet: a report has three bytes for its letter
+const MOST_COLUMNS = 200;
 const [KIND, PRODUCT_OF, SIGNS, CHANNEL_OF] = [1n << 20n, 1n << 21n, 1n << 22n, 1n << 23n];
 const [TIGHT, NEAR, FAR, MOMENT] = [0, 1, 2, 3];
 const slopesOf = (block) => (block.box ? block.box[1] : 1);
@@ -103,10 +113,12 @@ function whole(text) {
 /** A box as integers: low, extra, and how many letters there are and lie inside; its outcomes add up to the die. */
 function boxOf([kinds, slopes, cells, width], [low, extra, spare]) {
   const sane = [kinds, slopes, cells, width].every(Number.isSafeInteger) && kinds >= 1 && slopes >= 0 && width >= 1 && width <= cells;
+  const few = sane && kinds <= LETTERS && cells <= LETTERS && slopes <= MOST_COLUMNS;
+  if (!few) throw new Error("the card's channels do not make a regression.");
   const box = { low: whole(low), extra: whole(extra), letters: BigInt(kinds) * BigInt(cells) ** BigInt(slopes) };
   box.inside = BigInt(width) ** BigInt(slopes);
   const outcomes = box.letters * box.low + box.inside * box.extra + whole(spare);
-  if (!sane || box.letters > LETTERS || outcomes !== OUTCOMES) throw new Error("the card's channels do not make a regression.");
+  if (box.letters > LETTERS || outcomes !== OUTCOMES) throw new Error("the card's channels do not make a regression.");
   return box;
 }
 
@@ -117,8 +129,8 @@ export function checkTerms(terms, taus, cap) {
   const within = (top, bottom) => top << SCALE <= most * bottom;
   const paid = ({ low, extra, letters, inside }) => extra === 0n || letters === inside || within(low + extra, low);
   const levels = terms.channels.flatMap((channel) => channel.taus);
-  let fits = p >= 1 && new Set(terms.columns).size === p && terms.low.length === p && terms.high.length === p;
-  fits &&= terms.low.every((low, k) => Number.isFinite(low) && Number.isFinite(terms.high[k]) && low < terms.high[k]);
+  let fits = p >= 1 && p <= MOST_COLUMNS && new Set(terms.columns).size === p && terms.low.length === p && terms.high.length === p;
+  fits &&= terms.low.every((low, k) => Number.isFinite(low) && Number.isFinite(terms.high[k]) && terms.high[k] / 2 - low / 2 > 0);
   fits &&= levels.length === taus.length && levels.every((tau, k) => tau === taus[k]);
   let cheap = true;
   for (const { taus: own, upto, blocks, bit } of terms.channels) {
@@ -316,29 +328,26 @@ function checkToken(card, token) {
 /** The upload of one value: all randomness is the system's. */
 export function makeReport({ card, flips, study }, query, value, token = null) {
   checkToken(card, token);
-  const numbers = [...query.points, ...query.periods, ...query.needs];
+  const { points, periods, needs, round, group } = query;
   const fits =
-    query.study === hex(study) &&
-    query.points.length === query.needs.length &&
-    query.periods.length === query.needs.length &&
-    numbers.every(Number.isFinite) &&
-    query.needs.every((need) => Number.isSafeInteger(need) && need >= 0) &&
-    Number.isInteger(query.round) && query.round >= 1 &&
-    Number.isInteger(query.group) && query.group >= 0 && query.group < card.groups.length;
+    query.study === hex(study) && [points, periods, needs].every((each) => Array.isArray(each) && each.length === needs.length) &&
+    needs.length <= 65536 && [...points, ...periods].every(Number.isFinite) && periods.every((period) => period >= 0) &&
+    needs.every((need) => Number.isInteger(need) && need >= 0 && need < 2 ** 40) && needs.some((need) => need > 0) &&
+    Number.isInteger(round) && round >= 1 && round < 2 ** 32 &&
+    Number.isInteger(group) && group >= 0 && group < Math.min(card.groups.length, 65536);
   if (!fits) throw new Error("the collector's query does not fit its study; nothing was answered.");
   if (!Number.isFinite(value)) throw new Error("a device answers with one finite number; nothing was sent.");
   const words = crypto.getRandomValues(new BigUint64Array(3));
   const id = token ?? crypto.getRandomValues(new Uint8Array(16));
-  const point = drawn(query.needs, words[0]);
-  const dice = [words[1], words[2]];
-  const letter = letterOf(value, query.points[point], flips, dice, card.resolution, query.periods[point]);
-  return pack(study, id, query.round, query.group, point, letter);
+  const point = drawn(needs, words[0]);
+  const letter = letterOf(value, points[point], flips, [words[1], words[2]], card.resolution, periods[point]);
+  return pack(study, id, round, group, point, letter);
 }
 
 /** Refuse a study that would bring all studies of this device above what they may cost together. */
 function spentWith(store, study, epsilon, total) {
   const spent = { ...JSON.parse(store.getItem("sottovoce.spent") ?? "{}"), [study]: epsilon };
-  if (Object.values(spent).reduce((sum, each) => sum + each, 0) > total) {
+  if (!(Object.values(spent).reduce((sum, each) => sum + each, 0) <= total)) {
     throw new Error("all studies of this device would cost more epsilon than it allows; nothing was answered.");
   }
   return JSON.stringify(spent);
@@ -346,37 +355,45 @@ function spentWith(store, study, epsilon, total) {
 
 /**
  * Answer once: the report is kept in `store` before it is sent, and a second call sends the same bytes.
- * `url` is the study's, https://host/v1/studies/..., `cap` what one report may cost, `total` all of them together.
- * Where the platform has locks, two tabs that answer at once send the same bytes, too.
+ * `url` is the study's, https://host/v1/studies/..., whose card must be the one that it names; `cap` is what one report
+ * may cost, `total` all of them together. Two tabs that answer at once send the same bytes, too.
  */
 export async function answer(url, value, options) {
   const answered = () => answerOnce(url, value, options);
   return globalThis.navigator?.locks ? navigator.locks.request("sottovoce.answer", answered) : answered();
 }
 
+/** What the collector answers, and no other host in its place. */
+const fetched = (url, more = {}) => fetch(url, { redirect: "error", ...more });
+
 async function answerOnce(url, value, { cap, group, store, token = null, total = Infinity }) {
-  const known = await readCard(await (await fetch(`${url}/card`)).text(), cap);
-  const key = `sottovoce.${hex(known.study)}`;
+  const [host, named] = url.replace(/\/+$/, "").split("/v1/studies/");
+  const known = await readCard(await (await fetched(`${host}/v1/studies/${named}/card`)).text(), cap);
+  const study = hex(known.study);
+  if (named !== study) throw new Error("the card is not that of the study which the address names; nothing was answered.");
+  const key = `sottovoce.${study}`;
   let kept = store.getItem(key);
   if (kept === null) {
-    const spent = spentWith(store, hex(known.study), known.card.epsilon, total);
     const asked = encodeURIComponent(group ?? known.card.groups[0]);
     let query;
     for (let tries = 0; tries < 60; tries += 1) {
-      query = await (await fetch(`${url}/query?group=${asked}`)).json();
+      query = await (await fetched(`${host}/v1/studies/${named}/query?group=${asked}`)).json();
       if (query.needs) break;
       if (query.over) throw new Error("the study is over; nothing was answered.");
       await new Promise((done) => setTimeout(done, 200));
     }
     if (!query.needs) throw new Error("the collector asks nobody now; try again later, nothing was answered.");
-    kept = hex(await (known.card.regression ? makeRowReport : makeReport)(known, query, value, token));
-    store.setItem("sottovoce.spent", spent);
-    store.setItem(key, kept);
+    const fresh = hex(await (known.card.regression ? makeRowReport : makeReport)(known, query, value, token));
+    kept = store.getItem(key); // of another tab, which was first: what was drawn here is thrown away
+    if (kept === null) {
+      store.setItem("sottovoce.spent", spentWith(store, study, known.card.epsilon, total));
+      store.setItem(key, fresh);
+      kept = fresh;
+    }
   }
   const body = Uint8Array.from(kept.match(/../g), (byte) => parseInt(byte, 16));
   const name = encodeURIComponent(known.card.groups[(body[36] << 8) | body[37]]); // by which a proxy finds its host
-  const told = await (
-    await fetch(`${url.split("/v1/studies/")[0]}/v1/reports?group=${name}`, { method: "POST", body, headers: { "content-type": "application/octet-stream" } })
-  ).json();
-  return { body, accepted: told.accepted === 1, why: told.error ?? told.refused?.[0]?.[1] ?? "" };
+  const sent = { method: "POST", body, headers: { "content-type": "application/octet-stream" } };
+  const told = await (await fetched(`${host}/v1/reports?group=${name}`, sent)).json();
+  return { body, accepted: told.accepted === 1, why: String(told.error ?? told.refused?.[0]?.[1] ?? "") };
 }

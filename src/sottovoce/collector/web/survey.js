@@ -156,7 +156,7 @@ async function look() {
   else showKept();
   const why = await refusal(query, text);
   at("send").disabled = why !== "";
-  told(why || (query.needs || kept !== null ? "" : "Nobody is asked just now: the study waits between two rounds, or is paused. You may try."), why !== "");
+  told(why || (query.needs || kept !== null ? "" : "Nobody is asked just now: the study waits between two rounds, or is paused. You may try."), why !== "" && !query.over);
 }
 
 at("token").value = location.hash.slice(1); // what follows # in an address is not sent to anybody

@@ -33,6 +33,8 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS refused (study TEXT NOT NULL, at REAL NOT NULL, site TEXT NOT NULL,"
     " round BIGINT NOT NULL, why TEXT NOT NULL)",
 )
+AWAY = "the database of the log cannot be used any more; start the coordinator again, and it goes on from there."
+PATIENCE, BETWEEN = 3.0, 0.05  # seconds that a server may need to notice that a killed coordinator is gone
 NOTED = 10_000  # refusals that are kept of a study: a site that sends rubbish for ever fills no disk
 
 
@@ -70,6 +72,8 @@ class StudyLog:
         try:
             self._base: Any = _postgres(text, name) if self._server else _sqlite(text)
             with self._transaction():
+                if self._server:  # coordinators of other studies may begin at the same time
+                    self._run("SELECT pg_advisory_xact_lock(hashtext('sottovoce coordinator tables'))")
                 for table in _TABLES:
                     self._run(
                         table.replace(" BLOB", " BYTEA").replace(" REAL", " DOUBLE PRECISION")
@@ -218,7 +222,14 @@ class StudyLog:
 
     def _run(self, text: str, *values: Any) -> Any:
         with self._lock:
-            return self._base.execute(text.replace("?", "%s") if self._server else text, values)
+            if not self._server:
+                return self._base.execute(text, values)
+            import psycopg
+
+            try:
+                return self._base.execute(text.replace("?", "%s"), values)
+            except psycopg.Error:  # with the connection the lock of the study is gone: it must be taken again first
+                raise BadInput(AWAY) from None
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -251,11 +262,17 @@ def _postgres(url: str, name: str) -> Any:
         raise BadInput("a log in PostgreSQL needs psycopg; install sottovoce[postgres], or give a file.") from None
     try:
         base = psycopg.connect(url, autocommit=True, connect_timeout=10)
-        locked = base.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (name,)).fetchone()
+        base.execute(
+            "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+        )
+        until = time.monotonic() + PATIENCE
+        while base.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (name,)).fetchone() != (True,):
+            if time.monotonic() > until:
+                base.close()
+                raise BadInput("another coordinator runs this study; stop it first.")
+            time.sleep(BETWEEN)
     except psycopg.Error:
         raise BadInput("the database of the log cannot be reached; check its URL and that it runs.") from None
-    if locked is None or not locked[0]:
-        raise BadInput("another coordinator runs this study; stop it first.")
     return base
 
 
