@@ -263,11 +263,12 @@ class QuantileFold(PointFold[QuantileOfArrivals]):
         """Return level, interval and estimate of each quantile; of several, intervals that hold jointly."""
         method = self.method
         plans = method.plans if isinstance(method, StagedQuantiles) else (method.plan,)
-        if self.round is None and isinstance(method, StagedQuantiles):
+        ended = method.query(self.log) is None  # else all people may have answered before there is an outcome
+        if ended and isinstance(method, StagedQuantiles):
             found = method.outcome(self.log)
             ends = [plain(*interval) for interval in found.intervals]
             return list(zip(found.taus, ends, found.estimates, strict=True))
-        if self.round is None and not isinstance(method, StagedQuantiles):
+        if ended and not isinstance(method, StagedQuantiles):
             result = method.outcome(self.log)
             return [(method.plan.tau, plain(*result.interval), result.estimate)]
         if isinstance(method, SequenceQuantile) and (so_far := method.so_far(self.log)) is not None:

@@ -273,12 +273,13 @@ def _levels_protocol(
     talker, found, left = QueryAllocator(whole), None, whole.sizes
     if not certified and support(whole, 0.5).ratio < STAGES.refuse:  # else each searches by itself
         found = yield from find(talker, plans[0].bounds, plans[0].scale)
-        left = whole.sizes - talker.asked
+        left = np.maximum(whole.sizes - talker.asked, 0)  # more may have answered than were planned for
     edges = np.floor(np.outer(np.concatenate(([0.0], np.cumsum(parts))).clip(max=1.0), left) + 0.5).astype(np.int64)
     talks = []
     for index, (plan, sizes) in enumerate(zip(plans, np.diff(edges, axis=0), strict=True)):
         study = staged_study(plan, level, coin + index.to_bytes(2, "big"))
-        study = replace(study, crowd=SiteProfile(whole.shares, whole.rates, sizes))
+        crowd = SiteProfile(whole.shares, whole.rates, np.maximum(sizes, 1))
+        study = replace(study, crowd=crowd)
         talks.append(default_protocol(study, certified, found))
     return (yield from together(talks))
 
