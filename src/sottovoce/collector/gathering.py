@@ -3,6 +3,7 @@
 What was folded is kept by the next commit (`collector.studies`), and nobody is told before.
 """
 
+import logging
 import math
 import time
 from collections import deque
@@ -21,9 +22,11 @@ from sottovoce.collector.tokens import was_issued
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.device import ID, IDENTITY, REPORT, SIZE, Reports, identity, read_card, unpack
 
+LOG = logging.getLogger("sottovoce.collector")
 STATES = ("open", "paused", "closed")
 CLOSED, PAUSED, NO_GROUP = "the study is closed", "the study is paused", "there is no such group"
 ELSEWHERE = "another process owns the group"
+ASIDE = "the study is set aside, because a round of it cannot be closed; its operator is told in the program's log"
 TOGETHER = 1000  # rows of the log that are folded at once
 # up to FEW groups are looked at in each commit; more of them only so often, and for so many seconds at once
 FEW, LOOK, AT_ONCE = 16, 0.05, 0.02
@@ -51,7 +54,7 @@ class Gathering:
     ) -> None:
         self.part = part
         self.study, self.card, self.identity, self.state = study, kept.card, identity(kept.card), kept.state
-        self._clock = clock
+        self._clock, self.aside = clock, False
         card = read_card(self.card)
         self.refusals: dict[str, int] = {}
         self.elsewhere: dict[int, int] = {}  # reports of groups that other processes own, as they say
@@ -127,7 +130,7 @@ class Gathering:
 
     def asked(self, group: int) -> dict[str, Any] | None:
         """Return what a group is asked now; None where it should ask again later, or never."""
-        return self.folds[group].asked if self.state == "open" else None
+        return self.folds[group].asked if self.state == "open" and not self.aside else None
 
     @property
     def over(self) -> bool:
@@ -147,6 +150,8 @@ class Gathering:
         for k, (id, round, group, point, letter) in enumerate(reports.tolist()):
             if self.state != "open":
                 said = CLOSED if self.state == "closed" else PAUSED
+            elif self.aside:
+                said = ASIDE
             elif group >= len(self.folds):
                 said = NO_GROUP
             elif not self.part.owns(group):
@@ -182,17 +187,31 @@ class Gathering:
         if self._pending:
             store.append(self.study.name, b"".join(self._pending))
             self._pending.clear()
-        if self.state != "open":
+        if self.state != "open" or self.aside:
             return
         few, now, until = len(self.folds) <= FEW, self._clock(), time.monotonic() + AT_ONCE
         if not self._due and (few or not 0 <= now - self._looked < LOOK):
             self._due, self._looked = self.mine[::-1], now
         while self._due and (few or time.monotonic() < until):
-            group, now = self._due.pop(), self._clock()
-            if (closed := self.folds[group].close(now)) is not None:
+            if (closed := self._close(group := self._due.pop())) is not None:
                 store.close_round(self.study.name, group, closed.round, closed.sums)
                 self._closed[group] = closed.round
+
+    def _close(self, group: int) -> ClosedRound | None:
+        """Close a round whose time has come; a study that fails at it is set aside, and no other one stops for it."""
+        now = self._clock()
+        try:
+            if (closed := self.folds[group].close(now)) is not None:
                 self._note(group, now)
+        except Exception as error:
+            self.aside = True
+            LOG.warning(
+                "the study %s is set aside: a round of it cannot be closed (%s).",
+                self.identity.hex(),
+                type(error).__name__,
+            )
+            return None
+        return closed
 
     def check_state(self, state: object) -> str:
         """Return a state that the study may be brought to, or refuse."""

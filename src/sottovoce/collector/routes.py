@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from sottovoce.collector.access import ADMIN, READER, Access
-from sottovoce.collector.gathering import Gathering, owned
+from sottovoce.collector.gathering import ASIDE, Gathering, owned
 from sottovoce.collector.log_connection import AWAY
 from sottovoce.collector.openapi import description
 from sottovoce.collector.peers import CHANGE, COUNTS, LOOK, QUERY, SCRUB, Peers
@@ -200,6 +200,8 @@ class Routes:
 
     async def _estimate(self, request: Request, gathering: Gathering) -> Response:
         group = owned(gathering.study.groups, request.query_params.get("group"))
+        if gathering.aside:
+            return refused(503, f"{ASIDE}.")
         return refused(404, NO_GROUP) if group is None else JSONResponse(gathering.estimate(group))
 
     async def _trajectory(self, _: Request, gathering: Gathering) -> Response:
@@ -321,7 +323,7 @@ def _about(gathering: Gathering) -> dict[str, Any]:
         "level": study.level,
         "epsilon": study.epsilon,
         "people": study.people,
-        "state": gathering.state,
+        "state": "paused" if gathering.aside else gathering.state,
         "over": gathering.over,
         "reports": gathering.reports,
     }
