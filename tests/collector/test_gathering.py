@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from sottovoce.collector.fold import AHEAD, ENDED, LATE, LETTER, NOWHERE, REPLAYED
-from sottovoce.collector.gathering import ASIDE, CLOSED, NO_GROUP, PAUSED, Gathering, Uploaded
+from sottovoce.collector.gathering import CLOSED, NO_GROUP, PAUSED, Gathering, Uploaded
 from sottovoce.collector.log_connection import LogAway, engine_of
 from sottovoce.collector.replaying import check_replay
 from sottovoce.collector.store import CollectorStore
@@ -403,30 +403,3 @@ def test_a_file_that_is_no_study_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "absent.toml"):
         with pytest.raises(BadInput, match="TOML file of a study"):
             read_collected(path)
-
-
-def test_a_study_that_fails_is_set_aside_and_no_other_stops(
-    log: CollectorStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    gathering, people = begun(log), People(7)
-    other = gathering.all.begin(collected_of(TERMS | {"name": "weight"}), TERMS | {"name": "weight"})
-    rest = Alone.__new__(Alone)
-    rest.all, rest.one = gathering.all, other
-
-    def fails(now: float) -> None:
-        raise ArithmeticError("40 years")
-
-    monkeypatch.setattr(gathering.folds[0], "close", fails)
-    body = people.upload(gathering, 0, 30)
-    assert gathering.upload(body).accepted == 30
-    gathering.commit()  # what was taken is kept
-    assert gathering.asked(0) is None
-    assert {why for _, why in gathering.upload(body).refused} == {ASIDE}
-    assert "ArithmeticError" in caplog.text
-    assert "40 years" not in caplog.text
-    people.answer(rest, most=200)
-    assert other.reports == 200
-    again = Alone(TERMS, log, Time())
-    assert again.one.reports == 30  # a program that can close the round goes on
-    again.commit()
-    assert again.estimate(0)["rounds"] == 1
