@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from pathlib import Path
 
 from benchmarks import (
     absence,
@@ -62,6 +63,11 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", default=list(PARTS), help=", ".join(PARTS))
     parser.add_argument("--replications", type=int, default=400, help="replications a cell")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--seed", type=int, default=501, help="of regression-intervals")
+    parser.add_argument("--cells", nargs="*", default=(), help="of regression-intervals: designs, or design,tau,epsilon")
+    parser.add_argument("--people", type=int, nargs="*", help="of regression-intervals, ascending")
+    parser.add_argument("--out", type=Path, help="of regression-intervals: a file to go on from")
+    parser.add_argument("--seconds", type=float, default=regression_intervals.LONGEST, help="after which nothing begins")
     options = parser.parse_args()
     if "speed" in options.parts:
         speed.run()
@@ -93,7 +99,15 @@ def main() -> None:
         regression_speed.run()
         regression_default.run()
     if "regression-intervals" in options.parts:
-        regression_intervals.run(max(options.replications // 2, 40))
+        regression_intervals.run(
+            options.replications,
+            options.jobs,
+            options.seed,
+            options.cells,
+            options.out,
+            options.people or regression_intervals.PEOPLE,
+            options.seconds,
+        )
     if "regression-errors" in options.parts:
         regression_errors.run(max(options.replications // 4, 40))
     if "integration" in options.parts:

@@ -18,7 +18,15 @@ from sottovoce.protocol.regression.decode import checked_letters
 from sottovoce.protocol.regression.dithered.state import AskedUnder, DitheredState, init, take
 from sottovoce.protocol.regression.dithered.step import which_blocks
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
-from sottovoce.protocol.regression.questions import MOMENT, aim, choose, public_words, which_product
+from sottovoce.protocol.regression.questions import (
+    PRODUCT,
+    TIGHT,
+    beside,
+    choose,
+    public_words,
+    which_cell,
+    which_product,
+)
 from sottovoce.server.method import Queries, Replies
 from sottovoce.server.regression.dithered.fit import DitheredFit
 
@@ -114,7 +122,7 @@ class DitheredMethod:
         """Return how many letters each person could have said."""
         blocks = np.empty(len(words), dtype=np.int64)
         with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
-            which_blocks(self.study.tables, run.design.upto, words, self.study.channel.p, blocks)
+            which_blocks(self.study.tables, run.design.upto, len(run.design.ways), words, self.study.channel.p, blocks)
         return self.study.alphabets[blocks]
 
     def _one(self, run: DitheredState, person: int) -> PersonQuery:
