@@ -89,7 +89,7 @@ def _ways(study: DitheredStudy, people: int, knowledge: Knowledge, doubt: Doubt)
         told = np.sqrt(omega[0, 0] / (BEND_PART * max(people, 1) * reach(tail) ** 2))
         near = far * np.sqrt(min(max(told / bend_prior(tail)[1], NEAREST), 1.0))
         ways[:INTERCEPT_WAYS, level, 0] = near / 2, near
-        ways[INTERCEPT_WAYS:, level] = far * _weak(functionals, omega, knowledge.moments.matrix)
+        ways[INTERCEPT_WAYS:, level] = far * _weak(functionals, omega, knowledge)
     doubts = doubt.all.max(axis=0)
     least, more = INTERCEPT
     top = least + more * min(float(doubt.density.max()) / max(float(doubts.max()), 1e-300), 1.0)
@@ -99,11 +99,18 @@ def _ways(study: DitheredStudy, people: int, knowledge: Knowledge, doubt: Doubt)
     return ways, np.concatenate([[top / 2, top / 2], (1 - top) * rest])
 
 
-def _weak(functionals: Functionals, omega: Floats, moments: Floats) -> Floats:
-    """Return for each coefficient the direction, u or w, along which a dither tells more, scaled to one."""
+def _weak(functionals: Functionals, omega: Floats, knowledge: Knowledge) -> Floats:
+    """Return for each coefficient the direction, u or w, along which a dither tells more, of size one or less.
+
+    The size is that by the moments as they are believed if that is larger: what is empty by chance alone is not walked
+    along far.
+    """
     u, w = functionals.u, functionals.w
     noise = [np.einsum("kj,ji,ki->k", part, omega, part) for part in (u, w)]
-    size = [np.einsum("kj,ji,ki->k", part, moments, part) for part in (u, w)]
+    size, steady = (
+        [np.einsum("kj,ji,ki->k", part, moments, part) for part in (u, w)]
+        for moments in (knowledge.moments.matrix, knowledge.moments.steady)
+    )
     along_w = noise[0] * size[1] < noise[1] * size[0]
     chosen = np.where(along_w[:, None], w, u)
-    return np.asarray(chosen / np.sqrt(np.where(along_w, size[1], size[0]))[:, None])
+    return np.asarray(chosen / np.sqrt(np.where(along_w, *np.maximum(size, steady)[::-1]))[:, None])

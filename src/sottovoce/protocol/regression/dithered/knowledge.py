@@ -37,6 +37,7 @@ CAUTION = 2.4  # times: the guessed square of the size over the one believed in;
 TRUST = 0.4  # noiseless coefficients that the guessed size weighs (decision 0022)
 PRIOR_PEOPLE = 20  # people a coefficient that the predicted noise of a gradient weighs
 KURTOSIS = 2.0  # of a way along the covariates: it sees more of the bend than its length says
+TOO_FAR = 4.0  # times the square of the far distance: what people say of a way is not read, if it was longer
 BENT = (0.4, 2.5)  # the density at a way's end over that at the point, at most
 
 
@@ -143,9 +144,11 @@ def _slope(study: DitheredStudy, level: int, omega: Floats, moments: Moments, to
         tail,
     )
     far = np.einsum("swj,jk,swk->sw", ways, moments.matrix, ways) * (density.value / reach(tail)) ** 2
+    heard = told.people * (far < TOO_FAR)
+    signed = signed * (far < TOO_FAR)[:, :, None]
     far[:, INTERCEPT_WAYS:] *= KURTOSIS
     bent = np.clip(1 + density.bend * far, *BENT)
-    flat, weights = ways.reshape(-1, study.d), (told.people * bent**2).ravel()
+    flat, weights = ways.reshape(-1, study.d), (heard * bent**2).ravel()
     gradients = (signed * bent[:, :, None]).reshape(-1, study.d)
     return learn_slope(Heard(flat.T * weights @ flat, gradients.T @ flat), omega, moments, density)
 

@@ -28,7 +28,7 @@ from sottovoce.protocol.regression.dithered.step import (
     which_blocks,
 )
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
-from sottovoce.protocol.regression.questions import QueryDesign
+from sottovoce.protocol.regression.questions import LARGEST, QueryDesign
 
 # while the slope is not known well, larger steps, growing against a far start: chosen on six cells (tau, p, epsilon),
 # confirmed on six others; they still serve where the density is guessed 4 times too large (decision 0017)
@@ -173,6 +173,12 @@ def check_state(study: DitheredStudy, state: DitheredState) -> None:
         parts = [part.shape for part in (*each.sums, each.pairs, each.ranges, each.ways)]
         if parts != [*shapes_of_sums(levels, d, pairs, ways), *_design(levels, d, pairs, ways)[:3]]:
             raise BadInput("the state belongs to another study; restore it with the study that it was made by.")
+    combined, ranges, _, upto = state.design
+    lengths = ranges[:, 1] - ranges[:, 0]
+    if not (np.all(np.abs(combined) <= LARGEST) and np.all((lengths > 0) & np.isfinite(lengths))):
+        raise BadInput("the state asks about products that cannot be asked about; restore it as it was stored.")
+    if not (np.all(np.diff(upto) >= 0) and 0 <= upto[0] and upto[-1] <= 1):
+        raise BadInput("the shares of the state's design do not ascend from 0 to 1; restore it as it was stored.")
     if not 0 <= state.begun <= state.people < state.until < 1 << 53:
         raise BadInput("the state counts people who were not asked; restore it as it was stored.")
 
