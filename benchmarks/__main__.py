@@ -64,10 +64,14 @@ def main() -> None:
     parser.add_argument("--replications", type=int, default=400, help="replications a cell")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--seed", type=int, default=501, help="of regression-intervals")
-    parser.add_argument("--cells", nargs="*", default=(), help="of regression-intervals: designs, or design,tau,epsilon")
+    parser.add_argument(
+        "--cells", nargs="*", default=(), help="of regression-intervals: designs, or design,tau,epsilon"
+    )
     parser.add_argument("--people", type=int, nargs="*", help="of regression-intervals, ascending")
     parser.add_argument("--out", type=Path, help="of regression-intervals: a file to go on from")
-    parser.add_argument("--seconds", type=float, default=regression_intervals.LONGEST, help="after which nothing begins")
+    parser.add_argument(
+        "--seconds", type=float, default=regression_intervals.LONGEST, help="after which nothing begins"
+    )
     options = parser.parse_args()
     if "speed" in options.parts:
         speed.run()

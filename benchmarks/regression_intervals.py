@@ -6,22 +6,24 @@ part of its replications came to is kept in the file, so that a run that is brok
 
 import json
 import time
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from benchmarks.regression_interval_cells import CELLS, IntervalCell
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Floats
+from sottovoce.core.errors import Infeasible
 from sottovoce.local.regression.dithered import DitheredRun
 from sottovoce.server.regression.dithered.fit import DETERMINED, DitheredFit
 from sottovoce.sim.randomness import dice
 from sottovoce_papers.simulation.regression.default import sandwich
 
+T = TypeVar("T")
 LEVEL, Z = 0.95, 1.959964
 PEOPLE = (30_000, 100_000, 300_000)
 PART = 8  # replications that are kept together
@@ -34,13 +36,13 @@ class Task(NamedTuple):
     cell: IntervalCell
     people: tuple[int, ...]
     first: int
-    count: int
+    runs: int
     seed: int
 
     @property
     def key(self) -> str:
         """Return the name of the part in the file."""
-        return f"{self.cell.name}|{','.join(map(str, self.people))}|{self.seed}|{self.first}+{self.count}"
+        return f"{self.cell.name}|{','.join(map(str, self.people))}|{self.seed}|{self.first}+{self.runs}"
 
 
 @lru_cache(maxsize=64)
@@ -53,7 +55,7 @@ def replicate(task: Task) -> list[list[list[float]]]:
     """Return, for each replication and number of people, what `_kept` keeps of it."""
     setting, found = task.cell.setting, []
     study = setting.study()
-    for die in dice(task.seed).split(task.first + task.count)[task.first :]:
+    for die in dice(task.seed).split(task.first + task.runs)[task.first :]:
         run, generator, rows = DitheredRun(study), die.generator(), []
         for n in task.people:
             features, response = setting.design.sample(generator, n - run.people, setting.tau)
@@ -65,11 +67,23 @@ def replicate(task: Task) -> list[list[list[float]]]:
 
 def _kept(fit: DitheredFit, beta: Floats) -> list[float]:
     """Return the error of the point, whether the ellipsoid covers, and of each coefficient interval and doubt."""
-    kept = [float(np.linalg.norm(fit.point[0] - beta)), float(fit.ellipsoid(0, LEVEL).contains(beta))]
+    kept = [
+        float(np.linalg.norm(fit.point[0] - beta)),
+        _or_nothing(lambda: float(fit.ellipsoid(0, LEVEL).contains(beta))),
+    ]
     for axis in np.eye(len(beta)):
-        low, high = fit.interval(0, axis, LEVEL)
-        kept += [low, high, fit.doubt(0, axis), fit.needed(0, axis)]
+        low, high = _or_nothing(partial(fit.interval, 0, axis, LEVEL), (-np.inf, np.inf))
+        kept += [low, high, fit.doubt(0, axis) if fit.determined(0, axis) else max(fit.doubt(0, axis), 1.0)]
+        kept.append(fit.needed(0, axis))
     return kept
+
+
+def _or_nothing(what: Callable[[], T], nothing: Any = np.nan) -> T | Any:
+    """Return what is told, or nothing where it is refused."""
+    try:
+        return what()
+    except Infeasible:
+        return nothing
 
 
 class Row(NamedTuple):
@@ -82,11 +96,11 @@ class Row(NamedTuple):
     given: float  # part of the coefficients that are determined
     covered: float  # of those
     intervals: int
-    coverage: float  # of all intervals, the others too
+    coverage: float  # of all intervals that are given
     length: float  # median over the oracle's, of those that are determined
     decile: float  # its ninth decile
     longest: float  # median over the oracle's, of the others
-    endless: float  # part of the coefficients whose interval has no ends
+    refused: float  # part of the coefficients without an interval
     doubt: float
     needed: float  # ninth over first decile of the people said to be needed, where they are
     error: float
@@ -108,25 +122,25 @@ def summed(cell: IntervalCell, people: int, kept: Floats) -> Row:
         float(sure.mean()),
         _of(np.mean, inside[sure]),
         int(sure.sum()),
-        float(inside.mean()),
+        _of(np.mean, inside[np.isfinite(low)]),
         _of(np.median, lengths[sure]),
         _of(lambda part: np.quantile(part, 0.9), lengths[sure]),
-        _of(np.median, lengths[~sure]),
+        _of(np.median, lengths[~sure & np.isfinite(low)]),
         float(np.isinf(low).mean()),
         float(np.median(doubt)),
         _of(lambda part: np.quantile(part, 0.9) / np.quantile(part, 0.1), wanted),
         float(kept[:, 0].mean()),
-        float(kept[:, 1].mean()),
+        _of(np.nanmean, kept[:, 1][~np.isnan(kept[:, 1])]),
     )
 
 
-def _of(what: Any, values: Floats) -> float:
+def _of(what: Any, values: Any) -> float:
     return float(what(values)) if values.size else float("nan")
 
 
 HEAD = (
     "| design, tau, eps | n | R | f se | determined | coverage (intervals) | of all | median length (90 %) | "
-    "of the others | endless | doubt | N 90/10 | error | ellipsoid |"
+    "of the others | refused | doubt | N 90/10 | error | ellipsoid |"
 )
 
 
@@ -135,7 +149,7 @@ def line(row: Row) -> str:
     return (
         f"| {row.cell} | {row.people:,} | {row.runs} | {row.fse:.3f} | {row.given:.2f} | {row.covered:.3f} "
         f"({row.intervals}) | {row.coverage:.3f} | {row.length:.2f} ({row.decile:.2f}) | {row.longest:.2f} | "
-        f"{row.endless:.2f} | {row.doubt:.2f} | {row.needed:.1f} | {row.error:.4f} | {row.ellipsoid:.3f} |"
+        f"{row.refused:.2f} | {row.doubt:.2f} | {row.needed:.1f} | {row.error:.4f} | {row.ellipsoid:.3f} |"
     )
 
 
@@ -177,7 +191,7 @@ def run(
     found: dict[str, Any] = json.loads(out.read_text()) if out is not None and out.exists() else {}
     missing, begun = [task for task in tasks if task.key not in found], time.monotonic()
     with ProcessPoolExecutor(jobs) as pool:
-        waiting = set()
+        waiting: set[tuple[Future[Any], Task]] = set()
         while missing or waiting:
             while missing and len(waiting) < jobs and time.monotonic() < begun + seconds:
                 task = missing.pop(0)

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
 
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import SystemEntropy

@@ -94,8 +94,12 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def is_design(asked: Asked, levels: int, d: int) -> bool:
     """Tell whether what a channel asks has the shapes of so many levels and coefficients, and can be answered."""
     pairs, ways = len(asked.pairs), len(asked.ways)
-    shaped = _has(asked.point, levels, d) and _has(asked.ranges, 2 * pairs, 2) and len(asked.upto) == 1 + 2 * pairs + ways
-    shaped = shaped and all(_has(pair, 2, d) for pair in asked.pairs) and all(_has(way, levels, d) for way in asked.ways)
+    shaped = (
+        _has(asked.point, levels, d) and _has(asked.ranges, 2 * pairs, 2) and len(asked.upto) == 1 + 2 * pairs + ways
+    )
+    shaped = (
+        shaped and all(_has(pair, 2, d) for pair in asked.pairs) and all(_has(way, levels, d) for way in asked.ways)
+    )
     small = all(abs(each) <= LARGEST for pair in asked.pairs for row in pair for each in row)
     return (
         shaped
@@ -286,9 +290,7 @@ def _product(asked: Asked, cell: int, features: Sequence[float], word: int) -> f
         if first == second:
             return product * product
         return 0.5 * ((product * features[first - 1] if first > 0 else product) + 1.0)
-    one, other = (
-        _fitted(combination, features) for combination in asked.pairs[(cell - 1) % len(asked.pairs)]
-    )
+    one, other = (_fitted(combination, features) for combination in asked.pairs[(cell - 1) % len(asked.pairs)])
     low, high = asked.ranges[cell - 1]
     return (min(max(one * other, low), high) - low) / (high - low)
 

@@ -219,9 +219,7 @@ def randomize_people(
             continue
         if cell != TIGHT and cell < bits:
             pair = (cell - 1) % len(design[0])
-            letters[i] = randomize_pair(
-                faces, len(upto), features, who, design[0], pair, design[1], cell - 1, words, i
-            )
+            letters[i] = randomize_pair(faces, len(upto), features, who, design[0], pair, design[1], cell - 1, words, i)
             continue
         at = 0
         if cell != TIGHT:

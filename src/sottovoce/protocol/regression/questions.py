@@ -108,7 +108,7 @@ def which_cell(upto: Floats, word: np.uint64) -> int:
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
 def is_up(word: np.uint64) -> bool:
     """Tell to which side of the point a person is asked."""
-    return public(word, SIGN) & uint64(1) > 0
+    return bool(public(word, SIGN) & uint64(1))
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")

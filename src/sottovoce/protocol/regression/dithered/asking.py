@@ -37,8 +37,7 @@ class Doubt:
         )
         self.moments = np.array(
             [
-                knowledge.slopes[level].density.value ** 2
-                * _carried(each.gradient, knowledge.moments.covariance)
+                knowledge.slopes[level].density.value ** 2 * _carried(each.gradient, knowledge.moments.covariance)
                 for level, each in enumerate(self.functionals)
             ]
         )
@@ -59,13 +58,9 @@ def ask_next(study: DitheredStudy, people: int, settled: float, knowledge: Knowl
     return QueryDesign(pairs, ranges, ways, np.cumsum(np.concatenate([bits, dithered * shares])))
 
 
-def _bits(
-    study: DitheredStudy, part: float, knowledge: Knowledge, doubt: Doubt
-) -> tuple[Floats, Floats, Floats]:
+def _bits(study: DitheredStudy, part: float, knowledge: Knowledge, doubt: Doubt) -> tuple[Floats, Floats, Floats]:
     """Return the pairs with their ranges, and the shares of people asked about products and each pair's ranges."""
-    found = [
-        scaled_pairs(each.u, each.w, knowledge.moments.matrix) for each in doubt.functionals
-    ]
+    found = [scaled_pairs(each.u, each.w, knowledge.moments.matrix) for each in doubt.functionals]
     pairs = np.concatenate([each[0] for each in found])
     ranges = ranges_of(pairs, np.concatenate([each[1] for each in found]))
     if study.known or study.exact or study.d == 1:

@@ -35,7 +35,9 @@ def ranges_of(pairs: Floats, correlation: Floats) -> Floats:
     """
     high = _largest((pairs[:, 0] + pairs[:, 1]) / 2) ** 2
     low = -(_largest((pairs[:, 0] - pairs[:, 1]) / 2) ** 2)
-    short = np.stack([np.maximum(-SQUARE * (1 - correlation) / 2, low), np.minimum(SQUARE * (1 + correlation) / 2, high)])
+    short = np.stack(
+        [np.maximum(-SQUARE * (1 - correlation) / 2, low), np.minimum(SQUARE * (1 + correlation) / 2, high)]
+    )
     return np.concatenate([short.T, np.stack([low, high], axis=1)])
 
 
@@ -67,9 +69,7 @@ def banned(told: Stacked, rate: float) -> tuple[bool, ...]:
 def answers(told: Stacked, without: tuple[bool, ...], rate: float) -> BitAnswers:
     """Return what the bits about pairs say of the packed moments; banned pairs' short ranges are left out."""
     kept = ~np.concatenate([np.array(without, dtype=np.bool_), np.zeros(len(without), dtype=np.bool_)])
-    values, precisions = values_of(
-        told.bits[:, 0], told.bits[:, 1], told.ranges[..., 0], told.ranges[..., 1], rate
-    )
+    values, precisions = values_of(told.bits[:, 0], told.bits[:, 1], told.ranges[..., 0], told.ranges[..., 1], rate)
     combinations = product(told.pairs[:, :, 0], told.pairs[:, :, 1])
     both = np.concatenate([combinations, combinations], axis=1)
     used = (precisions > 0) & kept

@@ -93,7 +93,7 @@ def _shrunk(
         total = information.copy()
         precision = 1 / spreads[groups]
         total[np.diag_indices(len(heard))] += precision
-        covariance = np.linalg.inv(total)
+        covariance = np.asarray(np.linalg.inv(total), dtype=np.float64)
         found = covariance @ (heard + precision * centres[groups])
         if step == STEPS:
             break

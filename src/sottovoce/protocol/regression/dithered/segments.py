@@ -42,7 +42,8 @@ class Tight(NamedTuple):
 
     def plus(self, other: "Tight") -> "Tight":
         """Return the sums over both."""
-        return Tight(*(one + two for one, two in zip(self, other, strict=True)))
+        people, looked = self.people + other.people, self.looked + other.looked
+        return Tight(people, looked, self.vectors + other.vectors, self.squares + other.squares)
 
 
 class Beside(NamedTuple):
@@ -62,7 +63,8 @@ class Beside(NamedTuple):
 
     def plus(self, other: "Beside") -> "Beside":
         """Return the sums over both."""
-        return Beside(*(one + two for one, two in zip(self, other, strict=True)))
+        halves, vectors = self.halves + other.halves, self.vectors + other.vectors
+        return Beside(self.people + other.people, halves, vectors, self.weighted + other.weighted)
 
 
 def tight(segments: Sequence[LookSegment], levels: int, d: int) -> Tight:

@@ -47,7 +47,7 @@ def learn_slope(heard: Heard, omega: Floats, moments: Moments, density: Density)
     centre = packed(moments.matrix)
     spread = _about(root, CROSSES)
     level = DENSITY_SD**2 * np.outer(centre, centre)
-    inverse = np.linalg.inv(omega)
+    inverse = np.asarray(np.linalg.inv(omega), dtype=np.float64)
     information = f**2 * of_products(heard.ways, inverse)
     told = inverse @ heard.gradients
     about = f * _folded(told)

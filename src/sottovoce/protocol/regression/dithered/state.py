@@ -115,7 +115,9 @@ def follow(study: DitheredStudy, state: DitheredState, words: Words, letters: In
         n = min(len(words) - done, state.until - state.people)
         part, sums, points = slice(done, done + n), Sums(*(each.copy() for each in state.sums)), state.points.copy()
         with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
-            which_blocks(study.tables, state.design.upto, len(state.design.ways), words[part], study.channel.p, blocks[part])
+            which_blocks(
+                study.tables, state.design.upto, len(state.design.ways), words[part], study.channel.p, blocks[part]
+            )
             if np.any((letters[part] < 0) | (letters[part] >= study.alphabets[blocks[part]])):
                 raise BadInput("a letter is not one of its alphabet; answer through the study's channel.")
             take_letters(
@@ -177,7 +179,7 @@ def check_state(study: DitheredStudy, state: DitheredState) -> None:
     lengths = ranges[:, 1] - ranges[:, 0]
     if not (np.all(np.abs(combined) <= LARGEST) and np.all((lengths > 0) & np.isfinite(lengths))):
         raise BadInput("the state asks about products that cannot be asked about; restore it as it was stored.")
-    if not (np.all(np.diff(upto) >= 0) and 0 <= upto[0] and upto[-1] <= 1):
+    if not (np.all(np.diff(upto) >= 0) and upto[0] >= 0 and upto[-1] <= 1):
         raise BadInput("the shares of the state's design do not ascend from 0 to 1; restore it as it was stored.")
     if not 0 <= state.begun <= state.people < state.until < 1 << 53:
         raise BadInput("the state counts people who were not asked; restore it as it was stored.")

@@ -17,7 +17,6 @@ from sottovoce.protocol.regression.questions import (
     PRODUCT,
     TIGHT,
     QueryDesign,
-    beside,
     choose,
     is_up,
     which_cell,

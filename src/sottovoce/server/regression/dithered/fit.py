@@ -2,10 +2,10 @@
 
 Point: the root of the regression over all people (without the first ones, once there are plenty), shrunk towards the
 start by as much as the guess is worth.
-Interval: the root over all but the first people (`root`), with the noise of a gradient carried through H^-1. What is not
-known of H makes the standard error itself uncertain: with its logarithm off by a normal error of variance ``doubt``,
-the half-length z s exp((z^2 - 1) / 2 doubt) covers as it should to second order. So an interval is never refused for
-doubt: it grows with it, and where nothing is known of a direction it has no ends.
+Interval: the root over all but the first people (`root`), with the noise of a gradient carried through H^-1. What is
+not known of H makes the standard error itself uncertain: with its logarithm off by a normal error of variance
+``doubt``, the half-length z s exp((z^2 - 1) / 2 doubt) covers as it should to second order. So an interval grows with the doubt;
+it is refused only where nothing is known of its direction, or the points have not settled yet.
 """
 
 import math
@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from scipy.stats import chi2
 
 from sottovoce.core.arrays import Floats
-from sottovoce.core.errors import BadInput
+from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.region import Ellipsoid, normal_ellipsoid
 from sottovoce.protocol.regression.dithered.knowledge import Knowledge, coefficients_size
 from sottovoce.protocol.regression.dithered.state import DitheredState, gain, know
@@ -32,8 +32,12 @@ SETTLED, TYPICAL = 10, 130
 APART = 0.6  # standard errors between a point and the middle of its interval (decision 0021)
 EARLIEST = 1000  # people: fewer are never said to be enough
 DETERMINED = 0.45  # doubt, as a standard deviation, up to which a coefficient counts as determined (decision 0076)
-NOTHING = 1.5  # and from which on nothing is known of it: an interval has no ends
-FALL, LARGEST = 1.5, 4.0  # people are needed as the doubt's power, which is believed up to so many times (decision 0076)
+NOTHING = 1.5  # and from which on nothing is known of it: an interval would be twenty times as long and more
+MOST = 200.0  # of a factor's logarithm: what is longer has no end that matters
+FALL, LARGEST = (
+    1.5,
+    4.0,
+)  # people are needed as the doubt's power, which is believed up to so many times (decision 0076)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +75,11 @@ class DitheredFit:
 
     def determined(self, index: int, contrast: Floats) -> bool:
         """Tell whether the people tell enough of a contrast to rely on its estimate."""
-        return self.doubt(index, contrast) <= DETERMINED
+        return self._settled(index) and self.doubt(index, contrast) <= DETERMINED
+
+    def _settled(self, index: int) -> bool:
+        """Tell whether the points have had the people to settle."""
+        return self.people >= SETTLED * float(np.mean(_worth(self.study, index)))
 
     def _point(self, level: int) -> Floats:
         study, knowledge, slope = self.study, self.knowledge, self.knowledge.slopes[level]
@@ -117,32 +125,43 @@ class DitheredFit:
         )
 
     def _people_for(self, index: int, doubt: float) -> int:
+        if not self._settled(index):  # too early to tell from the people
+            worth = float(np.mean(_worth(self.study, index)))
+            return _rounded_up(max(TYPICAL * worth, 1.2 * self.people, EARLIEST))
         if doubt <= DETERMINED:
             return self.people
-        worth = float(np.mean(_worth(self.study, index)))
-        if self.people < SETTLED * worth or not math.isfinite(doubt):  # too early to tell from the people
-            return _rounded_up(max(TYPICAL * worth, 1.2 * self.people, EARLIEST))
         return _rounded_up(max(min(doubt / DETERMINED, LARGEST) ** FALL, 1.2) * self.people)
 
     def interval(self, index: int, contrast: Floats, level: float) -> tuple[float, float]:
-        """Return the interval of a contrast of one level's coefficients, without ends where nothing is known of it."""
+        """Return the interval of a contrast of one level's coefficients; refuse where nothing is known of it."""
         if not np.any(contrast):
             raise BadInput("a contrast of zeros has no interval; give a vector with an entry that is not zero.")
         z, doubt = float(ndtri((1 + level) / 2)), self.doubt(index, contrast)
         root = self.roots[index]
         middle = float(contrast @ root.place)
-        longer = (z**2 - 1) / 2 * doubt**2
-        if not doubt < NOTHING or not longer < math.log(1e9):
-            return -math.inf, math.inf
-        half = z * math.sqrt(float(contrast @ root.covariance @ contrast)) * math.exp(longer)
+        self._check_known(index, doubt)
+        half = z * math.sqrt(float(contrast @ root.covariance @ contrast)) * _longer((z**2 - 1) / 2 * doubt**2)
         return middle - half, middle + half
 
     def ellipsoid(self, index: int, level: float) -> Ellipsoid:
         """Return the ellipsoid of one level's coefficients, which the worst doubt of them widens."""
         d, root = self.study.d, self.roots[index]
         doubt = float(self.knowledge.relative_variances(index, np.eye(d)).max())
-        longer = min((float(chi2.ppf(level, d)) - d) * min(doubt, NOTHING**2), 2 * math.log(1e9))
-        return normal_ellipsoid(root.place, root.covariance * math.exp(longer), level)
+        self._check_known(index, math.sqrt(doubt))
+        return normal_ellipsoid(root.place, root.covariance * _longer((float(chi2.ppf(level, d)) - d) * doubt), level)
+
+    def _check_known(self, index: int, doubt: float) -> None:
+        """Refuse where an interval would say nothing, or could not be relied on."""
+        if not doubt < NOTHING or not self._settled(index):
+            raise Infeasible(
+                f"{self.people:,} people tell nothing of it yet, which needs about {self._people_for(index, doubt):,}, "
+                "within a factor of 2; ask more people, or allow a larger epsilon."
+            )
+
+
+def _longer(logarithm: float) -> float:
+    """Return by what factor the doubt makes a length longer."""
+    return math.exp(min(logarithm, MOST))
 
 
 def _worth(study: DitheredTerms, level: int) -> Floats:

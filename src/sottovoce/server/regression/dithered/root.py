@@ -54,7 +54,7 @@ def _root_of(study: DitheredTerms, knowledge: Knowledge, level: int, sums: Tight
     slope, omega, others = knowledge.slopes[level], knowledge.omegas[level], knowledge.beside
     moments, n = knowledge.moments.matrix, max(sums.people, 1.0)
     point, gradient = sums.vectors[:, level] / n
-    inverse = np.linalg.inv(slope.matrix)
+    inverse = np.asarray(np.linalg.inv(slope.matrix), dtype=np.float64)
     steep = STEEPNESS * slope.density.value**2 / float(study.tails[level])
     possible = steep**2 * np.diag(moments)
     half, weight = others.halves[:, level]
