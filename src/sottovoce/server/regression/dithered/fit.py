@@ -4,8 +4,8 @@ Point: the root of the regression over all people (without the first ones, once 
 start by as much as the guess is worth.
 Interval: the root over all but the first people (`root`), with the noise of a gradient carried through H^-1. What is
 not known of H makes the standard error itself uncertain: with its logarithm off by a normal error of variance
-``doubt``, the half-length z s exp((z^2 - 1) / 2 doubt) covers as it should to second order. So an interval grows with the doubt;
-it is refused only where nothing is known of its direction, or the points have not settled yet.
+``doubt``, the half-length z s exp((z^2 - 1) / 2 doubt) covers as it should to second order. So an interval grows with
+the doubt; it is refused only where nothing is known of its direction, or the points have not settled yet.
 """
 
 import math
@@ -29,6 +29,7 @@ from sottovoce.server.regression.dithered.runs import know_runs
 PLENTY = 20  # times the people who are worth the guess: from then on the first ones may be left out (decision 0017)
 # times the people who are worth the guess: an interval's need shows, and is, typically (decision 0021)
 SETTLED, TYPICAL = 10, 130
+FAR_OFF = 0.3  # of the dithers' square: up to there they see the same curvature as the points (decision 0021)
 APART = 0.6  # standard errors between a point and the middle of its interval (decision 0021)
 EARLIEST = 1000  # people: fewer are never said to be enough
 DETERMINED = 0.45  # doubt, as a standard deviation, up to which a coefficient counts as determined (decision 0076)
@@ -89,12 +90,12 @@ class DitheredFit:
         others, n = knowledge.beside, sums.people + knowledge.beside.people
         if n == 0:
             return np.asarray(study.start[level])
-        place = self.roots[level].place - study.start[level]
-        square = square_about(sums, level, place, knowledge.moments.matrix) * sums.people / n
-        square += float(others.halves[0, level]) / n
         mean = (sums.vectors[:, level] + others.vectors[:, level]) / n
-        curve = self._shared_curve(level)
-        off = mean[POINT] - np.linalg.solve(slope.steady, mean[GRADIENT] - curve * square)
+        off = mean[POINT] - np.linalg.solve(slope.steady, mean[GRADIENT])
+        square, beside = square_about(sums, level, off, knowledge.moments.steady), float(others.halves[0, level])
+        if square * others.people < FAR_OFF * beside:  # else the curvature that dithers see is not the points'
+            whole = (square * sums.people + beside) / n
+            off = off + np.linalg.solve(slope.steady, self._shared_curve(level) * whole)
         point = study.start[level] + left @ (n / (n + need) * np.linalg.solve(left, off))
         return self._near_root(level, point)
 
