@@ -26,7 +26,7 @@ _ADDED = [
     ),
     # not known when the method was made
     Design(
-        "mixed-weibull",
+        "mixed-gamma",
         Covariates((Margin("uniform"), Margin("sign", (0.6,)), Margin("sign", (0.25,)), Margin("beta", (3, 5))), 0.25),
         (0.4, 0.5, -0.3, 0.4, -0.6),
         population("gamma", 2.0).moved(0.0, 0.5),
@@ -94,8 +94,8 @@ CELLS = tuple(
         ("paper-5", 0.5, 4),
         ("ends-normal", 0.5, 2),
         ("correlated-gumbel", 0.9, 4),
-        ("mixed-weibull", 0.5, 2),
-        ("mixed-weibull", 0.9, 4),
+        ("mixed-gamma", 0.5, 2),
+        ("mixed-gamma", 0.9, 4),
         ("opposed-normal", 0.25, 2),
         ("twin-student", 0.5, 2),
         ("twin-student", 0.8, 4),
