@@ -84,6 +84,15 @@ def main() -> None:
     parser.add_argument("--cells", nargs="*", default=[], help="of regression-tables: flights, or flights:0.75:2")
     parser.add_argument("--minutes", type=float, default=1e9, help="of regression-tables: begin no fit after them")
     parser.add_argument("--output", type=Path, default=regression_tables.OUTPUT, help="of regression-tables")
+    parser.add_argument("--seed", type=int, default=501, help="of regression-intervals")
+    parser.add_argument(
+        "--cells", nargs="*", default=(), help="of regression-intervals: designs, or design,tau,epsilon"
+    )
+    parser.add_argument("--people", type=int, nargs="*", help="of regression-intervals, ascending")
+    parser.add_argument("--out", type=Path, help="of regression-intervals: a file to go on from")
+    parser.add_argument(
+        "--seconds", type=float, default=regression_intervals.LONGEST, help="after which nothing begins"
+    )
     options = parser.parse_args()
     if "speed" in options.parts:
         speed.run()
@@ -121,7 +130,15 @@ def main() -> None:
         regression_speed.run()
         regression_default.run()
     if "regression-intervals" in options.parts:
-        regression_intervals.run(max(options.replications // 2, 40))
+        regression_intervals.run(
+            options.replications,
+            options.jobs,
+            options.seed,
+            options.cells,
+            options.out,
+            options.people or regression_intervals.PEOPLE,
+            options.seconds,
+        )
     if "regression-errors" in options.parts:
         regression_errors.run(max(options.replications // 4, 40))
     if "regression-tables" in options.parts:

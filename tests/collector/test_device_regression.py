@@ -71,8 +71,9 @@ def test_a_letter_is_that_of_the_compiled_loop(name: str) -> None:
     source, n, p, levels = dice(30).generator(), 400, channel.p, len(channel.taus)
     features, response = source.uniform(-1, 1, (n, p)), source.normal(0, 2, n)
     points = np.sort(source.normal(0, 1, (levels, p + 1)), axis=0)
-    directions, sizes = source.normal(0, 0.3, (levels, p + 1, p + 1)), source.uniform(0.2, 1, (2, levels))
-    design = QueryDesign(directions, sizes, np.array([0.2, 0.4, 0.6]))
+    pairs, ways = source.normal(0, 1, (4, 2, p + 1)), source.normal(0, 0.5, (3, levels, p + 1))
+    ranges = np.column_stack([-source.uniform(0.1, 2, 8), source.uniform(0.1, 2, 8)])
+    design = QueryDesign(pairs, ranges, ways, np.linspace(0.1, 0.7, 12))
     words = dice(31).words(n * (2 + max(channel.widest, 1))).reshape(n, -1)
     letters = np.empty(n, np.int64)
     with np.errstate(over="ignore"):
@@ -142,10 +143,15 @@ def test_a_query_of_another_shape_is_not_answered() -> None:
         {"channels": [asked, asked]},
         {"channels": [asked | {"point": asked["point"][0]}]},
         {"channels": [asked | {"point": [[1.0, 2.0]]}]},
-        {"channels": [asked | {"directions": asked["directions"][0]}]},
-        {"channels": [asked | {"upto": [0.5, 0.4, 0.6]}]},
-        {"channels": [asked | {"upto": [0.5, 0.6, 1.6]}]},
-        {"channels": [asked | {"sizes": [[float("inf")], [1.0]]}]},
+        {"channels": [asked | {"ways": asked["ways"][0]}]},
+        {"channels": [asked | {"ways": asked["ways"][1:]}]},
+        {"channels": [asked | {"pairs": asked["pairs"][1:]}]},
+        {"channels": [asked | {"pairs": [[[1e101] * 3] * 2, *asked["pairs"][1:]]}]},
+        {"channels": [asked | {"ranges": [[1.0, 1.0], *asked["ranges"][1:]]}]},
+        {"channels": [asked | {"ranges": [[-1e308, 1e308], *asked["ranges"][1:]]}]},
+        {"channels": [asked | {"upto": asked["upto"][::-1]}]},
+        {"channels": [asked | {"upto": [*asked["upto"][:-1], 1.6]}]},
+        {"channels": [asked | {"ways": [[[float("inf")] * 3], *asked["ways"][1:]]}]},
         {"channels": [asked | {"more": 1}]},
         {"channels": 7},
     ]

@@ -36,12 +36,18 @@ from sottovoce.sim.randomness import dice
 STUDY, KEY, PEOPLE = b"0123456789abcdef", b"the public key..", 200
 CHANNEL = cq(0.5, 2, 2.0, q=3, s=2)
 ZEROS = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-POINTS = ((0.5, -1.0, 0.25),)
+POINTS, RANGES = ((0.5, -1.0, 0.25),), ((-1.0, 1.0), (0.0, 2.0))
 GOOD = [
     seal(STUDY, 4, PersonQuery(7, 0, (2,), POINTS)),
     seal(STUDY, 5, PersonQuery(8, 1, (1, 2), POINTS)),
     seal(STUDY, 6, PersonQuery(9, 0, (), (), (1, 2))),
-    seal(STUDY, 7, PeopleQuery(7, 20, 16, KEY, POINTS, (ZEROS,), ((0.1,), (0.2,)), (0.1, 0.2, 0.3))),
+    seal(
+        STUDY,
+        7,
+        PeopleQuery(
+            7, 20, 16, KEY, POINTS, (ZEROS[:2],), ((-1.0, 1.0), (0.0, 2.0)), (ZEROS[:1],), (0.1, 0.2, 0.3, 0.4)
+        ),
+    ),
     seal(STUDY, 8, PilotQuery(8, 40, (1.5, -2.0), (10, 7))),
 ]
 KINDS = ["tally", "people-report", "walk-query", "query"]
@@ -119,8 +125,11 @@ def means_what_it_says(message: Any) -> None:
     assert np.isfinite(message.points).all()
     if isinstance(message, PeopleQuery):
         assert len(message.key) == 16
-        assert np.shape(message.directions) == (1, 3, 3)
-        assert 0 <= message.upto[0] <= message.upto[1] <= message.upto[2] <= 1
+        assert all(np.shape(pair) == (2, 3) for pair in message.pairs)
+        assert all(np.shape(way) == (1, 3) for way in message.ways)
+        assert all(low < high for low, high in message.ranges)
+        assert list(message.upto) == sorted(message.upto)
+        assert 0 <= message.upto[0] <= message.upto[-1] <= 1
 
 
 def fits(message: Any, told: Any) -> None:

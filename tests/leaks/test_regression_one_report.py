@@ -32,6 +32,11 @@ def rows_of(n: int) -> Rows:
     return Rows(np.ascontiguousarray(draws[:1].T), draws[1])
 
 
+def heard(sums: Any) -> float:
+    """Return how many people a segment's sums count."""
+    return float(sums.counts[0] + sums.products[0].sum() + sums.pairs[0].sum() + sums.beside.sum())
+
+
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
     """Count which rows are handed to the compiled loop, which asks each of them once."""
@@ -41,9 +46,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
     def counted(
         tables: Any, design: Any, gain: Any, sums: Any, features: Any, response: Any, where: Any, *rest: Any
     ) -> None:
-        before = float(sums.counts[:4].sum())
+        before = heard(sums)
         loop(tables, design, gain, sums, features, response, where, *rest)
-        assert sums.counts[:4].sum() - before == len(where)
+        assert heard(sums) - before == len(where)
         seen.update(where.tolist())
 
     monkeypatch.setattr(loop_module, "segment", counted)

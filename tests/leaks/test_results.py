@@ -166,7 +166,7 @@ def test_one_line_tells_estimate_interval_and_privacy(result: Any) -> None:
     assert len(line) < 300
     assert not numbers_in(line) & TEXTS
     if result.kind == "regression":
-        assert re.search(r"x0 -?\d[\d.]* \(no interval\)", line)  # of 3,000 people
+        assert re.search(r"x0 -?\d[\d.]* \[-?\d[\d.]*, -?\d[\d.]*\]", line)
     elif result.kind not in ("threshold", "pooled-threshold"):
         assert re.search(r"-?\d[\d,.]* \[-?\d[\d,.]*, -?\d[\d,.]*\]|\[-?[\d.]+, -?[\d.]+\] at", line)
         assert "95%" in line

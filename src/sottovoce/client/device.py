@@ -15,13 +15,19 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
 
 from sottovoce.client.kept_answers import KeptAnswers
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import SystemEntropy
 from sottovoce.protocol.device import ID, DeviceCard, check_cap, drawn, identity, letter_of, pack, read_card
-from sottovoce.protocol.device_regression import Asked, RegressionTerms, channel_of_word, row_letter, word_of
+from sottovoce.protocol.device_regression import (
+    Asked,
+    RegressionTerms,
+    channel_of_word,
+    is_design,
+    row_letter,
+    word_of,
+)
 
 LARGEST = 1 << 20  # bytes of an answer of the collector
 STUDIES, GROUP = "/v1/studies/", slice(36, 38)  # of addresses; of the bytes of an upload
@@ -109,11 +115,7 @@ def _checked_regression(
         round, group, d = query["round"], query["group"], len(terms.columns) + 1
         fits = query["study"] == study.hex() and len(asked) == len(terms.channels)
         for each, channel in zip(asked, terms.channels, strict=True):
-            levels = len(channel.taus)
-            numbers = np.array([*each.upto, *np.ravel(each.point), *np.ravel(each.directions), *np.ravel(each.sizes)])
-            shapes = [np.shape(each.point), np.shape(each.directions), np.shape(each.sizes)]
-            fits = fits and shapes == [(levels, d), (levels, d, d), (2, levels)] and bool(np.isfinite(numbers).all())
-            fits = fits and 0 <= each.upto[0] <= each.upto[1] <= each.upto[2] <= 1
+            fits = fits and is_design(each, len(channel.taus), d)
         fits = fits and type(round) is int and 1 <= round < 1 << 32 and type(group) is int
         fits = fits and 0 <= group < len(card.groups)
     except (KeyError, TypeError, ValueError, OverflowError, msgspec.ValidationError):

@@ -16,7 +16,7 @@ from sottovoce.collector.ids import IdIndex
 from sottovoce.core import codec
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.device import Reports
-from sottovoce.protocol.device_regression import MOMENT, block_of_word, channel_of_word, kind_of_word, word_of
+from sottovoce.protocol.device_regression import TIGHT, block_of_word, cell_of_word, channel_of_word, word_of
 from sottovoce.protocol.randomised_response import binary, rate_of
 from sottovoce.protocol.regression.decode import BITS
 from sottovoce.protocol.regression.dithered.state import AskedUnder, DitheredState, check_state, init
@@ -48,6 +48,7 @@ class RegressionRound:
         self.asked = tuple(AskedUnder(state.points[0], state.design) for state in states)
         self.segments = tuple(len(state.behind) for state in states)
         self.shares: tuple[list[float], ...] = tuple(asked.design.upto.tolist() for asked in self.asked)
+        self.bits = tuple(len(asked.design.upto) - len(asked.design.ways) for asked in self.asked)
         self.seen = IdIndex(wanted)
         self.filled: float | None = None
         self.newest = begun
@@ -176,7 +177,7 @@ class RegressionFold:
         """Take a letter into a round, or say why not."""
         word = word_of(self._nonce, round.number, id)
         channel = channel_of_word(word, len(self.studies))
-        if kind_of_word(word, round.shares[channel]) == MOMENT:
+        if TIGHT < cell_of_word(word, round.shares[channel]) < round.bits[channel]:
             letters = BITS
         else:
             blocks, upto = self._alphabets[channel]

@@ -13,6 +13,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 
 import msgspec
 
@@ -22,9 +23,10 @@ from sottovoce.protocol.regression.box_channel import BoxChannel
 
 LETTERS = 1 << 24  # of an alphabet: a report has three bytes for its letter
 MOST_COLUMNS = 200
-KIND, PRODUCT_OF, SIGNS, CHANNEL_OF = 1 << 20, 1 << 21, 1 << 22, 1 << 23  # draws of a public word
+LARGEST = 1e100  # of a combination's coefficients: their products stay finite
+KIND, PRODUCT_OF, SIGN, CHANNEL_OF = 1 << 20, 1 << 21, 1 << 22, 1 << 23  # draws of a public word
 WORD, WHOLE = 2.0**-53, (1 << 64) - 1
-TIGHT, NEAR, FAR, MOMENT = range(4)
+TIGHT, PRODUCT = -1, 0  # cells: at the point, and a bit about a product of two covariates
 Rows = tuple[tuple[float, ...], ...]
 
 
@@ -72,12 +74,44 @@ class RegressionTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Under what the people of one channel are asked: the point, directions and sizes of dithers, and their shares."""
+    """Under what the people of one channel are asked: the point, pairs and ranges, ways, and the cells' shares.
+
+    The same as `protocol.regression.questions.QueryDesign`.
+    """
 
     point: Rows  # (levels, d)
-    directions: tuple[Rows, ...]  # (levels, d, d)
-    sizes: Rows  # (2, levels)
-    upto: tuple[float, float, float]
+    pairs: tuple[Rows, ...]  # (pairs, 2, d)
+    ranges: Rows  # (2 pairs, 2)
+    ways: tuple[Rows, ...]  # (ways, levels, d)
+    upto: tuple[float, ...]  # (1 + 2 pairs + ways,)
+
+    @property
+    def bits(self) -> int:
+        """Return how many cells ask for a bit about moments: the first ones."""
+        return len(self.upto) - len(self.ways)
+
+
+def is_design(asked: Asked, levels: int, d: int) -> bool:
+    """Tell whether what a channel asks has the shapes of so many levels and coefficients, and can be answered."""
+    pairs, ways = len(asked.pairs), len(asked.ways)
+    shaped = (
+        _has(asked.point, levels, d) and _has(asked.ranges, 2 * pairs, 2) and len(asked.upto) == 1 + 2 * pairs + ways
+    )
+    shaped = (
+        shaped and all(_has(pair, 2, d) for pair in asked.pairs) and all(_has(way, levels, d) for way in asked.ways)
+    )
+    small = all(abs(each) <= LARGEST for pair in asked.pairs for row in pair for each in row)
+    return (
+        shaped
+        and small
+        and all(0 < high - low < math.inf for low, high in asked.ranges)
+        and all(low <= high for low, high in pairwise((0.0, *asked.upto, 1.0)))
+    )
+
+
+def _has(rows: Rows, length: int, width: int) -> bool:
+    """Tell whether rows have a shape, and finite numbers."""
+    return len(rows) == length and all(len(row) == width and all(map(math.isfinite, row)) for row in rows)
 
 
 def check_terms(terms: RegressionTerms, taus: Sequence[float]) -> list[Fraction | None]:
@@ -175,12 +209,10 @@ def channel_of_word(word: int, channels: int) -> int:
     return int(uniform(word, CHANNEL_OF) * channels) if channels > 1 else 0
 
 
-def kind_of_word(word: int, upto: Sequence[float]) -> int:
-    """Return what a person is asked: at the point, near or far beside it, or about a moment."""
+def cell_of_word(word: int, upto: Sequence[float]) -> int:
+    """Return the cell that a public word puts its person in."""
     u = uniform(word, KIND)
-    if u >= upto[2]:
-        return TIGHT
-    return MOMENT if u < upto[0] else NEAR if u < upto[1] else FAR
+    return TIGHT if u >= upto[-1] else bisect_right(upto, u)
 
 
 def block_of_word(word: int, upto: Sequence[float]) -> int:
@@ -216,10 +248,10 @@ def row_letter(
     channel: DeviceChannel, asked: Asked, features: Sequence[float], response: float, word: int, dice: Sequence[int]
 ) -> int:
     """Return the letter of one row: its question is the word's, its noise the dice's (rounding, and the die last)."""
-    kind, die = kind_of_word(word, asked.upto), dice[-1] >> 2
-    if kind == MOMENT:
-        return _bit(channel, product_of_word(word, len(features) + 1), features, dice)
-    at = _place(asked, kind, word)
+    cell, die = cell_of_word(word, asked.upto), dice[-1] >> 2
+    if TIGHT < cell < asked.bits:
+        return _bit(channel, asked, cell, features, word, dice)
+    at = asked.point if cell == TIGHT else _beside(asked, cell - asked.bits, word)
     block = channel.blocks[block_of_word(word, channel.upto)]
     chosen = slopes_of_word(word, block, len(features))
     if block.box is not None:
@@ -238,16 +270,37 @@ def row_letter(
     return letter
 
 
-def _bit(channel: DeviceChannel, factors: tuple[int, int], features: Sequence[float], dice: Sequence[int]) -> int:
-    """Return one bit about the product of two covariates."""
+def _bit(
+    channel: DeviceChannel, asked: Asked, cell: int, features: Sequence[float], word: int, dice: Sequence[int]
+) -> int:
+    """Return one bit about a product of two covariates, or of two combinations of them."""
     (low, extra, _), die = map(int, channel.bit), dice[-1] >> 2
     if die < 2 * low:
         return die // low
     if die - 2 * low >= extra:
         return 0
-    first, second = factors
-    product = features[second - 1] * features[first - 1] if first > 0 else features[second - 1]
-    return _rounded(0.5 * (product + 1.0), 2, dice[0])
+    return _rounded(_product(asked, cell, features, word), 2, dice[0])
+
+
+def _product(asked: Asked, cell: int, features: Sequence[float], word: int) -> float:
+    """Return the product that a cell asks about, from 0 to 1 over its range."""
+    if cell == PRODUCT:
+        first, second = product_of_word(word, len(features) + 1)
+        product = features[second - 1]
+        if first == second:
+            return product * product
+        return 0.5 * ((product * features[first - 1] if first > 0 else product) + 1.0)
+    one, other = (_fitted(combination, features) for combination in asked.pairs[(cell - 1) % len(asked.pairs)])
+    low, high = asked.ranges[cell - 1]
+    return (min(max(one * other, low), high) - low) / (high - low)
+
+
+def _fitted(combination: Sequence[float], features: Sequence[float]) -> float:
+    """Return a combination of (1, z)."""
+    fit = combination[0]
+    for slope, value in zip(combination[1:], features, strict=True):
+        fit += slope * value
+    return fit
 
 
 def _boxed(
@@ -282,30 +335,20 @@ def _boxed(
     return letter + radix * side if kinds > 1 else letter
 
 
-def _place(asked: Asked, kind: int, word: int) -> Rows:
-    """Return where a person is asked: at the point, or beside it along the signs of the word."""
-    if kind == TIGHT:
-        return asked.point
-    found = []
-    for level, point in enumerate(asked.point):
-        row = []
-        for j, here in enumerate(point):
-            off = 0.0
-            for k, way in enumerate(asked.directions[level][j]):
-                off += way if public(word, SIGNS + k // 64) >> (k % 64) & 1 else -way
-            row.append(here + asked.sizes[kind - 1][level] * off)
-        found.append(tuple(row))
-    return tuple(found)
+def _beside(asked: Asked, way: int, word: int) -> Rows:
+    """Return where a person is asked beside the point, to the side of their word."""
+    up = public(word, SIGN) & 1
+    return tuple(
+        tuple(here + (off if up else -off) for here, off in zip(point, offs, strict=True))
+        for point, offs in zip(asked.point, asked.ways[way], strict=True)
+    )
 
 
 def _side(at: Rows, features: Sequence[float], response: float) -> int:
     """Return how many of the fitted quantiles lie at or above the response, the highest of them being meant."""
     wrong = least = side = 0
     for level in range(len(at) - 1, -1, -1):
-        fit = at[level][0]
-        for slope, value in zip(at[level][1:], features, strict=True):
-            fit += slope * value
-        wrong += -1 if response <= fit else 1
+        wrong += -1 if response <= _fitted(at[level], features) else 1
         if wrong < least:
             least, side = wrong, len(at) - level
     return side

@@ -64,7 +64,8 @@ class Tally(Message, frozen=True):
 class PersonQuery(Message, frozen=True):
     """What one person is asked in a regression: a block, the slopes it speaks of, and where the quantiles stand.
 
-    With ``slopes`` empty and two ``factors`` they are asked for a bit about that product of covariates instead.
+    With ``slopes`` empty and two ``factors`` they are asked for a bit about that product of covariates instead, or,
+    with two combinations as ``pair``, about the product of those, moved to ``within``.
     """
 
     person: int
@@ -72,6 +73,8 @@ class PersonQuery(Message, frozen=True):
     slopes: tuple[int, ...]
     points: tuple[tuple[float, ...], ...]
     factors: tuple[int, ...] = ()
+    pair: tuple[tuple[float, ...], ...] = ()
+    within: tuple[float, ...] = ()
 
 
 class PersonReport(Message, frozen=True):
@@ -84,8 +87,8 @@ class PersonReport(Message, frozen=True):
 class PeopleQuery(Message, frozen=True):
     """A batch of people, ``first`` and the ``count`` from there on, asked under one point and one query design.
 
-    Public words come of ``key``. ``points`` is (levels, p + 1); ``directions`` (levels, p + 1, p + 1), ``sizes``
-    (2, levels) and ``upto`` (3,) are those of `questions.QueryDesign`.
+    Public words come of ``key``. ``points`` is (levels, p + 1); ``pairs`` (pairs, 2, p + 1), ``ranges`` (2 pairs, 2),
+    ``ways`` (ways, levels, p + 1) and ``upto`` (1 + 2 pairs + ways,) are those of `questions.QueryDesign`.
     """
 
     round: int
@@ -93,8 +96,9 @@ class PeopleQuery(Message, frozen=True):
     count: int
     key: bytes
     points: tuple[Vector, ...]
-    directions: tuple[tuple[Vector, ...], ...]
-    sizes: tuple[Vector, ...]
+    pairs: tuple[tuple[Vector, ...], ...]
+    ranges: tuple[Vector, ...]
+    ways: tuple[tuple[Vector, ...], ...]
     upto: Vector
 
 

@@ -28,7 +28,15 @@ from sottovoce.protocol.messages import (
 )
 from sottovoce.protocol.regression.blocks import tables_of
 from sottovoce.protocol.regression.box import box, cq
-from sottovoce.protocol.regression.questions import MOMENT, aim, choose, public_words, which_product
+from sottovoce.protocol.regression.questions import (
+    PRODUCT,
+    TIGHT,
+    beside,
+    choose,
+    public_words,
+    which_cell,
+    which_product,
+)
 from sottovoce.sim.randomness import dice
 
 SECRET = 0.123456789
@@ -181,7 +189,10 @@ def test_an_open_channel_has_no_letters_to_send() -> None:
 
 KEY = b"the public key.."
 SQUARE = tuple(tuple(float(i == j) for j in range(4)) for i in range(4))
-PEOPLE = PeopleQuery(3, 20, 30, KEY, POINTS, (SQUARE, SQUARE), ((0.1, 0.1), (0.2, 0.2)), (0.2, 0.4, 0.6))
+PAIR = ((1.0, 0.5, -0.5, 0.25), (0.5, -1.0, 0.0, 1.0))
+PEOPLE = PeopleQuery(
+    3, 20, 30, KEY, POINTS, (PAIR,), ((-0.5, 1.5), (-2.0, 3.0)), (SQUARE[:2], SQUARE[2:]), (0.1, 0.2, 0.3, 0.45, 0.6)
+)
 PILOT = PilotQuery(2, 100, (50.0, 123.4), (40, 25))
 
 
@@ -230,19 +241,24 @@ def test_a_batch_of_one_is_the_person_asked_alone() -> None:
         single = msgspec.structs.replace(PEOPLE, first=person, count=1)
         points, chosen = np.array([POINTS, POINTS]), np.zeros(3, dtype=np.int64)
         with np.errstate(over="ignore"):
-            kind = int(
-                aim(np.array([SQUARE, SQUARE]), np.array(PEOPLE.sizes), np.array(PEOPLE.upto), words[person], points)
-            )
+            cell = int(which_cell(np.array(PEOPLE.upto), words[person]))
+            if cell > 2:
+                beside(np.array(PEOPLE.ways), cell - 3, words[person], points)
             block = int(choose(tables.upto, tables.plan, 3, words[person], chosen))
             factors = tuple(int(j) for j in which_product(4, words[person]))
         slopes = tuple(chosen[: CHANNEL.blocks[block].count].tolist())
-        at = tuple(tuple(point) for point in points[min(kind, 1)].tolist())
-        alone = PersonQuery(person, 0, (), (), factors) if kind == MOMENT else PersonQuery(person, block, slopes, at)
-        met.add(kind)
+        at = tuple(tuple(point) for point in points[1 if cell > 2 else 0].tolist())
+        if cell == PRODUCT:
+            alone = PersonQuery(person, 0, (), (), factors)
+        elif cell in (1, 2):
+            alone = PersonQuery(person, 0, (), (), (), PAIR, PEOPLE.ranges[cell - 1])
+        else:
+            alone = PersonQuery(person, block, slopes, at)
+        met.add(cell)
         batch = persons(dice(person)).reply(3, single)
         assert isinstance(batch, PeopleReport)
         assert batch.letters == (persons(dice(person)).answer(alone).letter,)
-    assert met == {0, 1, 2, 3}
+    assert met == {TIGHT, 0, 1, 2, 3, 4}
 
 
 BAD_BATCHES: dict[str, dict[str, Any]] = {
@@ -255,12 +271,17 @@ BAD_BATCHES: dict[str, dict[str, Any]] = {
     "another key": {"key": bytes(16)},
     "a level too few": {"points": POINTS[:1]},
     "a point that is none": {"points": (POINTS[0], (math.nan, 0.0, 0.0, 0.0))},
-    "no directions": {"directions": ()},
-    "ragged directions": {"directions": (SQUARE, SQUARE[:3])},
-    "an endless size": {"sizes": ((math.inf, 0.1), (0.2, 0.2))},
+    "no ways": {"ways": ()},
+    "ragged ways": {"ways": (SQUARE[:2], SQUARE[:1])},
+    "an endless way": {"ways": (SQUARE[:2], (SQUARE[0], (math.inf, 0.0, 0.0, 0.0)))},
+    "a pair too many": {"pairs": (PAIR, PAIR)},
+    "half a pair": {"pairs": (PAIR[:1],)},
+    "a pair beyond all bounds": {"pairs": ((PAIR[0], (1e101, 0.0, 0.0, 0.0)),)},
+    "a range of no length": {"ranges": ((1.0, 1.0), (-2.0, 3.0))},
+    "an endless range": {"ranges": ((-1e308, 1e308), (-2.0, 3.0))},
     "two shares": {"upto": (0.2, 0.4)},
-    "shares that fall": {"upto": (0.4, 0.2, 0.6)},
-    "shares above one": {"upto": (0.2, 0.4, 1.6)},
+    "shares that fall": {"upto": (0.2, 0.1, 0.3, 0.45, 0.6)},
+    "shares above one": {"upto": (0.1, 0.2, 0.3, 0.45, 1.6)},
     "another round": {"round": 4},
 }
 

@@ -22,14 +22,18 @@ def test_a_bit_about_a_product_is_right_on_average(epsilon: float, first: int, s
     low, common = (int(tables.outcomes[-1, j]) for j in (LOW, COMMON))
     block = len(tables.outcomes) - 1
     x = np.array([1.0, *FEATURES[0]])
+
+    def of(product: float) -> float:
+        return product if first == second else (product + 1) / 2
+
     even = [((2 * k + 1) << 63) // 1000 for k in range(1000)]
     blind = {0: 0.0, low - 1: 0.0, low: 1.0, common - 1: 1.0} if low else {}
-    for die, expected in {**blind, common: (x[first] * x[second] + 1) / 2, OUTCOMES - 1: None}.items():
+    for die, expected in {**blind, common: of(x[first] * x[second]), OUTCOMES - 1: None}.items():
         bits = []
         for e in even[:: 1 if die >= common else 100]:
             words = np.array([[0, e, die << 2]], dtype=np.uint64)
             bits.append(randomize_product(tables.outcomes, block, FEATURES, 0, first, second, words, 0))
-        wanted = (x[first] * x[second] + 1) / 2 if expected is None else expected
+        wanted = of(x[first] * x[second]) if expected is None else expected
         assert np.mean(bits) == pytest.approx(wanted, abs=1.001e-3)
 
 

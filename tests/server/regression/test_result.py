@@ -44,6 +44,9 @@ class Known:
     silent: bool = False
     without: int | None = None
 
+    def determined(self, index: int, contrast: Any) -> bool:
+        return not self.silent
+
     def interval(self, index: int, contrast: Any, level: float) -> tuple[float, float]:
         left_out = self.without is not None and contrast[self.without] != 0 and contrast[0] == 0
         if self.silent or level > self.highest or left_out:

@@ -9,7 +9,7 @@ import numpy as np
 
 from sottovoce.api.regression.scikit import REGRESSOR, DataConversionWarning, check_is_fitted, d2_pinball_score
 from sottovoce.api.regression.stream import Progress, begin, tied_responses, warnings_of
-from sottovoce.core.arrays import Floats
+from sottovoce.core.arrays import Bools, Floats
 from sottovoce.core.calling import public, say_before, warn
 from sottovoce.core.categories import raw_names
 from sottovoce.core.checks import confidence, number
@@ -73,6 +73,8 @@ class PrivateQuantileRegressor(*REGRESSOR):  # type: ignore[misc]
         Raw slopes (p,) and intercept; with several levels (levels, p) and (levels,).
     result_
         The result by itself: it holds no record, and `summary`, `to_dict`, `save`, `plot` and `report` are its own.
+    determined_
+        Which of ``coef_`` the reports tell enough of to rely on them: (p,), or (levels, p).
     taus_, epsilon_, epsilon_in_all_, private_, n_reports_, clipped_, design_, warnings_
         Levels; realised epsilon, computed from the channel; what the dearest row has cost in this process, by fits and
         other studies (None: simulated); whether the fit protects anybody; people asked; rows moved to their bounds; the
@@ -170,6 +172,8 @@ class PrivateQuantileRegressor(*REGRESSOR):  # type: ignore[misc]
         self.result_: RegressionResult = stream.result
         self.coef_: Floats = fitted[:, 1:] if self._several else fitted[0, 1:]
         self.intercept_: Any = fitted[:, 0] if self._several else float(fitted[0, 0])
+        sure = self.result_.determined[:, 1:]
+        self.determined_: Bools = sure if self._several else sure[0]
         self.taus_, self.design_ = self.result_.taus, stream.plan.design
         self.epsilon_, self.private_ = self.result_.epsilon, self.result_.private
         self.epsilon_in_all_ = stream.in_all

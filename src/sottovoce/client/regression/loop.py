@@ -7,16 +7,24 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.client.regression.lent import Room, lent, make_room
-from sottovoce.client.regression.randomize_row import randomize_product, randomize_row, show
+from sottovoce.client.regression.randomize_row import randomize_pair, randomize_product, randomize_row, show
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Floats, Ints, Words
 from sottovoce.core.kernels import njit
 from sottovoce.protocol.regression.blocks import FORM, OPEN, Tables
 from sottovoce.protocol.regression.decode import decode
 from sottovoce.protocol.regression.dithered.state import DitheredState, look
-from sottovoce.protocol.regression.dithered.step import InformationGain, Sums, learn
+from sottovoce.protocol.regression.dithered.step import InformationGain, Sums, book_bit, learn
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
-from sottovoce.protocol.regression.questions import MOMENT, QueryDesign, aim, choose, which_product
+from sottovoce.protocol.regression.questions import (
+    PRODUCT,
+    TIGHT,
+    QueryDesign,
+    beside,
+    choose,
+    which_cell,
+    which_product,
+)
 
 
 def ask_piece(
@@ -72,28 +80,34 @@ def segment(
     """Ask the people ``where`` one after another and note their letters; ``first`` is the number of the first."""
     upto, plan, faces, steps = lent(tables[0]), lent(tables[1]), lent(tables[2]), lent(tables[3])
     score, read, matrix, radius = lent(tables[4]), lent(tables[5]), lent(tables[6]), tables[7]
-    directions, sizes, beside = lent(design[0]), lent(design[1]), lent(design[2])
+    pairs, ranges, ways, shares = lent(design[0]), lent(design[1]), lent(design[2]), lent(design[3])
     gains, needs, limit = lent(gain[0]), lent(gain[1]), gain[2]
-    counts, vectors, squares, moments = lent(sums[0]), lent(sums[1]), lent(sums[2]), lent(sums[3])
+    counts, vectors, squares = lent(sums[0]), lent(sums[1]), lent(sums[2])
+    products, told, people, besides = lent(sums[3]), lent(sums[4]), lent(sums[5]), lent(sums[6])
     features, response, where, words = lent(features), lent(response), lent(where), lent(words)
     reference, points, letters = lent(reference), lent(points), lent(letters)
     chosen, index, values, along = lent(room[0]), lent(room[1]), lent(room[2]), lent(room[3])
     _, _, d = points.shape
-    p = d - 1
+    p, bits = d - 1, len(shares) - len(ways)
     for i in range(len(where)):
         word, who = words[i, 0], where[i]
         # the public part: what this person is asked, and where
-        kind = aim(directions, sizes, beside, word, points)
-        if kind == MOMENT:
-            j, k = which_product(d, word)
-            bit = randomize_product(faces, len(upto), features, who, j, k, words, i)
-            counts[MOMENT] += 1.0
-            moments[0, j, k] += 1.0
-            moments[1, j, k] += bit
+        cell = which_cell(shares, word)
+        if cell == PRODUCT or (cell != TIGHT and cell < bits):
+            if cell == PRODUCT:
+                j, k = which_product(d, word)
+                bit = randomize_product(faces, len(upto), features, who, j, k, words, i)
+            else:
+                pair = (cell - 1) % len(pairs)
+                bit = randomize_pair(faces, len(upto), features, who, pairs, pair, ranges, cell - 1, words, i)
+            book_bit(products, told, d, cell, word, bit)
             letters[i] = bit
             continue
+        at, way = 0, -1
+        if cell != TIGHT:
+            at, way = 1, cell - bits
+            beside(ways, way, word, points)
         block = choose(upto, plan, p, word, chosen)
-        at = min(kind, 1)
         # the person's part: a letter (or, without a channel, the exact score), which the server decodes
         if plan[block, FORM] == OPEN:
             found = show(score, features, response, who, points, at, index, values)
@@ -106,6 +120,6 @@ def segment(
             letters[i] = letter
         # the server's part: everybody is booked under the point they were asked about, which they then move
         learn(
-            gains, needs, limit, counts, vectors, squares, kind, word, first + i, found, index, values, reference,
-            points, 0, along,
+            gains, needs, limit, counts, vectors, squares, people, besides, way, word, first + i, found, index, values,
+            reference, points, 0, along,
         )  # fmt: skip

@@ -1,6 +1,7 @@
 """People behind one door: each answers one query of a regression, once; a retry gets the same reply."""
 
 import math
+from itertools import pairwise
 from typing import NoReturn, SupportsIndex
 
 import numpy as np
@@ -10,6 +11,7 @@ from sottovoce.client.ledger import PeopleStorage, PersonLedger
 from sottovoce.client.order import Key, bits_for, places
 from sottovoce.client.regression.randomize_row import (
     count_above,
+    randomize_pair,
     randomize_people,
     randomize_product,
     randomize_row,
@@ -21,7 +23,7 @@ from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.messages import Message, PeopleQuery, PeopleReport, PersonQuery, PersonReport, PilotQuery, Tally
 from sottovoce.protocol.randomised_response import binary, flips_of
 from sottovoce.protocol.regression.blocks import Open, RegressionChannel, tables_of
-from sottovoce.protocol.regression.questions import KEY, QueryDesign, choose, public_words, which_product
+from sottovoce.protocol.regression.questions import KEY, LARGEST, QueryDesign, choose, public_words, which_product
 
 
 class Persons:
@@ -157,6 +159,9 @@ class Persons:
         if query.factors:
             first, second = query.factors
             return int(randomize_product(faces, len(plan), features, who, first, second, words, 0))
+        if query.pair:
+            pairs, ranges = np.array([query.pair], dtype=np.float64), np.array([query.within], dtype=np.float64)
+            return int(randomize_pair(faces, len(plan), features, who, pairs, 0, ranges, 0, words, 0))
         chosen = np.array([*query.slopes, 0], dtype=np.int64)
         points = np.array([query.points])
         return int(
@@ -171,9 +176,9 @@ class Persons:
         if not 0 <= query.person < self.size or not 0 <= query.block < len(self._channel.blocks):
             raise BadInput("the person or the block does not exist; correct the query.")
         self._check_channel()
-        if query.factors:
-            known = not query.slopes and not query.points and len(query.factors) == 2
-            known = known and 0 <= query.factors[0] <= query.factors[1] <= p and query.factors[1] > 0
+        if query.factors or query.pair:
+            known = not query.slopes and not query.points and query.block == 0
+            known = known and (_is_product(query, p) != _is_pair(query, p))
         else:
             block = self._channel.blocks[query.block]
             known = len(query.slopes) == block.count and all(1 <= slope <= p for slope in query.slopes)
@@ -190,6 +195,8 @@ class Persons:
         with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
             if query.factors:
                 return query.factors == tuple(int(factor) for factor in which_product(p + 1, word))
+            if query.pair:  # which combinations, is the design's, as the point is
+                return True
             chosen = np.zeros(max(p, 1), dtype=np.int64)
             block = choose(self._tables.upto, self._tables.plan, p, word, chosen)
         return (query.block, query.slopes) == (block, tuple(chosen[: len(query.slopes)].tolist()))
@@ -201,14 +208,29 @@ class Persons:
         if len(query.key) != KEY or self._key not in (None, query.key):
             raise BadInput("the questions are not drawn with the public key of this study; correct the query.")
         levels, d = len(self._channel.taus), self._channel.p + 1
-        shapes = ((query.points, (levels, d)), (query.directions, (levels, d, d)), (query.sizes, (2, levels)))
-        if not all(_shaped(values, shape) for values, shape in (*shapes, (query.upto, (3,)))):
+        pairs, ways = len(query.pairs), len(query.ways)
+        shapes = (
+            (query.points, (levels, d)),
+            (query.pairs, (pairs, 2, d)),
+            (query.ranges, (2 * pairs, 2)),
+            (query.ways, (ways, levels, d)),
+            (query.upto, (1 + 2 * pairs + ways,)),
+        )
+        if not all(_shaped(values, shape) for values, shape in shapes):
             raise BadInput("the points or the design do not fit the channel; correct the query.")
-        if not 0 <= query.upto[0] <= query.upto[1] <= query.upto[2] <= 1:
+        small = all(abs(each) <= LARGEST for pair in query.pairs for row in pair for each in row)
+        if not small or not all(map(_is_range, query.ranges)):
+            raise BadInput("a pair of a design is too large, or its range has no length; correct the query.")
+        if not all(low <= high for low, high in pairwise((0.0, *query.upto, 1.0))):
             raise BadInput("the shares of a design must ascend from 0 to 1 at most; correct the query.")
         points = np.array([query.points, query.points], dtype=np.float64)
-        design = (np.array(part, dtype=np.float64) for part in (query.directions, query.sizes, query.upto))
-        return points, QueryDesign(*design)
+        design = QueryDesign(
+            np.array(query.pairs, dtype=np.float64).reshape(pairs, 2, d),
+            np.array(query.ranges, dtype=np.float64).reshape(2 * pairs, 2),
+            np.array(query.ways, dtype=np.float64).reshape(ways, levels, d),
+            np.array(query.upto, dtype=np.float64),
+        )
+        return points, design
 
     def _check_range(self, first: int, count: int) -> None:
         """Refuse people who do not exist."""
@@ -219,6 +241,23 @@ class Persons:
         """Refuse to send exact scores."""
         if any(isinstance(block.channel, Open) for block in self._channel.blocks):
             raise BadInput("exact scores are not letters, and are not sent; give a channel with a finite epsilon.")
+
+
+def _is_product(query: PersonQuery, p: int) -> bool:
+    """Tell whether a query asks about a product of two covariates, and nothing else."""
+    first, second = query.factors if len(query.factors) == 2 else (1, 0)
+    return 0 <= first <= second <= p and second > 0 and not query.pair and not query.within
+
+
+def _is_pair(query: PersonQuery, p: int) -> bool:
+    """Tell whether a query asks about a pair of combinations, and nothing else."""
+    small = _shaped(query.pair, (2, p + 1)) and all(abs(each) <= LARGEST for row in query.pair for each in row)
+    return not query.factors and small and _is_range(query.within)
+
+
+def _is_range(ends: tuple[float, ...]) -> bool:
+    """Tell whether two numbers make a range of a finite length."""
+    return _shaped(ends, (2,)) and 0 < ends[1] - ends[0] < math.inf
 
 
 def _shaped(values: object, shape: tuple[int, ...]) -> bool:

@@ -23,7 +23,15 @@ from sottovoce.protocol.regression.blocks import (
     Tables,
     Weights,
 )
-from sottovoce.protocol.regression.questions import MOMENT, QueryDesign, aim, choose, which_product
+from sottovoce.protocol.regression.questions import (
+    PRODUCT,
+    TIGHT,
+    QueryDesign,
+    beside,
+    choose,
+    which_cell,
+    which_product,
+)
 
 WORD = 2.0**-53
 
@@ -110,16 +118,48 @@ def randomize_row(
 def randomize_product(
     faces: Weights, block: int, features: Floats, who: int, first: int, second: int, words: Words, i: int
 ) -> int:
-    """Return one bit about the product of two covariates (0: the constant one), whose mean is a public moment."""
+    """Return one bit about the product of two covariates (0: the constant one), whose mean is a public moment.
+
+    A square lies between 0 and 1, another product between -1 and 1.
+    """
     die = words[i, words.shape[1] - 1] >> uint64(2)
     if die < faces[block, COMMON]:
         return int(np.int64(die // faces[block, LOW]))
     if die - faces[block, COMMON] >= faces[block, INSIDE]:
         return 0
     product = features[who, second - 1]
+    if first == second:
+        return rounded(product * product, 2, words[i, 1])
     if first > 0:
         product *= features[who, first - 1]
     return rounded(0.5 * (product + 1.0), 2, words[i, 1])
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def randomize_pair(
+    faces: Weights,
+    block: int,
+    features: Floats,
+    who: int,
+    pairs: Floats,
+    pair: int,
+    ranges: Floats,
+    within: int,
+    words: Words,
+    i: int,
+) -> int:
+    """Return one bit about the product of two combinations of covariates, moved to a range."""
+    die = words[i, words.shape[1] - 1] >> uint64(2)
+    if die < faces[block, COMMON]:
+        return int(np.int64(die // faces[block, LOW]))
+    if die - faces[block, COMMON] >= faces[block, INSIDE]:
+        return 0
+    one, other = pairs[pair, 0, 0], pairs[pair, 1, 0]
+    for j in range(features.shape[1]):
+        one += pairs[pair, 0, 1 + j] * features[who, j]
+        other += pairs[pair, 1, 1 + j] * features[who, j]
+    low, high = ranges[within, 0], ranges[within, 1]
+    return rounded((min(max(one * other, low), high) - low) / (high - low), 2, words[i, 1])
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
@@ -169,17 +209,25 @@ def randomize_people(
     """
     upto, plan, faces, steps, score, radius = tables[0], tables[1], tables[2], tables[3], tables[4], tables[7]
     p = points.shape[2] - 1
-    chosen = np.zeros(max(p, 1), dtype=np.int64)
+    chosen, bits = np.zeros(max(p, 1), dtype=np.int64), len(design[3]) - len(design[2])
     for i in range(len(where)):
         word, who = words[i, 0], where[i]
-        kind = aim(design[0], design[1], design[2], word, points)
-        if kind == MOMENT:
+        cell = which_cell(design[3], word)
+        if cell == PRODUCT:
             j, k = which_product(p + 1, word)
             letters[i] = randomize_product(faces, len(upto), features, who, j, k, words, i)
             continue
+        if cell != TIGHT and cell < bits:
+            pair = (cell - 1) % len(design[0])
+            letters[i] = randomize_pair(faces, len(upto), features, who, design[0], pair, design[1], cell - 1, words, i)
+            continue
+        at = 0
+        if cell != TIGHT:
+            beside(design[2], cell - bits, word, points)
+            at = 1
         block = choose(upto, plan, p, word, chosen)
         letters[i] = randomize_row(
-            plan, faces, steps, score, radius, block, chosen, features, response, who, points, min(kind, 1), words, i
+            plan, faces, steps, score, radius, block, chosen, features, response, who, points, at, words, i
         )
 
 

@@ -99,8 +99,9 @@ export async function readCard(text, cap) {
 
 const LETTERS = 1 << 24; // of an alphabet: a report has three bytes for its letter
 const MOST_COLUMNS = 200;
-const [KIND, PRODUCT_OF, SIGNS, CHANNEL_OF] = [1n << 20n, 1n << 21n, 1n << 22n, 1n << 23n];
-const [TIGHT, NEAR, FAR, MOMENT] = [0, 1, 2, 3];
+const [KIND, PRODUCT_OF, SIGN, CHANNEL_OF] = [1n << 20n, 1n << 21n, 1n << 22n, 1n << 23n];
+const [TIGHT, PRODUCT] = [-1, 0]; // cells: at the point, and a bit about a product of two covariates
+const LARGEST = 1e100; // of a combination's coefficients: their products stay finite
 const slopesOf = (block) => (block.box ? block.box[1] : 1);
 const ascends = (numbers) => numbers.every((each, k) => each >= (k ? numbers[k - 1] : 0));
 
@@ -199,47 +200,58 @@ function rounded(place, positions, word) {
   return Math.min(Math.max(below, 0), positions - 1);
 }
 
+/** A combination of (1, z). */
+function fitted(combination, features) {
+  let fit = combination[0];
+  features.forEach((value, j) => { fit += combination[1 + j] * value; });
+  return fit;
+}
+
 /** How many of the fitted quantiles lie at or above the response, the highest of them being meant. */
 function sideOf(at, features, response) {
   let [wrong, least, side] = [0, 0, 0];
   for (let level = at.length - 1; level >= 0; level -= 1) {
-    let fit = at[level][0];
-    features.forEach((value, j) => { fit += at[level][1 + j] * value; });
-    wrong += response <= fit ? -1 : 1;
+    wrong += response <= fitted(at[level], features) ? -1 : 1;
     if (wrong < least) [least, side] = [wrong, at.length - level];
   }
   return side;
 }
 
-/** Where a word asks: at the point, or beside it along its signs. */
-function placeOf(asked, kind, word) {
-  if (kind === TIGHT) return asked.point;
-  return asked.point.map((point, level) => point.map((here, j) => {
-    let off = 0;
-    asked.directions[level][j].forEach((way, k) => {
-      const signs = publicDraw(word, SIGNS + BigInt(Math.floor(k / 64)));
-      off += (signs >> BigInt(k % 64)) & 1n ? way : -way;
-    });
-    return here + asked.sizes[kind - 1][level] * off;
-  }));
+/** The product that a cell asks about, from 0 to 1 over its range. */
+function productOf(asked, cell, features, word) {
+  if (cell === PRODUCT) {
+    const d = features.length + 1;
+    let [rest, first] = [1 + Math.floor(uniform(word, PRODUCT_OF) * ((d * (d + 1)) / 2 - 1)), 0];
+    for (; rest >= d - first; first += 1) rest -= d - first;
+    const product = features[first + rest - 1];
+    if (rest === 0) return product * product;
+    return 0.5 * ((first > 0 ? product * features[first - 1] : product) + 1);
+  }
+  const [one, other] = asked.pairs[(cell - 1) % asked.pairs.length].map((each) => fitted(each, features));
+  const [low, high] = asked.ranges[cell - 1];
+  return (Math.min(Math.max(one * other, low), high) - low) / (high - low);
+}
+
+/** Where a word asks beside the point. */
+function besidePoint(asked, way, word) {
+  const up = publicDraw(word, SIGN) & 1n;
+  return asked.point.map((point, level) =>
+    point.map((here, j) => here + (up ? asked.ways[way][level][j] : -asked.ways[way][level][j])));
 }
 
 /** The letter of one row: its question is the word's, its noise the dice's (rounding, and the die last). */
 export function rowLetter(channel, asked, features, response, word, dice) {
   const u = uniform(word, KIND);
-  const kind = u >= asked.upto[2] ? TIGHT : u < asked.upto[0] ? MOMENT : u < asked.upto[1] ? NEAR : FAR;
+  const bits = asked.upto.length - asked.ways.length;
+  const cell = u >= asked.upto.at(-1) ? TIGHT : asked.upto.findIndex((upto) => u < upto);
   let die = dice.at(-1) >> 2n;
-  if (kind === MOMENT) {
+  if (cell !== TIGHT && cell < bits) {
     const { low, extra } = boxOf([1, 1, 2, 1], channel.bit);
     if (die < 2n * low) return Number(die / low);
     if (die - 2n * low >= extra) return 0;
-    const d = features.length + 1;
-    let [rest, first] = [1 + Math.floor(uniform(word, PRODUCT_OF) * ((d * (d + 1)) / 2 - 1)), 0];
-    for (; rest >= d - first; first += 1) rest -= d - first;
-    const product = first > 0 ? features[first + rest - 1] * features[first - 1] : features[rest - 1];
-    return rounded(0.5 * (product + 1), 2, dice[0]);
+    return rounded(productOf(asked, cell, features, word), 2, dice[0]);
   }
-  const at = placeOf(asked, kind, word);
+  const at = cell === TIGHT ? asked.point : besidePoint(asked, cell - bits, word);
   const draw = channel.upto.length > 1 ? uniform(word, 1) : 0;
   const block = channel.blocks[channel.upto.length > 1 ? channel.upto.findIndex((upto) => draw < upto) : 0];
   const chosen = slopesOfWord(word, block, features.length);
@@ -301,10 +313,12 @@ export async function makeRowReport({ card, flips, study }, query, row, token = 
     query.study === hex(study) && query.channels.length === terms.channels.length &&
     Number.isInteger(query.round) && query.round >= 1 && query.round < 2 ** 32 &&
     Number.isInteger(query.group) && query.group >= 0 && query.group < card.groups.length &&
-    query.channels.every(({ point, directions, sizes, upto }, k) => {
+    query.channels.every(({ point, pairs, ranges, ways, upto }, k) => {
       const levels = terms.channels[k].taus.length;
-      return shaped(point, [levels, d]) && shaped(directions, [levels, d, d]) && shaped(sizes, [2, levels]) &&
-        shaped(upto, [3]) && ascends([...upto, 1]);
+      return [pairs, ranges, ways, upto].every(Array.isArray) && shaped(point, [levels, d]) && shaped(pairs, [pairs.length, 2, d]) &&
+        pairs.flat(2).every((each) => Math.abs(each) <= LARGEST) &&
+        shaped(ranges, [2 * pairs.length, 2]) && ranges.every(([low, high]) => high - low > 0 && high - low < Infinity) &&
+        shaped(ways, [ways.length, levels, d]) && shaped(upto, [1 + 2 * pairs.length + ways.length]) && ascends([...upto, 1]);
     });
   if (!fits) throw new Error("the collector's query does not fit its study; nothing was answered.");
   const id = token ?? crypto.getRandomValues(new Uint8Array(16));

@@ -1,8 +1,8 @@
 """What a person is asked, drawn in public: both sides derive it from the person's public word, and from nothing else.
 
 A public word is a keyed hash of the person's number (BLAKE2b, RFC 7693), so that whoever knows the study's public key
-can check every draw. Of the word come what a person is asked about (`aim`), the block and its slopes (`choose`), the
-signs of a dither, and the product of covariates (`which_product`).
+can check every draw. Of the word come what a person is asked about (`which_cell`), the block and its slopes
+(`choose`), the sign of a dither (`beside`), and the product of covariates (`which_product`).
 """
 
 import hashlib
@@ -15,17 +15,24 @@ from sottovoce.core.kernels import njit, uint64
 from sottovoce.protocol.regression.blocks import FIXED, SLOPES
 
 WORD = 2.0**-53
+LARGEST = 1e100  # of a pair's coefficients: products of combinations stay finite
 KEY = 16  # bytes of a study's public key
-TIGHT, NEAR, FAR, MOMENT = range(4)  # asked at the point, a little or twice as far beside it, or about moments
-KIND, PRODUCT_OF, SIGNS = 1 << 20, 1 << 21, 1 << 22  # public draws beyond those that choose a block
+TIGHT = -1  # the cell of whoever is asked at the point
+PRODUCT = 0  # of a bit about a product of two covariates; then come pairs, within each of their ranges, and ways
+KIND, PRODUCT_OF, SIGN = 1 << 20, 1 << 21, 1 << 22  # public draws beyond those that choose a block
 
 
 class QueryDesign(NamedTuple):
-    """How the next people are asked: how often beside the point, and how far."""
+    """How the next people are asked: how often about moments and beside the point, about which and how far.
 
-    directions: Floats  # (levels, d, d): from signs to a dither of size one
-    sizes: Floats  # (2, levels): of the near and the far dither
-    upto: Floats  # (3,): cumulative probabilities of a moment, of near and of far
+    ``upto`` are the cumulative probabilities of the cells: one product of two covariates, drawn at random; each pair
+    within the first range, each within the second; each way. Whoever is in none is asked at the point.
+    """
+
+    pairs: Floats  # (pairs, 2, d): two combinations of (1, z), a bit about whose product is asked
+    ranges: Floats  # (2 pairs, 2): to which that product is moved: the pairs' first ranges, then their second ones
+    ways: Floats  # (ways, levels, d): how far beside the point, to either side
+    upto: Floats  # (1 + 2 pairs + ways,)
 
 
 def public_words(key: bytes, first: int, count: int) -> Words:
@@ -88,26 +95,31 @@ def choose(upto: Floats, plan: Ints, p: int, word: np.uint64, chosen: Ints) -> i
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def aim(directions: Floats, sizes: Floats, upto: Floats, word: np.uint64, points: Floats) -> int:
-    """Return what a person is asked; if beside ``points[0]``, fill ``points[1]`` with where."""
-    _, levels, d = points.shape
-    u = uniform(word, KIND)
-    if u >= upto[2]:
+def which_cell(upto: Floats, word: np.uint64) -> int:
+    """Return the cell that a person is in."""
+    u, cell = uniform(word, KIND), len(upto) - 1
+    if u >= upto[cell]:
         return TIGHT
-    if u < upto[0]:
-        return MOMENT
-    kind = NEAR if u < upto[1] else FAR
-    signs = public(word, SIGNS)
+    while cell > 0 and u < upto[cell - 1]:
+        cell -= 1
+    return cell
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def is_up(word: np.uint64) -> bool:
+    """Tell to which side of the point a person is asked."""
+    return bool(public(word, SIGN) & uint64(1))
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def beside(ways: Floats, way: int, word: np.uint64, points: Floats) -> None:
+    """Fill ``points[1]`` with where a person is asked beside ``points[0]``."""
+    _, levels, d = points.shape
+    up = is_up(word)
     for level in range(levels):
         for j in range(d):
-            off = 0.0
-            for k in range(d):
-                if d > 64 and k % 64 == 0:  # a word has 64 signs; from there on the next draws give more
-                    signs = public(word, SIGNS + k // 64)
-                way = directions[level, j, k]
-                off += way if (signs >> uint64(k % 64)) & uint64(1) else -way
-            points[1, level, j] = points[0, level, j] + sizes[kind - 1, level] * off
-    return kind
+            off = ways[way, level, j]
+            points[1, level, j] = points[0, level, j] + (off if up else -off)
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")

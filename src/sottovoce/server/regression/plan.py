@@ -22,6 +22,7 @@ from sottovoce.server.regression.settings import RegressionSettings
 from sottovoce.server.regression.study import LiuHuStudy, paper_scale
 from sottovoce.server.regression.summary import RegressionFacts
 
+WIDEST = 60  # covariates: what is known of d^2 / 2 moments together is a matrix of d^4 / 4 numbers (decision 0076)
 RegressionStudy = DitheredStudy | LiuHuStudy
 
 
@@ -35,6 +36,13 @@ class RegressionPlan:
     starts: Floats | None = None  # (levels, d), scaled; None: nobody guessed
     level: float = 0.95
     response: str = ""
+
+    def __post_init__(self) -> None:
+        if self.settings.inference == "dithered" and self.p > WIDEST:
+            raise BadInput(
+                f"X has {self.p} covariates, and the default takes up to {WIDEST}; leave some out, or give inference="
+                "'self-normalised'."
+            )
 
     @property
     def p(self) -> int:

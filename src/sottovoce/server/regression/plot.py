@@ -111,7 +111,7 @@ def _panel(axes: "Axes", taus: Sequence[float], rows: Sequence[CoefficientRow]) 
             for edge, beyond, sign in ((bottom, row.interval[0] < bottom, "v"), (top, row.interval[1] > top, "^")):
                 if beyond:
                     axes.plot(tau, edge, sign, color=SOFT, ms=6, clip_on=False)
-        axes.plot(tau, row.value, "o", color=INK, mfc="white" if row.interval is None else INK, ms=4.5)
+        axes.plot(tau, row.value, "o", color=INK, mfc=INK if row.determined else "white", ms=4.5)
     axes.set_ylim(bottom, top)
 
 

@@ -15,12 +15,12 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 import numpy as np
 
 from sottovoce.core import codec
-from sottovoce.core.arrays import Floats
+from sottovoce.core.arrays import Bools, Floats
 from sottovoce.core.bounds import Bounds
 from sottovoce.core.checks import confidence
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.region import Ellipsoid, vector
-from sottovoce.protocol.regression.dithered.knowledge import Knowledge
+from sottovoce.protocol.regression.dithered.knowledge import DROPS, Knowledge
 from sottovoce.protocol.regression.dithered.study import DitheredStudy, StoredDithered
 from sottovoce.server.description import Description
 from sottovoce.server.picture import check_path, save
@@ -29,7 +29,7 @@ from sottovoce.server.regression.liu_hu.fit import LiuHuFit
 from sottovoce.server.regression.liu_hu.step import LiuHuState, chains_of
 from sottovoce.server.regression.plot import draw
 from sottovoce.server.regression.study import LiuHuStudy, StoredLiuHu
-from sottovoce.server.regression.summary import CoefficientRow, RegressionFacts, describe, headline
+from sottovoce.server.regression.summary import CoefficientRow, RegressionFacts, describe, headline, sentence_of_doubt
 from sottovoce.server.stored import StoredResult
 
 Found = TypeVar("Found")
@@ -53,6 +53,10 @@ class SearchingFit:
             f"{self.people:,} people were asked for location and scale, and that search is not over: "
             "ask more people, or give density and size, public guesses."
         )
+
+    def determined(self, index: int, contrast: Floats) -> bool:  # noqa: ARG002
+        """Tell that nothing is known."""
+        return False
 
     def interval(self, index: int, contrast: Floats, level: float) -> tuple[float, float]:  # noqa: ARG002
         """Refuse."""
@@ -84,6 +88,10 @@ class SplitFit:
     def warnings(self) -> tuple[str, ...]:
         """Return what the user should know of the fit."""
         return self.fit.warnings
+
+    def determined(self, index: int, contrast: Floats) -> bool:
+        """Tell whether the people of this level tell enough of a contrast to rely on its estimate."""
+        return self.fit.determined(index, contrast)
 
     def interval(self, index: int, contrast: Floats, level: float) -> tuple[float, float]:
         """Return the interval of a contrast, or refuse."""
@@ -136,7 +144,11 @@ def restored(state: StoredFit) -> RegressionFit:
     fit: RegressionFit
     if state.dithered is not None:
         terms, knowledge = state.dithered
-        if len(knowledge.slopes) != terms.levels or knowledge.omegas.shape != (terms.levels, terms.d, terms.d):
+        if (
+            len(knowledge.windows) != len(DROPS)
+            or len(knowledge.slopes) != terms.levels
+            or knowledge.omegas.shape != (terms.levels, terms.d, terms.d)
+        ):
             raise BadInput("this is not a stored regression: its parts do not fit each other; store it again.")
         fit = DitheredFit(terms, state.people, knowledge)
     elif state.liu_hu is not None:
@@ -234,7 +246,14 @@ class RegressionResult(StoredResult):
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Return what the fits warn of, each sentence once; worked out when somebody asks, as some take a second."""
-        return tuple(dict.fromkeys(warning for fit in self.fits for warning in fit.warnings))
+        doubtful = sentence_of_doubt(self.facts, self.names, self.determined)
+        return tuple(dict.fromkeys([*(warning for fit in self.fits for warning in fit.warnings), *doubtful]))
+
+    @cached_property
+    def determined(self) -> Bools:
+        """Return which raw coefficients the reports tell enough of to rely on them, (levels, d), intercept first."""
+        turn = self.bounds.to_raw
+        return np.array([[fit.determined(index, axis) for axis in turn] for fit, index in self._levels])
 
     def predict(self, features: Floats) -> Floats:
         """Return the fitted quantiles of raw covariates, (n, levels), rearranged so that they never cross."""
@@ -288,8 +307,9 @@ class RegressionResult(StoredResult):
             low, high = self.interval(level, axis, ONE_SIGMA)
             ends = self.interval(level, axis, confidence)
         except Infeasible as refusal:
-            return CoefficientRow(value, None, None, str(refusal))
-        return CoefficientRow(value, (high - low) / 2, ends, None)
+            return CoefficientRow(value, None, None, str(refusal), determined=False)
+        sure = bool(self.determined[level, coefficient])
+        return CoefficientRow(value, (high - low) / 2, ends, None, determined=sure)
 
     def tables(self, confidence: float) -> list[dict[str, CoefficientRow]]:
         """Return the rows of each level by name, the intercept first."""

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from sottovoce.core.arrays import Bools
 from sottovoce.core.digits import number_text, span
 from sottovoce.server.description import (
     SIMULATION,
@@ -27,6 +28,7 @@ METHODS = {
 }
 
 
+DOUBTFUL = " ?"  # behind the name of a coefficient that is not determined
 OF_SITES = "the mean of the sites' own, each weighed by its people"
 
 
@@ -55,6 +57,7 @@ class CoefficientRow(NamedTuple):
     error: float | None
     interval: tuple[float, float] | None
     reason: str | None
+    determined: bool = True  # whether the reports tell enough of it to rely on the estimate
 
 
 Table = Mapping[str, CoefficientRow]
@@ -123,6 +126,7 @@ def _cells(
     for tau, rows in zip(facts.taus, tables, strict=True):
         for name, row in rows.items():
             shown = f"{name} at {tau:.6g}" if several else name
+            shown += "" if row.determined or row.reason is not None else DOUBTFUL
             if row.interval is None or row.error is None:
                 cells.append((shown, _rough(row.value), "-", "-", "-"))
             else:
@@ -142,7 +146,7 @@ def _lines(facts: RegressionFacts, cells: Sequence[Sequence[str]], rows: int) ->
         tau = facts.taus[place // rows]
         if place % rows == 0:
             lines.append(f" tau = {tau:.6g} ".center(WIDTH, "-") if several else "-" * WIDTH)
-        lines.append(_line(row[0].removesuffix(f" at {tau:.6g}") if several else row[0], *row[1:]))
+        lines.append(_line(row[0].replace(f" at {tau:.6g}", "") if several else row[0], *row[1:]))
     return lines
 
 
@@ -188,6 +192,7 @@ def _values(facts: RegressionFacts, tables: Sequence[Table], warnings: Sequence[
                     "low": None if row.interval is None else finite(row.interval[0]),
                     "high": None if row.interval is None else finite(row.interval[1]),
                     "reason": row.reason,
+                    "determined": row.determined,
                 }
                 for name, row in rows.items()
             ],
@@ -217,6 +222,23 @@ def sentence_of_missing(refused: list[tuple[float, dict[str, str]]]) -> str:
         for name, reason in reasons.items():
             missing.setdefault(reason, []).append(_where(name, tau, several=len(refused) > 1))
     return " ".join(f"no interval for {', '.join(names)}: {reason}" for reason, names in missing.items())
+
+
+def sentence_of_doubt(facts: RegressionFacts, names: Sequence[str], determined: Bools) -> list[str]:
+    """Name the coefficients that the reports do not determine, in one sentence; none if there are none."""
+    several = len(facts.taus) > 1
+    doubtful = [
+        _where(name, tau, several=several)
+        for tau, row in zip(facts.taus, determined, strict=True)
+        for name, sure in zip(names, row, strict=True)
+        if not sure
+    ]
+    if not doubtful:
+        return []
+    return [
+        f"the reports do not determine {', '.join(doubtful)}: do not rely on the estimate alone; ask more people, or "
+        "allow a larger epsilon."
+    ]
 
 
 def _where(name: str, tau: float, *, several: bool) -> str:

@@ -4,65 +4,69 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from sottovoce.protocol.regression.dithered.functionals import ranges_of, scaled_pairs
 from sottovoce.protocol.regression.dithered.moments import (
     SMALLEST_ROOT,
     SMALLEST_SQUARE,
+    BitAnswers,
     certain,
     learn_moments,
-    whitened,
-    whitener,
+    roots,
+    values_of,
 )
+from sottovoce.protocol.regression.dithered.vech import packed, product
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]
 GUESS = np.diag([1.0, 1 / 3, 1 / 3])
 TRUTH = np.array([[1.0, 0.3, -0.2], [0.3, 0.5, 0.1], [-0.2, 0.1, 0.2]])
+NOTHING = BitAnswers(np.zeros((0, 6)), np.zeros(0), np.zeros(0))
 
 
 def bits(n: float, rate: float, truth: Floats = TRUTH) -> tuple[Floats, Floats]:
-    """As many as ``n`` people for each product, whose bits are what they are on average."""
+    """As many as ``n`` people for each product, whose bits are what they are on average: squares lie in [0, 1]."""
     asked = np.triu(np.full(truth.shape, float(n)))
     asked[0, 0] = 0
-    return asked, asked * (1 + rate * truth) / 2
+    told = np.where(np.eye(len(truth)) > 0, 2 * truth - 1, truth)
+    return asked, asked * (1 + rate * told) / 2
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.46, 0.05])
 def test_many_people_tell_the_moments(rate: float) -> None:
-    found = learn_moments(*bits(1e9 / rate**2, rate), rate, GUESS)
+    found = learn_moments(*bits(1e9 / rate**2, rate), rate, GUESS, NOTHING)
     assert np.abs(found.matrix - TRUTH).max() < 1e-3
-    assert np.abs(found.open_minded - TRUTH).max() < 1e-3
-    assert found.variances.max() < 1e-5
+    assert np.abs(found.steady - TRUTH).max() < 1e-3
+    assert np.diag(found.covariance).max() < 1e-5
 
 
 def test_drawn_bits_lie_within_their_variance() -> None:
     n, rate = 20_000, 0.5
     asked, mean = bits(n, rate)
     ones = dice(3).generator().binomial(asked.astype(np.int64), mean / np.maximum(asked, 1)).astype(float)
-    found = learn_moments(asked, ones, rate, GUESS)
-    away = np.abs(found.matrix - TRUTH)[np.triu_indices(3)][1:]
-    raw = found.raw[np.triu_indices(3)][1:]
-    assert raw == pytest.approx(np.full(5, 1 / (rate**2 * n)))
-    assert (away < 5.5 * np.sqrt(raw)).all()  # false alarm 1e-6, with room for the pull to the guess
+    found = learn_moments(asked, ones, rate, GUESS, NOTHING)
+    away = np.abs(packed(found.matrix - TRUTH))[1:]
+    noise = np.array([1, 1, 0.25, 1, 0.25]) / (rate**2 * n)
+    assert (np.diag(found.covariance)[1:] <= noise + 1e-12).all()
+    assert (away < 5.5 * np.sqrt(noise)).all()  # false alarm 1e-6, with room for the pull to the guess
     assert away.max() > 0
 
 
 def test_nobody_leaves_the_guess() -> None:
     nobody = np.zeros((3, 3))
-    found = learn_moments(nobody, nobody, 0.4, GUESS)
+    found = learn_moments(nobody, nobody, 0.4, GUESS, NOTHING)
     assert found.matrix == pytest.approx(GUESS)
-    assert found.open_minded == pytest.approx(GUESS)
-    assert (found.variances > 0).sum() == 8  # all but the constant
-    assert found.variances[0, 0] == 0
+    assert found.steady == pytest.approx(GUESS)
+    doubts = np.diag(found.covariance)
+    assert doubts[0] == 0 < doubts[1:].min()
+    assert (doubts >= np.diag(found.steady_covariance)).all()
 
 
 def test_few_people_barely_move_the_guess() -> None:
-    few, many = (learn_moments(*bits(n, 0.2), 0.2, GUESS) for n in (5, 500_000))
-    assert np.abs(few.matrix - GUESS).max() < 0.05
-    assert np.abs(many.matrix - GUESS).max() > 0.15
-    # an open mind believes the bits more, and doubts more
-    assert (np.abs(few.open_minded - GUESS) >= np.abs(few.matrix - GUESS) - 1e-12).all()
-    assert (few.variances >= few.confident).all()
-    assert (few.raw[few.raw > 0] >= few.variances[few.raw > 0]).all()
+    few, many = (learn_moments(*bits(n, 0.2), 0.2, GUESS, NOTHING) for n in (5, 500_000))
+    assert np.abs(few.steady - GUESS).max() < 0.05
+    assert np.abs(many.steady - GUESS).max() > 0.15
+    # an open mind believes the bits more
+    assert (np.abs(few.matrix - GUESS) >= np.abs(few.steady - GUESS) - 1e-12).all()
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -72,41 +76,75 @@ def test_whatever_is_said_the_matrix_is_possible(seed: int) -> None:
     asked = np.triu(generator.integers(0, 40, (d, d))).astype(float)
     ones = np.floor(asked * generator.uniform(size=(d, d)))
     rate = (1.0, 0.5, 0.02)[seed % 3]
-    found = learn_moments(asked, ones, rate, np.diag([1.0, *[0.3] * (d - 1)]))
-    for matrix in (found.matrix, found.open_minded):
-        assert np.array_equal(matrix, matrix.T) or matrix == pytest.approx(matrix.T, abs=1e-14)
+    combinations = generator.normal(0, 1, (4, d * (d + 1) // 2))
+    told = BitAnswers(combinations, generator.normal(0, 1, 4), np.full(4, 9.0))
+    found = learn_moments(asked, ones, rate, np.diag([1.0, *[0.3] * (d - 1)]), told)
+    for matrix in (found.matrix, found.steady):
+        assert matrix == pytest.approx(matrix.T, abs=1e-14)
         assert np.linalg.eigvalsh(matrix).min() > 0.9 * SMALLEST_SQUARE * SMALLEST_ROOT
         assert np.isfinite(matrix).all()
-    for part in (found.variances, found.confident, found.raw):
-        assert np.array_equal(part, part.T)
-        assert part.min() >= 0
+    for part in (found.covariance, found.steady_covariance):
+        assert np.linalg.eigvalsh((part + part.T) / 2).min() > -1e-10
 
 
 @pytest.mark.parametrize("said", [0.0, 1.0])
 def test_unanimous_people_leave_a_matrix_that_can_be_inverted(said: float) -> None:
     asked, _ = bits(1e6, 1.0)
-    found = learn_moments(asked, said * asked, 1.0, GUESS)
-    assert np.linalg.eigvalsh(found.matrix).min() > 0.9 * SMALLEST_SQUARE * SMALLEST_ROOT
-    assert np.isfinite(whitener(found.matrix)).all()
+    found = learn_moments(asked, said * asked, 1.0, GUESS, NOTHING)
+    for matrix in (found.matrix, found.steady):
+        assert np.linalg.eigvalsh(matrix).min() > 0.9 * SMALLEST_SQUARE * SMALLEST_ROOT
+        assert np.isfinite(roots(matrix)[1]).all()
+
+
+def test_covariates_that_are_all_alike_are_shrunk_to_each_other() -> None:
+    d = 7
+    truth = np.full((d, d), 0.2)
+    truth[0, 1:] = truth[1:, 0] = 0.0
+    nothing = BitAnswers(np.zeros((0, 28)), np.zeros(0), np.zeros(0))
+    np.fill_diagonal(truth, 0.4)
+    truth[0, 0] = 1.0
+    found = learn_moments(*bits(300, 1.0, truth), 1.0, np.diag([1.0, *[1 / 3] * 6]), nothing)
+    crosses = found.matrix[np.triu_indices(d, 1)]
+    assert crosses[6:].min() > 0.17
 
 
 def test_certain_moments_have_no_variance() -> None:
     found = certain(TRUTH)
     assert np.array_equal(found.matrix, TRUTH)
-    assert np.array_equal(found.open_minded, TRUTH)
-    assert not found.variances.any()
-    assert not found.confident.any()
-    assert not found.raw.any()
+    assert np.array_equal(found.steady, TRUTH)
+    assert not found.covariance.any()
+    assert not found.steady_covariance.any()
 
 
-def test_the_whitener_whitens() -> None:
-    root = whitener(TRUTH)
-    assert root @ TRUTH @ root == pytest.approx(np.eye(3), abs=1e-12)
-    assert root == pytest.approx(root.T, abs=1e-14)
+def test_roots_are_those_of_the_matrix() -> None:
+    root, back = roots(TRUTH)
+    assert root @ root == pytest.approx(TRUTH)
+    assert root @ back == pytest.approx(np.eye(3), abs=1e-12)
 
 
-def test_whitened_variances_are_those_of_a_whitened_matrix() -> None:
-    # for a diagonal whitener, exactly
-    root, variances = np.diag([1.0, 2.0, 3.0]), np.arange(9.0).reshape(3, 3)
-    scale = np.array([1.0, 2.0, 3.0])
-    assert whitened(variances, root) == pytest.approx(variances * np.outer(scale, scale) ** 2)
+def test_people_asked_about_a_pair_tell_its_mean() -> None:
+    u, w = np.array([[1.0, 2.0, -1.0]]), np.array([[-0.5, 1.0, 0.3]])
+    pairs, correlation = scaled_pairs(u, w, TRUTH)
+    assert pairs[0, 0] @ TRUTH @ pairs[0, 0] == pytest.approx(1)
+    assert pairs[0, 0] @ TRUTH @ pairs[0, 1] == pytest.approx(correlation[0])
+    low, high = ranges_of(pairs, correlation)[1]
+    told = (correlation - low) / (high - low)
+    value, precision = values_of(np.array([1e9]), 1e9 * ((told - 0.5) * 0.4 + 0.5), low, high, 0.4)
+    nobody = np.zeros((3, 3))
+    answer = BitAnswers(product(pairs[:, 0], pairs[:, 1]), value, precision)
+    found = learn_moments(nobody, nobody, 0.4, GUESS, answer)
+    assert pairs[0, 0] @ found.matrix @ pairs[0, 1] == pytest.approx(correlation[0], abs=1e-3)
+    assert np.abs(found.matrix - TRUTH).max() > 0.01  # one number is known, the others are not
+
+
+def test_the_whole_range_holds_the_product_at_every_corner_of_the_box() -> None:
+    source = dice(8).generator()
+    pairs, correlation = scaled_pairs(source.normal(size=(20, 3)), source.normal(size=(20, 3)), TRUTH)
+    ranges = ranges_of(pairs, correlation)
+    corners = np.column_stack([np.ones(400), source.choice([-1.0, 1.0], (400, 2)) * source.uniform(0.5, 1, (400, 1))])
+    products = (corners @ pairs[:, 0].T) * (corners @ pairs[:, 1].T)
+    assert (products >= ranges[20:, 0] - 1e-12).all()
+    assert (products <= ranges[20:, 1] + 1e-12).all()
+    assert (ranges[:20, 0] >= ranges[20:, 0]).all()
+    assert (ranges[:20, 1] <= ranges[20:, 1]).all()
+    assert (ranges[:, 1] > ranges[:, 0]).all()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sottovoce.protocol.regression.dithered.moments import LEAST, pull, spread_about
+from sottovoce.protocol.regression.dithered.moments import LEAST, spread_about
 from sottovoce.sim.randomness import dice
 
 
@@ -40,9 +40,3 @@ def test_a_prior_trusted_less_gives_way_sooner() -> None:
 @pytest.mark.parametrize("scale", [0.1, 10.0])
 def test_wild_entries_widen_the_spread(scale: float) -> None:
     assert spread_about(np.full(3, scale), np.full(3, 1e-8), 0.1) == pytest.approx((0.01 + 3 * scale**2) / 4, rel=1e-5)
-
-
-def test_pull_goes_from_the_guess_to_the_data() -> None:
-    weights = pull(0.04, np.array([1e12, 0.04, 1e-12]))
-    assert weights == pytest.approx(np.array([0.0, 0.5, 1.0]), abs=1e-9)
-    assert pull(np.array([0.0, 1.0]), np.array([1.0, 1.0])) == pytest.approx(np.array([0.0, 0.5]))

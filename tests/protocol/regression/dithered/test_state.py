@@ -8,11 +8,11 @@ import pytest
 
 from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
 from sottovoce.protocol.regression.box import box, cq
-from sottovoce.protocol.regression.dithered.knowledge import learn_all, reach
+from sottovoce.protocol.regression.dithered.asking import DITHERED, MOMENTS
+from sottovoce.protocol.regression.dithered.density import reach
+from sottovoce.protocol.regression.dithered.knowledge import learn_all
 from sottovoce.protocol.regression.dithered.state import (
-    DITHERED,
     FIRST,
-    MOMENTS,
     RATIO,
     DitheredState,
     design_after,
@@ -21,8 +21,8 @@ from sottovoce.protocol.regression.dithered.state import (
     look,
     under_way,
 )
+from sottovoce.protocol.regression.dithered.step import AT_POINT
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
-from sottovoce.protocol.regression.questions import NEAR, TIGHT
 
 GUESS = np.array([[1.0, 0.2, 0.0], [0.2, 0.4, 0.1], [0.0, 0.1, 0.3]])
 
@@ -44,10 +44,10 @@ def flat(value: object) -> list[object]:
 
 def asked(state: DitheredState, n: int) -> DitheredState:
     """A state after ``n`` more people whose sums are plausible."""
-    counts = state.sums.counts.copy()
-    counts[TIGHT] += 0.9 * n
-    counts[NEAR] += 0.1 * n
-    return state._replace(people=state.people + n, sums=state.sums._replace(counts=counts))
+    counts, beside = state.sums.counts.copy(), state.sums.beside.copy()
+    counts[AT_POINT] += 0.9 * n
+    beside[0] += 0.1 * n
+    return state._replace(people=state.people + n, sums=state.sums._replace(counts=counts, beside=beside))
 
 
 def test_the_beginning_is_always_the_same() -> None:
@@ -85,7 +85,7 @@ def test_a_look_closes_the_segment_and_keeps_the_point() -> None:
     assert after.begun == after.people == FIRST
     assert np.array_equal(after.points, state.points)
     assert after.behind[-1].sums is state.sums
-    assert np.array_equal(after.behind[-1].directions, state.design.directions)
+    assert np.array_equal(after.behind[-1].ways, state.design.ways)
     assert not any(part.any() for part in after.sums)
     assert state.behind == ()
 
@@ -97,7 +97,7 @@ def test_knowing_changes_nothing() -> None:
     first, second = know(study(), state), know(study(), state)
     assert flat(state) == before
     assert np.array_equal(first.slopes[0].matrix, second.slopes[0].matrix)
-    assert first.whole.counts.sum() == FIRST + 10
+    assert first.whole.people + first.beside.people == pytest.approx(FIRST + 10)
     assert under_way(state).first == FIRST
     assert under_way(state).last == FIRST + 10
 
@@ -115,24 +115,28 @@ def test_designs_stay_within_bounds(name: str, known: bool) -> None:
     one = study(CHANNELS[name](), known)
     state = init(one)
     for number in range(16):
-        design, moments = state.design, know(one, state).moments.matrix
-        of_moments, near, far = design.upto
+        design, known_now = state.design, know(one, state)
+        bits = len(design.upto) - len(design.ways)
+        of_moments, beside = design.upto[bits - 1], design.upto[-1] - design.upto[bits - 1]
         if known or one.exact:
             assert of_moments == 0
         else:
-            assert MOMENTS[0] * (number > 14) <= of_moments <= MOMENTS[1]
-        assert near - of_moments == pytest.approx(far - near)
+            assert MOMENTS[0] * (number > 14) <= of_moments + 1e-12 <= MOMENTS[1] + 1e-9
         # the first people are needed to come near, all later ones to learn the slope as well
-        assert DITHERED[0] * (number > 14) <= far - of_moments + 1e-12
-        assert far - of_moments <= DITHERED[1] + 1e-12
+        assert DITHERED[0] * (number > 14) <= beside + 1e-12
+        assert beside <= DITHERED[1] + 1e-12
+        assert (np.diff(design.upto) >= 0).all()
         assert (state.gain.needs > 0).all()
-        assert design.sizes[0] == pytest.approx(design.sizes[1] / 2)
+        assert (design.ranges[:, 1] > design.ranges[:, 0]).all()
         for level in range(one.levels):
-            # whitened directions: x'dither has the size of the dither, and moves the distribution function within reach
-            ways = design.directions[level]
-            assert np.trace(ways @ ways.T @ moments) == pytest.approx(1.0)
-            density = know(one, state).slopes[level].density
-            assert design.sizes[1, level] * density == pytest.approx(reach(float(one.tails[level])))
+            # the intercept alone, twice as far; then along the covariates, within reach as far as is known
+            ways, far = design.ways[:, level], reach(float(one.tails[level]))
+            assert not ways[:2, 1:].any()
+            assert ways[1, 0] == pytest.approx(2 * ways[0, 0])
+            lengths = np.sqrt(np.einsum("wj,jk,wk->w", ways, known_now.moments.matrix, ways))
+            shifts = known_now.slopes[level].density.value * np.concatenate([ways[:2, 0], lengths[2:]])
+            assert shifts.max() <= far * (1 + 1e-9)
+            assert shifts[1] >= 0.5 * far
         state = look(one, asked(state, state.until - state.people))
 
 
@@ -153,7 +157,8 @@ def test_designs_move_along_with_the_unit(unit: float) -> None:
     (plain, one), (moved, other) = (before.design, before.gain), (after.design, after.gain)
     assert other.needs == pytest.approx(one.needs, rel=1e-9)
     assert moved.upto == pytest.approx(plain.upto, rel=1e-9)
-    assert moved.sizes / unit == pytest.approx(plain.sizes, rel=1e-9)
+    assert moved.ways / unit == pytest.approx(plain.ways, rel=1e-9)
+    assert moved.ranges == pytest.approx(plain.ranges, rel=1e-9)
     steps = [o.gains[0, 0] @ np.diag(1 / o.needs[0, :3]) @ o.gains[1, 0] for o in (one, other)]
     assert steps[1] / unit == pytest.approx(steps[0], rel=1e-9)
 

@@ -1,19 +1,14 @@
-"""The information gain is the Kalman gain at pace one, and the shares of people stay within bounds."""
+"""The information gain is the Kalman gain at pace one."""
 
 import numpy as np
 import pytest
 
-from sottovoce.protocol.regression.dithered.knowledge import FARTHEST, STEEP, curvature_prior, reach
-from sottovoce.protocol.regression.dithered.moments import certain, learn_moments
 from sottovoce.protocol.regression.dithered.state import (
-    DITHERED,
-    MOMENTS,
     PACE,
     STEADY,
     SURE,
     gain,
     pace,
-    shares,
 )
 from sottovoce.sim.randomness import dice
 
@@ -66,28 +61,3 @@ def test_pace() -> None:
     assert pace(3200, 100.0, 1.0) > 1.9 * PACE
     assert pace(10**9, 100.0, 0.99 * SURE) < PACE
     assert pace(10**9, 100.0, 0.0) == STEADY
-
-
-def test_shares_stay_within_bounds() -> None:
-    nobody = np.zeros((3, 3))
-    vague = learn_moments(nobody, nobody, 0.3, np.diag([1.0, 0.3, 0.3]))
-    for uncertain in (0.0, 0.05, 0.15, 10.0):
-        for moments in (certain(np.eye(3)), vague):
-            asked, dithered = shares(uncertain, moments, False, 1.0)
-            assert MOMENTS[0] <= asked <= MOMENTS[1]
-            assert DITHERED[0] <= dithered <= DITHERED[1]
-            assert shares(uncertain, moments, True, 1.0) == (0.0, dithered)
-            assert shares(uncertain, moments, False, 1e9) == (asked, dithered)
-            assert shares(uncertain, moments, False, 0.5) == (asked / 2, dithered / 2)
-            assert shares(uncertain, moments, False, 0.0) == (0.0, 0.0)  # far from the truth, neither helps
-    assert shares(0.0, certain(np.eye(3)), False, 1.0) == (MOMENTS[0], DITHERED[0])
-    assert shares(10.0, vague, False, 1.0) == (MOMENTS[1], DITHERED[1])
-
-
-def test_the_far_dither_stays_within_the_tail() -> None:
-    for tail in (0.01, 0.1, 0.25, 0.5):
-        assert reach(tail) == min(FARTHEST, STEEP * tail) < tail
-        mean, spread = curvature_prior(tail)
-        assert spread > 0
-        assert abs(mean) < 1
-    assert curvature_prior(0.5)[0] < 0 < curvature_prior(0.05)[0]

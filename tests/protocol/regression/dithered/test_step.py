@@ -11,71 +11,66 @@ from scipy import special
 
 from sottovoce.protocol.regression.dithered.step import (
     ASKED,
+    AT_POINT,
     GRADIENT,
     LOOKED,
     POINT,
-    PRODUCT,
+    PRODUCTS,
     SELDOM,
+    SIGNED,
     SPREAD,
     Sums,
+    book_bit,
     learn,
     no_sums,
 )
-from sottovoce.protocol.regression.questions import FAR, MOMENT, NEAR, SIGNS, TIGHT, aim, public, which_product
+from sottovoce.protocol.regression.questions import TIGHT, beside, is_up, which_cell, which_product
 from sottovoce.sim.randomness import dice
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 FALSE_ALARM = 1e-6
 Floats = npt.NDArray[np.float64]
-UPTO = np.array([0.1, 0.3, 0.6])
-DIRECTIONS = np.array([[[0.7, 0.1], [0.1, 0.9]], [[0.5, -0.2], [-0.2, 0.4]]])
-SIZES = np.array([[0.5, 0.25], [1.0, 0.5]])
+UPTO = np.array([0.1, 0.1, 0.3, 0.6])
+WAYS = np.array([[[0.7, 0.1], [0.1, 0.9]], [[0.5, -0.2], [-0.2, 0.4]]])
 POINTS = np.array([[[1.0, 2.0], [3.0, 4.0]], [[9.0, 9.0], [9.0, 9.0]]])
-
-
-def signs_of(word: np.uint64, d: int) -> Floats:
-    bits = int(public(word, SIGNS))
-    return np.array([1.0 if bits >> k & 1 else -1.0 for k in range(d)])
 
 
 def test_people_are_asked_as_often_as_ordered() -> None:
     n = 1000 if PLAIN else 20_000
-    kinds = [aim(DIRECTIONS, SIZES, UPTO, word, POINTS.copy()) for word in dice(1).words(n)]
-    seen = np.array([kinds.count(kind) for kind in (MOMENT, NEAR, FAR, TIGHT)])
+    cells = [which_cell(UPTO, word) for word in dice(1).words(n)]
+    seen = np.array([cells.count(cell) for cell in (0, 2, 3, TIGHT)])
     expected = n * np.array([0.1, 0.2, 0.3, 0.4])
     assert seen.sum() == n
     assert special.chdtrc(3, float(np.sum((seen - expected) ** 2 / expected))) > FALSE_ALARM
 
 
-def test_nobody_is_asked_beside_the_point_unless_ordered() -> None:
-    assert {aim(DIRECTIONS, SIZES, np.zeros(3), word, POINTS.copy()) for word in dice(1).words(300)} == {TIGHT}
-    assert MOMENT not in {aim(DIRECTIONS, SIZES, np.array([0, 0.5, 1]), w, POINTS.copy()) for w in dice(1).words(300)}
+def test_nobody_is_asked_what_is_not_ordered() -> None:
+    assert {which_cell(np.zeros(3), word) for word in dice(1).words(300)} == {TIGHT}
+    assert {which_cell(np.array([0, 0.5, 1]), word) for word in dice(1).words(300)} == {1, 2}
+    assert {which_cell(np.array([1.0, 1.0]), word) for word in dice(1).words(30)} == {0}
 
 
-def test_a_dither_is_its_size_times_its_directions_times_signs() -> None:
+def test_a_dither_goes_its_way_to_either_side() -> None:
     met = set()
-    for word in dice(2).words(400):
-        points = POINTS.copy()
-        kind = aim(DIRECTIONS, SIZES, UPTO, word, points)
-        assert np.array_equal(points[0], POINTS[0])
-        met.add(kind)
-        if kind in (TIGHT, MOMENT):
-            assert np.array_equal(points, POINTS)
-            continue
-        for level in range(2):
-            off = SIZES[kind - 1, level] * DIRECTIONS[level] @ signs_of(word, 2)
-            assert points[1, level] == pytest.approx(POINTS[0, level] + off)
-    assert met == {TIGHT, NEAR, FAR, MOMENT}
+    for word in dice(2).words(60):
+        for way in range(2):
+            points = POINTS.copy()
+            beside(WAYS, way, word, points)
+            assert np.array_equal(points[0], POINTS[0])
+            side = 1 if is_up(word) else -1
+            met.add(side)
+            assert np.array_equal(points[1], POINTS[0] + side * WAYS[way])
+    assert met == {-1, 1}
 
 
-def test_signs_are_balanced_and_independent_of_what_is_asked() -> None:
-    n = 500 if PLAIN else 5000
-    d = 5
-    signs = np.array([signs_of(word, d) for word in dice(4).words(n)])
-    assert np.abs(signs.mean(axis=0)).max() < 5.5 / math.sqrt(n)
-    apart = signs.T @ signs / n - np.eye(d)
-    assert np.abs(apart).max() < 5.5 / math.sqrt(n)
+def test_sides_are_balanced_and_independent_of_what_is_asked() -> None:
+    n = 2000 if PLAIN else 20_000
+    words = dice(4).words(n)
+    sides = np.array([1.0 if is_up(word) else -1.0 for word in words])
+    apart = np.array([which_cell(UPTO, word) == TIGHT for word in words])
+    assert abs(sides.mean()) < 5.3 / math.sqrt(n)
+    assert abs(sides[apart].mean()) < 5.3 / math.sqrt(apart.sum())
 
 
 @pytest.mark.parametrize("d", [2, 3, 5])
@@ -89,19 +84,33 @@ def test_every_product_but_the_constant_is_as_likely(d: int) -> None:
     assert special.chdtrc(len(products) - 1, float(np.sum((seen - expected) ** 2) / expected)) > FALSE_ALARM
 
 
-def step(kind: int, word: int, person: int, limit: float = math.inf, sums: Sums | None = None) -> tuple[Sums, Floats]:
+def step(way: int, word: int, person: int, limit: float = math.inf) -> tuple[Sums, Floats]:
     """Let one person speak of coordinates 2 and 0 at two levels."""
     d = 3
-    sums = no_sums(2, d) if sums is None else sums
+    sums = no_sums(2, d, 1, 3)
     gains = np.arange(2 * 2 * d * d, dtype=float).reshape(2, 2, d, d) / 10
     needs = np.array([[1.0, 2.0, 3.0, 0.5], [4.0, 5.0, 6.0, 0.25]])
     points = np.stack([np.arange(6.0).reshape(2, 3)] * 2)
+    spoken(sums, gains, needs, limit, way, np.uint64(word), person, points, 0)
+    return sums, points
+
+
+def spoken(
+    sums: Sums,
+    gains: Floats,
+    needs: Floats,
+    limit: float,
+    way: int,
+    word: np.uint64,
+    person: int,
+    points: Floats,
+    at: int,
+) -> None:
     index, values = np.array([2, 0, 0]), np.array([[0.5, -1.0, 99.0], [2.0, 3.0, 99.0]])
     learn(
-        gains, needs, limit, sums.counts, sums.vectors, sums.squares, kind, np.uint64(word), person, 2, index, values,
-        np.ones((2, d)), points, 0, np.zeros(d),
+        gains, needs, limit, sums.counts, sums.vectors, sums.squares, sums.beside, sums.besides, way, word, person, 2,
+        index, values, np.ones((2, 3)), points, at, np.zeros(3),
     )  # fmt: skip
-    return sums, points
 
 
 GRADIENTS = np.array([[-1.0, 0.0, 0.5], [3.0, 0.0, 2.0]])
@@ -116,14 +125,15 @@ def test_a_tight_person_moves_the_point_by_the_gain() -> None:
         scale = np.array(need) + person * (0.5, 0.25)[level]
         expected = before - gains[0, level] @ ((gains[1, level] @ GRADIENTS[level]) / scale)
         assert points[0, level] == pytest.approx(expected)
-        assert sums.vectors[TIGHT, POINT, level] == pytest.approx(before - 1)
-        assert sums.vectors[TIGHT, GRADIENT, level] == pytest.approx(GRADIENTS[level])
+        assert sums.vectors[POINT, level] == pytest.approx(before - 1)
+        assert sums.vectors[GRADIENT, level] == pytest.approx(GRADIENTS[level])
         whole = np.outer(GRADIENTS[level], GRADIENTS[level])
-        found = sums.squares[PRODUCT, level]
+        found = sums.squares[PRODUCTS, level]
         # each pair of coordinates is kept once, in the order in which they were spoken of
         assert found + found.T - np.diag(np.diag(found)) == pytest.approx(whole)
-    assert sums.counts.tolist() == [1, 0, 0, 0, 0]
+    assert sums.counts.tolist() == [1, 0]
     assert not sums.squares[SPREAD].any()
+    assert not sums.besides.any()
 
 
 def test_now_and_then_the_spread_of_the_points_is_looked_at() -> None:
@@ -134,24 +144,25 @@ def test_now_and_then_the_spread_of_the_points_is_looked_at() -> None:
         assert sums.squares[SPREAD, level] == pytest.approx(np.tril(np.outer(off[level], off[level])))
 
 
-@pytest.mark.parametrize("kind", [NEAR, FAR])
-def test_a_dithered_person_does_not_move_the_point(kind: int) -> None:
-    sums, points = step(kind, 1234, SELDOM)
+@pytest.mark.parametrize("way", [0, 2])
+@pytest.mark.parametrize("word", [1234, 1235])
+def test_a_dithered_person_does_not_move_the_point(way: int, word: int) -> None:
+    sums, points = step(way, word, SELDOM)
     assert np.array_equal(points[0], np.arange(6.0).reshape(2, 3))
-    signs = signs_of(np.uint64(1234), 3)
+    side = 1 if is_up(np.uint64(word)) else -1
     for level in range(2):
-        assert sums.squares[kind - 1, level] == pytest.approx(np.outer(GRADIENTS[level], signs))
-        assert sums.vectors[kind, GRADIENT, level] == pytest.approx(GRADIENTS[level])
-        assert sums.vectors[kind, POINT, level] == pytest.approx(points[0, level] - 1)
-    assert not sums.squares[PRODUCT].any()
-    assert not sums.vectors[TIGHT].any()
-    assert sums.counts.sum() == sums.counts[kind] == 1
+        assert sums.besides[SIGNED, way, level] == pytest.approx(side * GRADIENTS[level])
+        assert sums.besides[GRADIENT, way, level] == pytest.approx(GRADIENTS[level])
+        assert sums.besides[POINT, way, level] == pytest.approx(points[0, level] - 1)
+    assert not sums.squares.any()
+    assert not sums.vectors.any()
+    assert sums.beside.sum() == sums.beside[way] == 1
+    assert sums.counts[AT_POINT] == 0
 
 
-@pytest.mark.parametrize("kind", [TIGHT, NEAR])
-def test_a_person_of_a_batch_is_booked_under_the_point_they_were_asked_about(kind: int) -> None:
-    gains, needs = np.arange(36.0).reshape(2, 2, 3, 3) / 10, np.full((2, 4), 0.5)
-    index, values, word = np.array([2, 0, 0]), np.array([[0.5, -1.0, 99.0], [2.0, 3.0, 99.0]]), np.uint64(9)
+@pytest.mark.parametrize("way", [TIGHT, 1])
+def test_a_person_of_a_batch_is_booked_under_the_point_they_were_asked_about(way: int) -> None:
+    gains, needs, word = np.arange(36.0).reshape(2, 2, 3, 3) / 10, np.full((2, 4), 0.5), np.uint64(9)
     here, there = np.arange(6.0).reshape(2, 3), np.full((2, 3), 7.0)
     found = {}
     for name, asked, points in (
@@ -159,17 +170,14 @@ def test_a_person_of_a_batch_is_booked_under_the_point_they_were_asked_about(kin
         ("here", 0, np.stack([here, here])),
         ("there", 0, np.stack([there, there])),
     ):
-        sums = no_sums(2, 3)
-        learn(
-            gains, needs, math.inf, sums.counts, sums.vectors, sums.squares, kind, word, SELDOM, 2, index, values,
-            np.ones((2, 3)), points, asked, np.zeros(3),
-        )  # fmt: skip
+        sums = no_sums(2, 3, 0, 2)
+        spoken(sums, gains, needs, math.inf, way, word, SELDOM, points, asked)
         found[name] = (sums, points)
     for ours, theirs in zip(found["apart"][0], found["there"][0], strict=True):
         assert np.array_equal(ours, theirs)
     assert np.array_equal(found["apart"][1][0], found["here"][1][0])
     assert np.array_equal(found["apart"][1][ASKED], there)
-    assert np.array_equal(found["apart"][1][0], here) == (kind != TIGHT)
+    assert np.array_equal(found["apart"][1][0], here) == (way != TIGHT)
 
 
 def test_no_coordinate_goes_beyond_the_limit() -> None:
@@ -179,13 +187,10 @@ def test_no_coordinate_goes_beyond_the_limit() -> None:
     assert np.array_equal(held[0], np.clip(free[0], 0.5, 1.5))
 
 
-def test_signs_of_many_coefficients_are_not_each_others() -> None:
-    d = 66
-    points = np.zeros((2, 1, d))
-    met = []
-    for word in dice(5).words(60):
-        aim(np.eye(d)[None], np.ones((2, 1)), np.array([0.0, 0.0, 1.0]), word, points)
-        met.append(points[1, 0].copy())
-    signs = np.array(met)
-    assert not np.array_equal(signs[:, 0], signs[:, 64])
-    assert np.abs(signs[:, 64].mean()) < 1
+def test_a_bit_is_booked_with_its_product_or_its_pair() -> None:
+    sums, word = no_sums(1, 3, 2, 2), np.uint64(77)
+    for cell, bit in ((0, 1), (0, 0), (3, 1), (4, 0)):
+        book_bit(sums.products, sums.pairs, 3, cell, word, bit)
+    j, k = which_product(3, word)
+    assert (sums.products[0, j, k], sums.products[1, j, k], sums.products.sum()) == (2, 1, 3)
+    assert sums.pairs.tolist() == [[0, 0, 1, 1], [0, 0, 1, 0]]

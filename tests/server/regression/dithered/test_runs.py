@@ -8,8 +8,7 @@ from sottovoce.client.regression.rows import Rows
 from sottovoce.local.regression.dithered import DitheredRun
 from sottovoce.protocol.regression.dithered.state import DitheredState, know
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
-from sottovoce.protocol.regression.questions import TIGHT
-from sottovoce.server.regression.dithered.fit import find_root, square_about
+from sottovoce.server.regression.dithered.root import find_root, square_about
 from sottovoce.server.regression.dithered.runs import know_runs
 from sottovoce.sim.randomness import dice
 
@@ -31,8 +30,11 @@ def state(study: DitheredStudy, n: int, shift: float = 0.0) -> DitheredState:
 def test_one_run_is_what_it_was(study: DitheredStudy) -> None:
     one = state(study, 3_000)
     alone, several = know(study, one), know_runs(study, [one])
-    np.testing.assert_allclose(several.window.vectors, alone.window.vectors)
-    np.testing.assert_allclose(several.window.squares, alone.window.squares)
+    for ours, theirs in zip((*several.windows, several.whole), (*alone.windows, alone.whole), strict=True):
+        np.testing.assert_allclose(ours.vectors, theirs.vectors)
+        np.testing.assert_allclose(ours.squares, theirs.squares)
+    np.testing.assert_allclose(several.beside.weighted, alone.beside.weighted)
+    np.testing.assert_allclose(several.beside.vectors, alone.beside.vectors)
 
 
 def test_the_root_is_the_mean_of_the_roots_by_people(study: DitheredStudy) -> None:
@@ -41,12 +43,12 @@ def test_the_root_is_the_mean_of_the_roots_by_people(study: DitheredStudy) -> No
     slope = found.slopes[0].matrix
     roots, people = [], []
     for each in both:
-        window = know(study, each).window
-        point, gradient = window.vectors[TIGHT, :, 0] / window.counts[TIGHT]
+        window = know(study, each).windows[0]
+        point, gradient = window.vectors[:, 0] / window.people
         roots.append(study.start[0] + point - np.linalg.solve(slope, gradient))
-        people.append(window.counts[TIGHT])
+        people.append(window.people)
     assert abs(roots[1][0] - roots[0][0]) > 0.4
-    point, gradient = found.window.vectors[TIGHT, :, 0] / found.window.counts[TIGHT]
+    point, gradient = found.windows[0].vectors[:, 0] / found.windows[0].people
     mean = study.start[0] + point - np.linalg.solve(slope, gradient)
     np.testing.assert_allclose(mean, np.average(roots, axis=0, weights=people))
 
@@ -56,5 +58,5 @@ def test_the_distance_of_sites_is_no_swing_of_points(study: DitheredStudy) -> No
     for shift in (0.0, 0.8):
         found = know_runs(study, [state(study, 6_000), state(study, 6_500, shift)])
         place = find_root(study, found, 0).place - study.start[0]
-        swings.append(square_about(found.window, 0, place, found))
+        swings.append(square_about(found.windows[0], 0, place, found.moments.matrix))
     assert swings[1] < 2 * swings[0] < 0.04  # half the square of 0.4 is 0.08

@@ -1,9 +1,10 @@
 """The moments E x x' of the covariates, learnt from one-bit answers and shrunk towards the public guess.
 
-The slope of the mean gradient is close to density x E x x', and a bit about a product of two covariates tells far more
-of that matrix than a dithered answer does. The means, the squares and the cross products are shrunk as three groups,
-twice: towards a confident guess for the point estimate, and with an open mind for its variance; by as much as the
-entries themselves suggest (empirical Bayes, Morris 1983, doi:10.1080/01621459.1983.10477920).
+A bit tells of the mean of one product: of two covariates, or of two combinations of them, u'x w'x. Both are linear in
+the entries of the moments, so the answers of all looks make one Gaussian posterior. The means, the squares and the
+cross products are shrunk as three groups, each towards a mean and by a spread that its own entries suggest (empirical
+Bayes, Morris 1983, doi:10.1080/01621459.1983.10477920): covariates that are all alike correlated are not shrunk
+towards none. It is done twice: as the guess is believed, for the steps, and with an open mind, for the intervals.
 """
 
 from typing import NamedTuple
@@ -11,72 +12,113 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats
+from sottovoce.protocol.regression.dithered.vech import packed, places, unpacked
 
-# set on the tuning designs of the papers' catalogue, judged on the held-out ones (decision 0020)
-SQUARES, CROSSES = (0.03, 0.1), (0.05, 0.2)  # how far moments lie from the guess: believed, and thought possible
+# how far squares, means and crosses lie from their mean: believed, for the steps (decision 0020), and possible, for the
+# intervals (decision 0076)
+BELIEVED, POSSIBLE = (0.03, 0.05, 0.05), (0.15, 0.15, 0.15)
+STEPS = 6  # until mean and spread of the groups have settled
 SMALLEST_SQUARE, SMALLEST_ROOT = 0.005, 0.01  # of a square moment, and of an eigenvalue of the correlations
 LARGEST_ROOT = 0.5  # what noise may lift that eigenvalue to
 LEAST = 0.01  # of the prior variance: no group of entries is believed to agree with its guess better
 
 
+class BitAnswers(NamedTuple):
+    """What bits say of linear combinations of the packed moments: coefficients, values, and their precisions."""
+
+    combinations: Floats  # (answers, entries)
+    values: Floats
+    precisions: Floats
+
+
 class Moments(NamedTuple):
-    """The matrix, the variances of its entries, and those that the bits alone would give it."""
+    """The matrix and the covariance of its packed entries, with an open mind, and as the guess is believed."""
 
     matrix: Floats
-    variances: Floats  # with an open mind
-    confident: Floats
-    raw: Floats
-    open_minded: Floats  # the matrix, shrunk less
+    covariance: Floats
+    steady: Floats
+    steady_covariance: Floats
 
 
-def learn_moments(asked: Floats, ones: Floats, rate: float, guess: Floats) -> Moments:
-    """Return the moments from how many were ``asked`` about each product (upper triangle) and said one.
+def values_of(asked: Floats, ones: Floats, low: Floats, high: Floats, rate: float) -> tuple[Floats, Floats]:
+    """Return the means that bits about values within ranges tell, and their precisions."""
+    n = np.maximum(asked, 1e-300)
+    said = np.where(asked > 0, ones / n, 0.5)
+    values = low + (high - low) * ((said - 0.5) / rate + 0.5)
+    return np.asarray(values), np.asarray(4 * rate**2 * asked / (high - low) ** 2)
+
+
+def learn_moments(asked: Floats, ones: Floats, rate: float, guess: Floats, pairs: BitAnswers) -> Moments:
+    """Return the moments from how many were ``asked`` about each product (upper triangle) and said one, and from pairs.
 
     >>> import numpy as np
     >>> nobody = np.zeros((2, 2))
-    >>> learn_moments(nobody, nobody, 1.0, np.diag([1.0, 0.3])).matrix.round(6).tolist()
+    >>> nothing = BitAnswers(np.zeros((0, 3)), np.zeros(0), np.zeros(0))
+    >>> learn_moments(nobody, nobody, 1.0, np.diag([1.0, 0.3]), nothing).matrix.round(6).tolist()
     [[1.0, 0.0], [0.0, 0.3]]
     """
     d = len(guess)
-    rows, columns = np.triu_indices(d)
-    rows, columns = rows[1:], columns[1:]  # the constant times itself is one
-    n = asked[rows, columns]
-    aim = guess[rows, columns]
-    noise = 1.0 / (rate**2 * np.maximum(n, 0.5))
-    heard = np.where(n > 0, (2 * ones[rows, columns] / np.maximum(n, 1) - 1) / rate, aim)
-    matrix, other = guess.copy(), guess.copy()
-    variances, confident, raw = np.zeros((3, d, d))
-    raw[rows, columns] = noise
+    rows, columns, _ = (part[1:] for part in places(d))  # the constant times itself is one
     square = rows == columns
-    for group, (believed, possible) in (
-        (square, SQUARES),
-        (~square & (rows == 0), CROSSES),
-        (~square & (rows > 0), CROSSES),
-    ):
-        i, j, away, v = rows[group], columns[group], (heard - aim)[group], noise[group]
-        weight = pull(spread_about(away, v, believed), v)
-        matrix[i, j] = aim[group] + weight * away
-        confident[i, j] = weight * v
-        weight = pull(spread_about(away, v, possible), v)
-        other[i, j] = aim[group] + weight * away
-        variances[i, j] = weight * v
+    groups = np.where(square, 0, np.where(rows == 0, 1, 2))
+    aim = packed(guess)[1:]
+    low = np.where(square, 0.0, -1.0)
+    values, precisions = values_of(asked[rows, columns], ones[rows, columns], low, np.ones(len(rows)), rate)
+    told = pairs.combinations[:, 1:]
+    weighted = told * pairs.precisions[:, None]
+    information = weighted.T @ told
+    information[np.diag_indices(len(aim))] += precisions
+    # everything is counted from the guess
+    heard = precisions * (values - aim) + weighted.T @ (pairs.values - pairs.combinations[:, 0] - told @ aim)
+    found, covariance = _shrunk(information, heard, groups, POSSIBLE)
+    steady, steady_covariance = _shrunk(information, heard, groups, BELIEVED)
+    noise = unpacked(np.concatenate(([0.0], np.diag(steady_covariance))), d)
     return Moments(
-        _possible(_mirrored(matrix), _mirrored(confident)),
-        _mirrored(variances),
-        _mirrored(confident),
-        _mirrored(raw),
-        _possible(_mirrored(other), np.zeros((d, d))),
+        _possible(unpacked(np.concatenate(([1.0], aim + found)), d), np.zeros((d, d))),
+        _padded(covariance),
+        _possible(unpacked(np.concatenate(([1.0], aim + steady)), d), noise),
+        _padded(steady_covariance),
     )
+
+
+def _shrunk(
+    information: Floats, heard: Floats, groups: np.ndarray[tuple[int], np.dtype[np.int64]], prior: tuple[float, ...]
+) -> tuple[Floats, Floats]:
+    """Return posterior mean and covariance; each group has a mean and a spread, which weigh one entry beforehand."""
+    members = [groups == group for group in range(len(prior))]
+    counts = [int(np.count_nonzero(own)) for own in members]
+    centres, spreads = np.zeros(len(prior)), np.square(prior)
+    covariance, found = np.zeros_like(information), np.zeros(len(heard))
+    for step in range(STEPS + 1):
+        total = information.copy()
+        precision = 1 / spreads[groups]
+        total[np.diag_indices(len(heard))] += precision
+        covariance = np.asarray(np.linalg.inv(total), dtype=np.float64)
+        found = covariance @ (heard + precision * centres[groups])
+        if step == STEPS:
+            break
+        variances = np.diag(covariance)
+        for group, (own, count) in enumerate(zip(members, counts, strict=True)):
+            if count:
+                centre = float(found[own].sum()) / (1 + count)
+                # the fixed point of expectation and maximisation, reached faster (MacKay 1992)
+                learnt = max(count - float(variances[own].sum()) / spreads[group], 0.0)
+                beyond = float(np.square(found[own] - centre).sum())
+                centres[group] = centre
+                spreads[group] = max((prior[group] ** 2 + beyond) / (1 + learnt), LEAST * prior[group] ** 2)
+    return found, covariance
+
+
+def _padded(covariance: Floats) -> Floats:
+    """Return the covariance with the entry that is known: the constant times itself."""
+    return np.pad(covariance, ((1, 0), (1, 0)))
 
 
 def certain(matrix: Floats) -> Moments:
     """Return moments that need not be learnt."""
-    nothing = np.zeros(matrix.shape)
-    return Moments(matrix, nothing, nothing, nothing, matrix)
-
-
-def _mirrored(upper: Floats) -> Floats:
-    return np.asarray(np.triu(upper) + np.triu(upper, 1).T)
+    entries = len(packed(matrix))
+    nothing = np.zeros((entries, entries))
+    return Moments(matrix, nothing, matrix, nothing)
 
 
 def _possible(matrix: Floats, variances: Floats) -> Floats:
@@ -99,15 +141,11 @@ def _possible(matrix: Floats, variances: Floats) -> Floats:
     return np.asarray(correlations * scale)
 
 
-def whitener(matrix: Floats) -> Floats:
-    """Return the symmetric inverse root of a matrix."""
+def roots(matrix: Floats) -> tuple[Floats, Floats]:
+    """Return the symmetric root of a matrix, and its inverse."""
     eigenvalues, eigenvectors = np.linalg.eigh(matrix)
-    return np.asarray((eigenvectors / np.sqrt(eigenvalues)) @ eigenvectors.T)
-
-
-def whitened(variances: Floats, root: Floats) -> Floats:
-    """Return about how the variances of a matrix's entries look after whitening it."""
-    return np.asarray(root**2 @ variances @ (root**2).T)
+    root = np.sqrt(eigenvalues)
+    return np.asarray((eigenvectors * root) @ eigenvectors.T), np.asarray((eigenvectors / root) @ eigenvectors.T)
 
 
 def spread_about(
@@ -125,8 +163,3 @@ def spread_about(
     beyond = float(np.sum(weights * (deviations**2 - variances - extra)))
     found = (trust * prior**2 + beyond) / (trust + float(np.sum(weights)))
     return max(found, LEAST * prior**2)
-
-
-def pull(between: Floats | float, variances: Floats) -> Floats:
-    """Return the weight of the data: entries vary by ``between`` about the guess, by ``variances`` about the truth."""
-    return np.asarray(between / (between + variances))

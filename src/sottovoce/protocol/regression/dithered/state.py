@@ -15,34 +15,26 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints, Words
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.regression.dithered.knowledge import (
-    Knowledge,
-    LookSegment,
-    coefficients_size,
-    learn_all,
-    reach,
-)
-from sottovoce.protocol.regression.dithered.moments import Moments, whitened, whitener
+from sottovoce.protocol.regression.dithered.asking import Doubt, ask_next
+from sottovoce.protocol.regression.dithered.knowledge import Knowledge, coefficients_size, learn_all
+from sottovoce.protocol.regression.dithered.segments import INTERCEPT_WAYS, LookSegment
 from sottovoce.protocol.regression.dithered.step import (
     ASKED,
     InformationGain,
     Sums,
     no_sums,
+    shapes_of_sums,
     take_letters,
     which_blocks,
 )
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
-from sottovoce.protocol.regression.questions import QueryDesign
+from sottovoce.protocol.regression.questions import LARGEST, QueryDesign
 
 # while the slope is not known well, larger steps, growing against a far start: chosen on six cells (tau, p, epsilon),
 # confirmed on six others; they still serve where the density is guessed 4 times too large (decision 0017)
 PACE, GROWTH = 4.0, 0.2
 STEADY = 2.0  # pace once it is: the bias of curvature falls from .4-.7 to about .1 standard errors (decision 0017)
 SURE = 0.3  # relative standard deviation of a standard error from which on the slope counts as known (decision 0017)
-DITHERED = (0.02, 0.15)  # least and most people asked beside the point (decision 0018)
-MOMENTS = (0.002, 0.1)  # and about moments (decision 0019)
-WORTH = 4.0  # relative variance x this: the share of dithered people that makes intervals shortest (decision 0018)
-WORTH_MOMENTS = 1.5  # likewise for moments (decision 0019)
 FIRST, RATIO = 64, 1.3  # people before the first look, and the growth from one look to the next (decision 0016)
 
 
@@ -62,20 +54,6 @@ def pace(people: int, need: float, relative_sd: float) -> float:
     if relative_sd < SURE:
         return max(STEADY, PACE * relative_sd / SURE)
     return float(PACE * (1 + people / need) ** GROWTH)
-
-
-def shares(relative_sd: float, moments: Moments, known: bool, settled: float) -> tuple[float, float]:
-    """Return which part of the people to ask about moments, and which beside the point.
-
-    ``relative_sd`` is that of the worst known standard error, and ``settled`` how many people were asked,
-    of those who are worth the guess: before them neither helps yet.
-    """
-    part = min(settled, 1.0)
-    dithered = part * min(max(WORTH * relative_sd**2, DITHERED[0]), DITHERED[1])
-    if known:
-        return 0.0, dithered
-    worst = float(np.max(np.diag(whitened(moments.raw, whitener(moments.matrix)))))
-    return part * min(max(WORTH_MOMENTS * worst, MOMENTS[0]), MOMENTS[1]), dithered
 
 
 class DitheredState(NamedTuple):
@@ -102,7 +80,12 @@ def init(study: DitheredStudy) -> DitheredState:
     """Return the state before the first person."""
     points = np.stack([study.start, study.start]).astype(np.float64)
     design, first = design_after(study, 0, learn_all(study, ()))
-    return DitheredState(0, points, design, first, no_sums(study.levels, study.d), 0, FIRST, ())
+    return DitheredState(0, points, design, first, _empty(study, design), 0, FIRST, ())
+
+
+def _empty(study: DitheredStudy, design: QueryDesign) -> Sums:
+    """Return the sums of a design before its first person."""
+    return no_sums(study.levels, study.d, len(design.pairs), len(design.ways))
 
 
 def take(study: DitheredStudy, state: DitheredState, asked: AskedUnder, words: Words, letters: Ints) -> DitheredState:
@@ -112,10 +95,10 @@ def take(study: DitheredStudy, state: DitheredState, asked: AskedUnder, words: W
     """
     _check_shapes(study, state, asked)
     sums = Sums(*(part.copy() for part in state.sums))
-    points, at = np.stack([*state.points, asked.point]), np.stack([asked.point, asked.point])
+    points = np.stack([*state.points, asked.point])
     with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
         take_letters(
-            study.tables, asked.design, state.gain, sums, words, letters, state.people, study.start, at, points, ASKED
+            study.tables, asked.design, state.gain, sums, words, letters, state.people, study.start, points, ASKED
         )
     after = state._replace(people=state.people + len(words), points=points[:ASKED].copy(), sums=sums)
     return look(study, after) if after.people == after.until else after
@@ -132,12 +115,14 @@ def follow(study: DitheredStudy, state: DitheredState, words: Words, letters: In
         n = min(len(words) - done, state.until - state.people)
         part, sums, points = slice(done, done + n), Sums(*(each.copy() for each in state.sums)), state.points.copy()
         with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
-            which_blocks(study.tables, state.design.upto, words[part], study.channel.p, blocks[part])
+            which_blocks(
+                study.tables, state.design.upto, len(state.design.ways), words[part], study.channel.p, blocks[part]
+            )
             if np.any((letters[part] < 0) | (letters[part] >= study.alphabets[blocks[part]])):
                 raise BadInput("a letter is not one of its alphabet; answer through the study's channel.")
             take_letters(
                 study.tables, state.design, state.gain, sums, words[part], letters[part], state.people, study.start,
-                points, points, 0,
+                points, 0,
             )  # fmt: skip
         state = state._replace(people=state.people + n, points=points, sums=sums)
         state = look(study, state) if state.people == state.until else state
@@ -150,13 +135,13 @@ def look(study: DitheredStudy, state: DitheredState) -> DitheredState:
     behind = (*state.behind, under_way(state))
     design, onwards = design_after(study, state.people, learn_all(study, behind))
     later = int(state.until * RATIO) + 1
-    empty = no_sums(study.levels, study.d)
+    empty = _empty(study, design)
     return DitheredState(state.people, state.points, design, onwards, empty, state.people, later, behind)
 
 
 def under_way(state: DitheredState) -> LookSegment:
     """Return the segment under way as if it were closed."""
-    return LookSegment(state.begun, state.people, state.sums, state.design.directions, state.design.sizes)
+    return LookSegment(state.begun, state.people, state.sums, *state.design[:3])
 
 
 def know(study: DitheredStudy, state: DitheredState) -> Knowledge:
@@ -168,35 +153,34 @@ def design_after(study: DitheredStudy, people: int, knowledge: Knowledge) -> tup
     """Return how the next people are asked, and what their gradients do."""
     levels, d = study.levels, study.d
     gains, needs = np.zeros((2, levels, d, d)), np.zeros((levels, d + 1))
-    directions, sizes = np.zeros((levels, d, d)), np.zeros((2, levels))
-    worth = np.zeros(levels)
-    uncertain, sure = knowledge.worst_relative_sd(), knowledge.worst_relative_sd(confident=True)
+    worth, doubt = np.zeros(levels), Doubt(study, knowledge)
     for level in range(levels):
         slope = knowledge.slopes[level]
         size = coefficients_size(study, knowledge, level)
-        left, right, need = gain(slope.matrix, knowledge.omegas[level], size)
+        left, right, need = gain(slope.steady, knowledge.omegas[level], size)
         _, _, at_first = gain(study.density[level] * study.moments, study.omega[level], study.size)
         gains[0, level], gains[1, level], needs[level, :d] = left, right, need
         worth[level] = float(np.mean(at_first))
-        needs[level, d] = 1 / pace(people, worth[level], sure)
-        directions[level] = whitener(knowledge.moments.matrix) / np.sqrt(d)
-        far = reach(float(study.tails[level])) / slope.density
-        sizes[:, level] = far / 2, far
-    moments, dithered = shares(
-        uncertain, knowledge.moments, study.known or study.exact or d == 1, people / float(worth.max())
-    )
-    upto = np.array([moments, moments + dithered / 2, moments + dithered])
-    return QueryDesign(directions, sizes, upto), InformationGain(gains, needs, study.limit)
+        needs[level, d] = 1 / pace(people, worth[level], knowledge.steady_sd(level))
+    design = ask_next(study, people, people / float(worth.max()), knowledge, doubt)
+    return design, InformationGain(gains, needs, study.limit)
 
 
 def check_state(study: DitheredStudy, state: DitheredState) -> None:
     """Refuse a state of another study, or none at all, before compiled code looks into its arrays."""
     _check_shapes(study, state, AskedUnder(state.points[0] if state.points.ndim else state.points, state.design))
     levels, d = study.levels, study.d
+    pairs, ways = len(state.design.pairs), len(state.design.ways)
     for each in state.behind:
-        parts = [part.shape for part in (*each.sums, each.directions, each.sizes)]
-        if parts != [*_sums(levels, d), (levels, d, d), (2, levels)]:
+        parts = [part.shape for part in (*each.sums, each.pairs, each.ranges, each.ways)]
+        if parts != [*shapes_of_sums(levels, d, pairs, ways), *_design(levels, d, pairs, ways)[:3]]:
             raise BadInput("the state belongs to another study; restore it with the study that it was made by.")
+    combined, ranges, _, upto = state.design
+    lengths = ranges[:, 1] - ranges[:, 0]
+    if not (np.all(np.abs(combined) <= LARGEST) and np.all((lengths > 0) & np.isfinite(lengths))):
+        raise BadInput("the state asks about products that cannot be asked about; restore it as it was stored.")
+    if not (np.all(np.diff(upto) >= 0) and upto[0] >= 0 and upto[-1] <= 1):
+        raise BadInput("the shares of the state's design do not ascend from 0 to 1; restore it as it was stored.")
     if not 0 <= state.begun <= state.people < state.until < 1 << 53:
         raise BadInput("the state counts people who were not asked; restore it as it was stored.")
 
@@ -205,12 +189,12 @@ def _check_shapes(study: DitheredStudy, state: DitheredState, asked: AskedUnder)
     """Refuse a state of another study, before compiled code looks into its arrays."""
     levels, d = study.levels, study.d
     parts = [state.points, asked.point, *asked.design, *state.gain[:2], *state.sums]
-    design = [(levels, d, d), (2, levels), (3,)]
-    shapes = [(2, levels, d), (levels, d), *design, (2, levels, d, d), (levels, d + 1), *_sums(levels, d)]
-    if [part.shape for part in parts] != shapes:
+    pairs, ways = levels * d, INTERCEPT_WAYS + d
+    shapes = [(2, levels, d), (levels, d), *_design(levels, d, pairs, ways), (2, levels, d, d), (levels, d + 1)]
+    if [part.shape for part in parts] != [*shapes, *shapes_of_sums(levels, d, pairs, ways)]:
         raise BadInput("the state belongs to another study; restore it with the study that it was made by.")
 
 
-def _sums(levels: int, d: int) -> list[tuple[int, ...]]:
-    """Return the shapes of sums."""
-    return [(5,), (3, 2, levels, d), (4, levels, d, d), (2, d, d)]
+def _design(levels: int, d: int, pairs: int, ways: int) -> list[tuple[int, ...]]:
+    """Return the shapes of a design."""
+    return [(pairs, 2, d), (2 * pairs, 2), (ways, levels, d), (1 + 2 * pairs + ways,)]

@@ -10,22 +10,22 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints, Words
-from sottovoce.core.kernels import njit, uint64
+from sottovoce.core.kernels import njit
 from sottovoce.protocol.regression.blocks import Tables
 from sottovoce.protocol.regression.decode import decode
 from sottovoce.protocol.regression.questions import (
-    MOMENT,
-    SIGNS,
+    PRODUCT,
+    TIGHT,
     QueryDesign,
-    aim,
     choose,
-    public,
+    is_up,
+    which_cell,
     which_product,
 )
 
-LOOKED = 4  # of the counts, after the four kinds of question: people whose spread was looked at
-POINT, GRADIENT = 0, 1
-PRODUCT, SPREAD = 2, 3  # of the squares; the first two are the slopes of the near and the far
+AT_POINT, LOOKED = 0, 1  # of the counts: people asked at the point, and those of them whose spread was looked at
+POINT, GRADIENT, SIGNED = range(3)  # of the vectors; the last is the gradient, turned to one side
+PRODUCTS, SPREAD = range(2)  # of the squares: gradient x gradient, point x point
 SELDOM = 8  # every so many people the spread of the points is looked at: d^2 sums that need no precision
 ASKED = 2  # of the points of a batch: the one that everybody in it was asked about
 
@@ -33,15 +33,24 @@ ASKED = 2  # of the points of a batch: the one that everybody in it was asked ab
 class Sums(NamedTuple):
     """Sums over the people of one segment; points are counted from a reference, so that none is large."""
 
-    counts: Floats  # (5,): tight, near, far, moment; people whose spread was looked at
-    vectors: Floats  # (3, 2, levels, d): points and gradients of tight, near, far
-    squares: Floats  # (4, levels, d, d): gradient x sign of near and far; gradient x gradient; point x point
-    moments: Floats  # (2, d, d): people asked about a product of covariates, and the sum of their bits
+    counts: Floats  # (2,): at the point; people whose spread was looked at
+    vectors: Floats  # (2, levels, d): points and gradients of those at the point
+    squares: Floats  # (2, levels, d, d): their gradient x gradient; point x point
+    products: Floats  # (2, d, d): people asked about a product of covariates, and the sum of their bits
+    pairs: Floats  # (2, 2 pairs): people asked about a pair of combinations within a range, and the sum of their bits
+    beside: Floats  # (ways,): people asked beside the point
+    besides: Floats  # (3, ways, levels, d): their points and gradients, and the gradients turned to one side
 
 
-def no_sums(levels: int, d: int) -> Sums:
-    """Return empty sums."""
-    return Sums(np.zeros(5), np.zeros((3, 2, levels, d)), np.zeros((4, levels, d, d)), np.zeros((2, d, d)))
+def no_sums(levels: int, d: int, pairs: int, ways: int) -> Sums:
+    """Return empty sums of a design with so many pairs and ways."""
+    return Sums(*(np.zeros(shape) for shape in shapes_of_sums(levels, d, pairs, ways)))
+
+
+def shapes_of_sums(levels: int, d: int, pairs: int, ways: int) -> list[tuple[int, ...]]:
+    """Return the shapes of sums."""
+    squares = (2, levels, d, d)
+    return [(2,), (2, levels, d), squares, (2, d, d), (2, 2 * pairs), (ways,), (3, ways, levels, d)]
 
 
 class InformationGain(NamedTuple):
@@ -60,7 +69,9 @@ def learn(
     counts: Floats,
     vectors: Floats,
     squares: Floats,
-    kind: int,
+    people: Floats,
+    besides: Floats,
+    way: int,
     word: np.uint64,
     person: int,
     found: int,
@@ -73,28 +84,26 @@ def learn(
 ) -> None:
     """Book one person's gradient under the point they were asked about, and move the present one if it was at it.
 
-    ``points[asked]`` is that point, ``points[0]`` the present one: the same where people are asked one by one. Booking
-    and moving are one function because numba counts references of all arrays at each one it inlines (a tenth of the
-    loop's time). ``along`` is room to work.
+    ``points[asked]`` is that point, ``points[0]`` the present one: the same where people are asked one by one. ``way``
+    is negative at the point. Booking and moving are one function because numba counts references of all arrays at each
+    one it inlines (a tenth of the loop's time). ``along`` is room to work.
     """
     _, levels, d = points.shape
-    counts[kind] += 1.0
-    if kind > 0:
-        # beside the point: the gradient times each sign, whose mean is H times the directions (`knowledge`)
-        signs = public(word, SIGNS)
+    if way >= 0:
+        # beside the point: the gradient, turned to one side, has a mean of H times the way (`slope`)
+        up = is_up(word)
+        people[way] += 1.0
         for level in range(levels):
             for j in range(d):
-                vectors[kind, POINT, level, j] += points[asked, level, j] - reference[level, j]
+                besides[POINT, way, level, j] += points[asked, level, j] - reference[level, j]
             for a in range(found):
                 value, j = values[level, a], index[a]
-                vectors[kind, GRADIENT, level, j] += value
-                for k in range(d):
-                    if d > 64 and k % 64 == 0:
-                        signs = public(word, SIGNS + k // 64)
-                    squares[kind - 1, level, j, k] += value if (signs >> uint64(k % 64)) & uint64(1) else -value
+                besides[GRADIENT, way, level, j] += value
+                besides[SIGNED, way, level, j] += value if up else -value
         return
+    counts[AT_POINT] += 1.0
     if person % SELDOM == 0:
-        # how far the points swing: the curvature that they see grows with it (`fit.square_about`)
+        # how far the points swing: the curvature that they see grows with it (`root.square_about`)
         counts[LOOKED] += 1.0
         for level in range(levels):
             for j in range(d):
@@ -106,9 +115,9 @@ def learn(
         # book: the noise of a gradient is learnt from its own products, each pair of coordinates once
         for a in range(found):
             value, j = values[level, a], index[a]
-            vectors[0, GRADIENT, level, j] += value
+            vectors[GRADIENT, level, j] += value
             for b in range(a + 1):
-                squares[PRODUCT, level, j, index[b]] += value * values[level, b]
+                squares[PRODUCTS, level, j, index[b]] += value * values[level, b]
         # move, right factor: the gradient along the directions in which information and guess are both diagonal
         for k in range(d):
             told = 0.0
@@ -118,7 +127,7 @@ def learn(
         # move, left factor: back to the coefficients, whose asked values are booked on the way
         for j in range(d):
             here = points[0, level, j]
-            vectors[0, POINT, level, j] += points[asked, level, j] - reference[level, j]
+            vectors[POINT, level, j] += points[asked, level, j] - reference[level, j]
             for k in range(d):
                 here -= gains[0, level, j, k] * along[k]
             points[0, level, j] = here
@@ -128,12 +137,25 @@ def learn(
                 points[0, level, j] = min(max(points[0, level, j], low), high)
 
 
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def book_bit(products: Floats, pairs: Floats, d: int, cell: int, word: np.uint64, bit: int) -> None:
+    """Book one bit about moments."""
+    if cell == PRODUCT:
+        j, k = which_product(d, word)
+        products[0, j, k] += 1.0
+        products[1, j, k] += bit
+    else:
+        pairs[0, cell - 1] += 1.0
+        pairs[1, cell - 1] += bit
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
-def which_blocks(tables: Tables, upto: Floats, words: Words, p: int, blocks: Ints) -> None:
+def which_blocks(tables: Tables, upto: Floats, ways: int, words: Words, p: int, blocks: Ints) -> None:
     """Fill the block that each person's public word gives them; the number of blocks: a bit about a moment."""
-    chosen, nowhere = np.zeros(max(p, 1), dtype=np.int64), np.zeros((2, 0, p + 1))
+    chosen, bits = np.zeros(max(p, 1), dtype=np.int64), len(upto) - ways
     for i in range(len(words)):
-        if aim(np.zeros((0, 0, 0)), np.zeros((2, 0)), upto, words[i], nowhere) == MOMENT:
+        cell = which_cell(upto, words[i])
+        if cell != TIGHT and cell < bits:
             blocks[i] = len(tables[0])
         else:
             blocks[i] = choose(tables[0], tables[1], p, words[i], chosen)
@@ -149,32 +171,28 @@ def take_letters(
     letters: Ints,
     first: int,
     reference: Floats,
-    asked: Floats,
     points: Floats,
     at: int,
 ) -> None:
     """Take in checked letters of people who were all asked under one design, in place.
 
-    ``points[0]`` is the point that they move, and ``points[at]`` the one that they were asked about; ``asked`` begins
-    with that point, and has room for a dithered one. Where each was asked at the point that the one before has moved,
-    both are one array and ``at`` is 0. ``first`` is how many people had answered before.
+    ``points[0]`` is the point that they move, and ``points[at]`` the one that they were asked about: the same, and
+    ``at`` 0, where each was asked at the point that the one before has moved. ``first`` is how many people had answered
+    before.
     """
     plan, score, read, matrix, radius = tables[1], tables[4], tables[5], tables[6], tables[7]
     _, levels, d = points.shape
     chosen, index = np.zeros(max(d - 1, 1), dtype=np.int64), np.zeros(d, dtype=np.int64)
-    values, along = np.zeros((levels, d)), np.zeros(d)
+    values, along, bits = np.zeros((levels, d)), np.zeros(d), len(design[3]) - len(design[2])
     for i in range(len(words)):
         word, person = words[i], first + i
-        kind = aim(design[0], design[1], design[2], word, asked)
-        if kind == MOMENT:
-            j, k = which_product(d, word)
-            sums[0][MOMENT] += 1.0
-            sums[3][0, j, k] += 1.0
-            sums[3][1, j, k] += letters[i]
+        cell = which_cell(design[3], word)
+        if cell != TIGHT and cell < bits:
+            book_bit(sums[3], sums[4], d, cell, word, letters[i])
             continue
         block = choose(tables[0], plan, d - 1, word, chosen)
         found = decode(plan, score, read, matrix, radius, block, chosen, letters[i], index, values)
         learn(
-            gain[0], gain[1], gain[2], sums[0], sums[1], sums[2], kind, word, person, found, index, values, reference,
-            points, at, along,
+            gain[0], gain[1], gain[2], sums[0], sums[1], sums[2], sums[5], sums[6],
+            -1 if cell == TIGHT else cell - bits, word, person, found, index, values, reference, points, at, along,
         )  # fmt: skip

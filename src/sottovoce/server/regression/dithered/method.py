@@ -18,7 +18,15 @@ from sottovoce.protocol.regression.decode import checked_letters
 from sottovoce.protocol.regression.dithered.state import AskedUnder, DitheredState, init, take
 from sottovoce.protocol.regression.dithered.step import which_blocks
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
-from sottovoce.protocol.regression.questions import MOMENT, aim, choose, public_words, which_product
+from sottovoce.protocol.regression.questions import (
+    PRODUCT,
+    TIGHT,
+    beside,
+    choose,
+    public_words,
+    which_cell,
+    which_product,
+)
 from sottovoce.server.method import Queries, Replies
 from sottovoce.server.regression.dithered.fit import DitheredFit
 
@@ -75,8 +83,7 @@ class DitheredMethod:
             return Queries(round, [self._one(run, first)], 1)
         design = run.design
         batch = PeopleQuery(
-            round, first, count, self.key, _tuples(run.points[0]), _tuples(design.directions), _tuples(design.sizes),
-            _tuples(design.upto),
+            round, first, count, self.key, _tuples(run.points[0]), *map(_tuples, design),
         )  # fmt: skip
         return Queries(round, [batch], count)
 
@@ -114,7 +121,7 @@ class DitheredMethod:
         """Return how many letters each person could have said."""
         blocks = np.empty(len(words), dtype=np.int64)
         with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
-            which_blocks(self.study.tables, run.design.upto, words, self.study.channel.p, blocks)
+            which_blocks(self.study.tables, run.design.upto, len(run.design.ways), words, self.study.channel.p, blocks)
         return self.study.alphabets[blocks]
 
     def _one(self, run: DitheredState, person: int) -> PersonQuery:
@@ -122,13 +129,20 @@ class DitheredMethod:
         tables, p, points = self.study.tables, self.study.channel.p, run.points.copy()
         word, chosen = public_words(self.key, person, 1)[0], np.zeros(max(p, 1), dtype=np.int64)
         with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
-            kind = aim(run.design.directions, run.design.sizes, run.design.upto, word, points)
-            if kind == MOMENT:
+            design, at = run.design, 0
+            cell, bits = which_cell(design.upto, word), len(design.upto) - len(design.ways)
+            if cell == PRODUCT:
                 j, k = which_product(p + 1, word)
                 return PersonQuery(person, 0, (), (), (int(j), int(k)))
+            if cell != TIGHT and cell < bits:
+                pair = _tuples(design.pairs[(cell - 1) % len(design.pairs)])
+                return PersonQuery(person, 0, (), (), (), pair, _tuples(design.ranges[cell - 1]))
+            if cell != TIGHT:
+                beside(design.ways, cell - bits, word, points)
+                at = 1
             block = int(choose(tables.upto, tables.plan, p, word, chosen))
         slopes = tuple(chosen[: tables.plan[block, SLOPES]].tolist())
-        return PersonQuery(person, block, slopes, _tuples(points[min(kind, 1)]))
+        return PersonQuery(person, block, slopes, _tuples(points[at]))
 
 
 def _tuples(array: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> tuple:  # type: ignore[type-arg]

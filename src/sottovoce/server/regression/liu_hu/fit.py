@@ -182,6 +182,14 @@ class LiuHuFit:
         """Return how many people were asked."""
         return self.state.people
 
+    def determined(self, index: int, contrast: Floats) -> bool:
+        """Tell whether there is an interval."""
+        try:
+            self.interval(index, contrast, LEVEL)
+        except Infeasible:
+            return False
+        return True
+
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Return sentences on where the intervals are expected to cover too little."""

@@ -1,0 +1,80 @@
+"""The density about the quantile, from people whose intercept alone was moved: a line through two distances.
+
+Of their gradients the first coordinate is read alone, whose slope is the density: the constant's moments need not be
+known. Far off the density is another, f (1 + bend distance^2), and the bend is taken out, as far as it is known.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sottovoce.core.arrays import Floats
+
+DENSITY_SD = 0.5  # relative standard deviation of the guessed density: guesses are wrong by a factor 2 (decision 0017)
+LOWEST, HIGHEST = 0.2, 8.0  # the density, in units of its guess
+BENDS = (-0.6, 1.5)  # the bend at the far distance, which no usual distribution leaves (decision 0018)
+STEEP, FARTHEST = 0.45, 0.25
+WIDER = 1.5  # log-likelihoods by which a wide prior of the bend has to win
+
+
+class Density(NamedTuple):
+    """The density, how it bends at the far distance, and how little is known of it."""
+
+    value: float
+    bend: float
+    variance: float  # relative
+    of_bend: float  # the part of that variance that not knowing the bend adds
+
+
+def reach(tail: float) -> float:
+    """Return by how much the far dither moves the distribution function; ``tail`` is min(tau, 1 - tau)."""
+    return min(FARTHEST, (STEEP + tail) * tail)
+
+
+def bend_prior(tail: float) -> tuple[float, float, float]:
+    """Return mean, and narrow and wide standard deviation, of how much denser it is at the far distance.
+
+    Distributions are peaked, and thin out in the tails: from the ratios (F(h) - F(-h)) / 2hf of common ones at tail .5,
+    .25 and .1, at the end where intervals become longer (decision 0076).
+    """
+    steep = (reach(tail) / tail) ** 2
+    return max(0.6 - 2 * tail, -0.2) * steep, 0.25 * steep + 0.02, 0.75 * steep + 0.02
+
+
+def learn_density(people: Floats, sizes: Floats, told: Floats, noise: float, guess: float, tail: float) -> Density:
+    """Return the density from people moved by ``sizes``: the sums ``told`` of their gradients, turned to one side."""
+    mean, *spreads = bend_prior(tail)
+    narrow, wide = (_fit(people, sizes, told, noise, guess, reach(tail), (mean, spread)) for spread in spreads)
+    return wide[1] if wide[0] > narrow[0] + WIDER else narrow[1]
+
+
+def _fit(
+    people: Floats,
+    sizes: Floats,
+    told: Floats,
+    noise: float,
+    guess: float,
+    far: float,
+    prior: tuple[float, float],
+) -> tuple[float, Density]:
+    """Return log-likelihood and density of one prior of the bend, which is in units of the density."""
+    asked = people > 0
+    n, h = people[asked], sizes[asked]
+    seen, weights = told[asked] / (n * h), n * h**2 / noise
+    value = guess
+    for _ in range(3):
+        distances = np.square(h * value / far)
+        a, b, c = float(weights.sum()), float(weights @ distances), float(weights @ distances**2)
+        first, second = 1 / (DENSITY_SD * guess) ** 2, 1 / (prior[1] * value) ** 2
+        upper, lower = float(weights @ seen) + first * guess, float((weights * distances) @ seen)
+        lower += second * prior[0] * value
+        determinant = (a + first) * (c + second) - b**2
+        line = ((c + second) * upper - b * lower) / determinant
+        slope = ((a + first) * lower - b * upper) / determinant
+        value = min(max(line, LOWEST * guess), HIGHEST * guess)
+    bend = min(max(slope / value, BENDS[0]), BENDS[1])
+    likelihood = 0.5 * np.log(first * second / determinant) + 0.5 * (upper * line + lower * slope)
+    likelihood -= 0.5 * (first * guess**2 + second * (prior[0] * value) ** 2)
+    variance = (c + second) / determinant
+    straight = 1 / (first + float(weights @ np.square(1 + bend * distances)))
+    return float(likelihood), Density(value, bend, variance / value**2, max(variance - straight, 0.0) / value**2)

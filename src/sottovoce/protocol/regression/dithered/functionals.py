@@ -1,0 +1,76 @@
+"""Bits about the one number of the moments that a coefficient's standard error depends on: the mean of u'x w'x.
+
+The product is moved to a range before it is rounded to a bit. Its whole range over the box of covariates is exact, and
+wide; three standard deviations tell more. They can make the moments too small only, and so intervals too long; where
+the whole range shows that they do, the short range is given up.
+"""
+
+import numpy as np
+
+from sottovoce.core.arrays import Floats
+from sottovoce.protocol.regression.dithered.moments import BitAnswers, values_of
+from sottovoce.protocol.regression.dithered.segments import Stacked
+from sottovoce.protocol.regression.dithered.vech import product
+
+SQUARE = 9.0  # of three standard deviations: where the short range ends
+WORTHWHILE = 1.5  # times: how much wider the whole range has to be
+SURELY, SMALLER = 2.5, 0.9  # standard errors and factor by which the short range's mean has to be smaller
+
+
+def scaled_pairs(u: Floats, w: Floats, moments: Floats) -> tuple[Floats, Floats]:
+    """Return the pairs of u and w, each row of variance one and turned to the same side, and their correlations."""
+    sizes = [np.sqrt(np.einsum("kj,ji,ki->k", part, moments, part))[:, None] for part in (u, w)]
+    a, b = u / sizes[0], w / sizes[1]
+    correlation = np.einsum("kj,ji,ki->k", a, moments, b)
+    b = np.where(correlation[:, None] < 0, -b, b)
+    return np.stack([a, b], axis=1), np.minimum(np.abs(correlation), 1.0)
+
+
+def ranges_of(pairs: Floats, correlation: Floats) -> Floats:
+    """Return the short range of each pair's product, then the whole one of each: (2 pairs, 2).
+
+    >>> import numpy as np
+    >>> ranges_of(np.array([[[0.0, 1.0], [0.0, 1.0]]]), np.array([1.0])).tolist()
+    [[0.0, 1.0], [0.0, 1.0]]
+    """
+    high = _largest((pairs[:, 0] + pairs[:, 1]) / 2) ** 2
+    low = -(_largest((pairs[:, 0] - pairs[:, 1]) / 2) ** 2)
+    short = np.stack(
+        [np.maximum(-SQUARE * (1 - correlation) / 2, low), np.minimum(SQUARE * (1 + correlation) / 2, high)]
+    )
+    return np.concatenate([short.T, np.stack([low, high], axis=1)])
+
+
+def is_wide(ranges: Floats) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Tell for which pairs the short range is worth being asked about."""
+    whole = ranges[len(ranges) // 2 :]
+    return np.asarray(whole[:, 1] - whole[:, 0] > WORTHWHILE * SQUARE)
+
+
+def _largest(combinations: Floats) -> Floats:
+    """Return how far combinations of (1, z) reach over the box."""
+    return np.asarray(np.abs(combinations).sum(axis=1))
+
+
+def banned(told: Stacked, rate: float) -> tuple[bool, ...]:
+    """Return for which pairs the short range has been shown to change the mean."""
+    asked, ones = told.bits[:, 0], told.bits[:, 1]
+    values, precisions = values_of(asked, ones, told.ranges[..., 0], told.ranges[..., 1], rate)
+    n, pairs = asked.sum(axis=0), told.bits.shape[2] // 2
+    weights = asked / np.maximum(n, 1e-300)
+    means = (weights * values).sum(axis=0)
+    variances = (weights**2 / np.maximum(precisions, 1e-300) * (asked > 0)).sum(axis=0)
+    short, whole = means[:pairs], means[pairs:]
+    sd = np.sqrt(variances[:pairs] + variances[pairs:])
+    both = (n[:pairs] > 0) & (n[pairs:] > 0)
+    return tuple((both & (whole - short > SURELY * sd) & (short < SMALLER * whole)).tolist())
+
+
+def answers(told: Stacked, without: tuple[bool, ...], rate: float) -> BitAnswers:
+    """Return what the bits about pairs say of the packed moments; banned pairs' short ranges are left out."""
+    kept = ~np.concatenate([np.array(without, dtype=np.bool_), np.zeros(len(without), dtype=np.bool_)])
+    values, precisions = values_of(told.bits[:, 0], told.bits[:, 1], told.ranges[..., 0], told.ranges[..., 1], rate)
+    combinations = product(told.pairs[:, :, 0], told.pairs[:, :, 1])
+    both = np.concatenate([combinations, combinations], axis=1)
+    used = (precisions > 0) & kept
+    return BitAnswers(both[used], values[used], precisions[used])

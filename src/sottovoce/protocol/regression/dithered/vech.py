@@ -1,0 +1,69 @@
+"""Symmetric matrices as vectors of their upper triangle, row by row: entry (0, 0) is the first."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from sottovoce.core.arrays import Floats, Ints
+
+
+@lru_cache(maxsize=32)
+def places(d: int) -> tuple[Ints, Ints, Floats]:
+    """Return row and column of each entry, and one half for those of the diagonal, else one."""
+    rows, columns = np.triu_indices(d)
+    return rows, columns, np.where(rows == columns, 0.5, 1.0)
+
+
+def packed(matrix: Floats) -> Floats:
+    """Return the upper triangle of a matrix as a vector.
+
+    >>> import numpy as np
+    >>> packed(np.array([[1.0, 2.0], [2.0, 3.0]])).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    rows, columns, _ = places(matrix.shape[-1])
+    return np.asarray(matrix[..., rows, columns])
+
+
+def unpacked(vector: Floats, d: int) -> Floats:
+    """Return the symmetric matrix of a vector."""
+    rows, columns, _ = places(d)
+    matrix = np.empty((d, d))
+    matrix[rows, columns] = vector
+    matrix[columns, rows] = vector
+    return matrix
+
+
+def product(left: Floats, right: Floats) -> Floats:
+    """Return the vector whose inner product with the packed M is left' M right; the last axis is that of M.
+
+    >>> import numpy as np
+    >>> m = np.array([[1.0, 2.0], [2.0, 5.0]])
+    >>> a, b = np.array([1.0, -1.0]), np.array([3.0, 4.0])
+    >>> float(product(a, b) @ packed(m)), float(a @ m @ b)
+    (-15.0, -15.0)
+    """
+    rows, columns, halves = places(left.shape[-1])
+    return np.asarray(halves * (left[..., rows] * right[..., columns] + left[..., columns] * right[..., rows]))
+
+
+def of_products(left: Floats, right: Floats) -> Floats:
+    """Return the quadratic form of the packed H that trace(left H right H) is; both matrices are symmetric."""
+    rows, columns, halves = places(len(left))
+    found = _pick(left, rows, rows) * _pick(right, columns, columns)
+    found += _pick(left, rows, columns) * _pick(right, columns, rows)
+    found += _pick(left, columns, rows) * _pick(right, rows, columns)
+    found += _pick(left, columns, columns) * _pick(right, rows, rows)
+    return np.asarray(found * np.outer(halves, halves))
+
+
+def congruence(root: Floats) -> Floats:
+    """Return the map from a packed E to the packed root E root'."""
+    rows, columns, halves = places(len(root))
+    found = _pick(root, rows, rows) * _pick(root, columns, columns)
+    found += _pick(root, rows, columns) * _pick(root, columns, rows)
+    return np.asarray(found * halves)
+
+
+def _pick(matrix: Floats, rows: Ints, columns: Ints) -> Floats:
+    return np.asarray(matrix[rows[:, None], columns[None, :]])

@@ -1,0 +1,142 @@
+"""The slope from dithered people: found where they are many, shrunk where they are few, and as doubtful as it is."""
+
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from sottovoce.protocol.regression.dithered.density import (
+    BENDS,
+    FARTHEST,
+    HIGHEST,
+    LOWEST,
+    STEEP,
+    Density,
+    bend_prior,
+    learn_density,
+    reach,
+)
+from sottovoce.protocol.regression.dithered.moments import certain
+from sottovoce.protocol.regression.dithered.slope import FLATTEST, Heard, Slope, learn_slope
+from sottovoce.protocol.regression.dithered.vech import congruence, of_products, packed, product, unpacked
+from sottovoce.sim.randomness import dice
+
+Floats = npt.NDArray[np.float64]
+MOMENTS = np.array([[1.0, 0.2, 0.0], [0.2, 0.4, 0.1], [0.0, 0.1, 0.3]])
+OMEGA = np.array([[0.3, 0.05, 0.0], [0.05, 0.9, 0.1], [0.0, 0.1, 1.5]])
+F = 0.4
+SURE = Density(F, 0.0, 1e-4, 0.0)
+
+
+def heard(slope: Floats, people: float, seed: int | None = None) -> Heard:
+    """What people along three ways say of a slope, with their noise if there is a seed."""
+    ways = 0.5 * np.linalg.inv(np.linalg.cholesky(MOMENTS)).T
+    gradients = people * slope @ ways.T @ ways
+    if seed is not None:
+        noise = dice(seed).generator().multivariate_normal(np.zeros(3), people * OMEGA, 3)
+        gradients = gradients + noise.T @ ways
+    return Heard(people * ways.T @ ways, gradients)
+
+
+def bent(by: float) -> Floats:
+    """A slope that is not the density times the moments; its first entry is the density."""
+    shape = MOMENTS.copy()
+    shape[1, 1] += by * 0.4
+    shape[0, 2] = shape[2, 0] = by * 0.3
+    return F * shape
+
+
+def found(slope: Floats, people: float, seed: int | None = None) -> Slope:
+    return learn_slope(heard(slope, people, seed), OMEGA, certain(MOMENTS), SURE)
+
+
+def test_nobody_leaves_the_density_times_the_moments() -> None:
+    nobody = found(bent(0.3), 0.0)
+    assert nobody.matrix == pytest.approx(F * MOMENTS)
+    assert nobody.steady == pytest.approx(F * MOMENTS)
+    assert np.linalg.eigvalsh(nobody.covariance).min() > -1e-12
+
+
+@pytest.mark.parametrize("by", [-0.2, 0.0, 0.3])
+def test_many_people_tell_the_slope(by: float) -> None:
+    assert found(bent(by), 1e9).matrix == pytest.approx(bent(by), rel=1e-3, abs=1e-4)
+
+
+def test_doubt_falls_with_people() -> None:
+    doubts = [np.diag(found(bent(0.2), people).covariance) for people in (0.0, 1e3, 1e5, 1e7)]
+    assert all((later < before).all() for before, later in pairwise(doubts))
+    assert doubts[-1].max() < 1e-3 * doubts[0].max()
+
+
+def test_the_posterior_is_as_far_from_the_truth_as_it_says() -> None:
+    # 200 runs of 6 entries: the mean of chi2 / 6 lies within 4.9 of its standard deviations, a false alarm in a million
+    truth, chi2 = bent(0.1), []
+    for seed in range(200):
+        one = found(truth, 3e4, seed)
+        away = packed(one.matrix - truth)
+        chi2.append(away @ np.linalg.solve(one.covariance, away))
+    assert np.mean(chi2) / 6 < 1 + 4.9 * np.sqrt(2 / (6 * 200))
+
+
+def test_a_slope_without_a_direction_is_lifted() -> None:
+    lifted = found(np.zeros((3, 3)), 1e7).matrix
+    back = np.linalg.inv(np.linalg.cholesky(MOMENTS))
+    assert np.linalg.eigvalsh(back @ lifted @ back.T).min() == pytest.approx(FLATTEST * F, rel=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_the_slope_moves_along_with_the_unit(unit: float) -> None:
+    plain, told = found(bent(0.2), 1e4, 3), heard(bent(0.2), 1e4, 3)
+    told = Heard(told.ways * unit**2, told.gradients * unit)
+    moved = learn_slope(told, OMEGA, certain(MOMENTS), SURE._replace(value=F / unit))
+    assert moved.matrix * unit == pytest.approx(plain.matrix, rel=1e-9)
+    assert moved.covariance * unit**2 == pytest.approx(plain.covariance, rel=1e-6, abs=1e-15)
+
+
+def test_packed_matrices_multiply_like_whole_ones() -> None:
+    source = dice(5).generator()
+    h, left, right, root = (source.normal(size=(4, 4)) for _ in range(4))
+    h, left, right = h + h.T, left @ left.T, right @ right.T
+    assert unpacked(packed(h), 4) == pytest.approx(h)
+    assert packed(h) @ of_products(left, right) @ packed(h) == pytest.approx(np.trace(left @ h @ right @ h))
+    assert congruence(root) @ packed(h) == pytest.approx(packed(root @ h @ root.T))
+    assert product(root, right) @ packed(h) == pytest.approx(np.einsum("aj,jk,ak->a", root, h, right))
+
+
+def dithered(f: float, bend: float, people: float, tail: float = 0.25) -> Density:
+    sizes = np.array([0.5, 1.0]) * reach(tail) / F
+    told = people * sizes * f * (1 + bend * np.square(sizes * f / reach(tail)))
+    return learn_density(np.full(2, people), sizes, told, 0.3, F, tail)
+
+
+def test_many_people_tell_the_density_and_its_bend() -> None:
+    for f, bend in ((0.4, 0.0), (0.3, 0.3), (0.9, -0.1)):
+        one = dithered(f, bend, 1e9)
+        assert one.value == pytest.approx(f, rel=1e-3)
+        assert one.bend == pytest.approx(bend, abs=5e-3)
+        assert one.variance < 1e-5
+
+
+def test_nobody_leaves_the_guess() -> None:
+    one = dithered(0.9, 0.3, 0.0)
+    assert one.value == pytest.approx(F)
+    assert one.variance == pytest.approx(0.25, rel=0.1)
+    assert one.bend == pytest.approx(bend_prior(0.25)[0])
+
+
+def test_density_and_bend_stay_within_bounds() -> None:
+    assert dithered(100.0, 0.0, 1e9).value == pytest.approx(HIGHEST * F)
+    assert dithered(-1.0, 0.0, 1e9).value == pytest.approx(LOWEST * F)
+    assert BENDS[0] <= dithered(0.4, 9.0, 1e9).bend <= BENDS[1]
+    one = dithered(0.4, 0.1, 1e4)
+    assert 0 < one.of_bend < one.variance
+
+
+def test_the_far_dither_stays_within_the_tail() -> None:
+    for tail in (0.01, 0.1, 0.25, 0.5):
+        assert reach(tail) == min(FARTHEST, (STEEP + tail) * tail) < tail
+        mean, narrow, wide = bend_prior(tail)
+        assert 0 < narrow < wide
+        assert abs(mean) < 1
+    assert bend_prior(0.5)[0] < 0 < bend_prior(0.05)[0]
