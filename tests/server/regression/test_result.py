@@ -197,7 +197,7 @@ def test_an_unfinished_search_and_a_rich_fit_are_stored_too() -> None:
 
 
 def test_what_the_holder_of_rows_knows_is_not_stored() -> None:
-    features = np.linspace(-2, 2, 800).reshape(400, 2)
+    features = np.linspace(-1.05, 1.05, 800).reshape(400, 2)
     model = PrivateQuantileRegressor(epsilon=8.0, clip=True, density=0.5, size=1.0, randomness=dice(1))
     model.fit(features, np.cos(np.arange(400.0)))
     assert model.clipped_ > 0
