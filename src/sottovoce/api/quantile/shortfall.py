@@ -25,7 +25,7 @@ def expected_shortfall(
     bounds: Any,
     level: float = 0.95,
     tail: str = "upper",
-    method: str = "staged",
+    method: str = "certified",
     split: float | None = None,
     shares: Any = "pooled",
     scale: Any = None,
@@ -51,7 +51,8 @@ def expected_shortfall(
     tail
         "upper" (default): the mean above the quantile; "lower": the mean below it.
     method
-        "staged" (default) or "certified": with it both intervals hold for every distribution within the bounds.
+        "certified" (default): both intervals hold for every distribution within the bounds; or "staged": the quantile's
+        is shorter, and takes the density to be smooth around it.
     split
         The part of the records that answers for the quantile; without it a quarter, or what the quantile needs.
 

@@ -5,14 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sottovoce.core.checks import confidence, is_one_of, number, unknown
-from sottovoce.core.errors import BadInput
+from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.core.roster import Roster
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.protocol.card import Card
 from sottovoce.server.explanation import VALUES, ExpectedWidth, Explanation
-from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.expected import ROUNDS, expected_width, explain_quantile
-from sottovoce.server.quantile.feasibility import CERTIFIED, support
+from sottovoce.server.quantile.feasibility import CERTIFIED, advice
 from sottovoce.server.quantile.left_out import without
 from sottovoce.server.quantile.levels_plan import METHODS, own_shares
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
@@ -107,7 +106,7 @@ def plan_shortfall(
     bounds: Any,
     level: float = 0.95,
     tail: str = "upper",
-    method: str = "staged",
+    method: str = "certified",
     split: float | None = None,
     **known: Any,
 ) -> ShortfallPlan:
@@ -127,7 +126,7 @@ def plan_shortfall(
     tau = number(tau, "tau")
     public = {**known, "bounds": bounds, "limits": CERTIFIED, "confidence": level, "certified": method == "certified"}
     whole = plan_quantile(roster, tau, epsilon, **public)
-    part = _split(split, whole.crowd, tau)
+    part = _split(split, whole)
     own = {**public, "shares": own_shares(whole), "fewest": math.ceil(FEWEST / min(part, 1 - part))}
     budgets = dict(zip(whole.names, whole.budgets, strict=True))
     plan = plan_quantile(whole.roster, tau, budgets, thinned=part, **own)
@@ -143,13 +142,19 @@ def plan_shortfall(
     return ShortfallPlan(plan, tail == "upper", part, level, method == "certified" or plan.kind == "amounts")
 
 
-def _split(split: Any, crowd: SiteProfile, tau: float) -> float:
+def _split(split: Any, whole: QuantilePlan) -> float:
     """Return the part of the records that answers for the quantile: what it needs, within limits, if not given."""
-    if split is None:
-        return min(max((support(crowd, tau).ratio / ENOUGH) ** 2, LEAST), MOST)
-    part = number(split, "split")
+    ratio, records = whole.support.ratio, int(whole.crowd.sizes.sum())
+    part = min(max((ratio / ENOUGH) ** 2, LEAST), MOST) if split is None else number(split, "split")
     if not 0 < part < 1:
         raise BadInput(
             f"split must lie strictly between 0 and 1, not {split!r}; give the part of the records for the quantile."
+        )
+    most = CERTIFIED.at(whole.tau).refuse * math.sqrt(part)
+    if ratio > most:
+        needed = whole.support.records_for(records, most)
+        raise Infeasible(
+            f"the {whole.tau:g} quantile, asked of {part:.0%} of the records, needs about {needed:,} records in all at "
+            f"these budgets and shares, and there are {records:,}: {advice(whole.tau)}."
         )
     return part
