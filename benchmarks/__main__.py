@@ -26,6 +26,7 @@ from benchmarks import (
     regression_intervals,
     regression_speed,
     scale,
+    shortfall,
     speed,
     staged,
     walks,
@@ -45,6 +46,7 @@ PARTS = (
     "absence",
     "certified",
     "certified-peers",
+    "shortfall",
     "ordinary",
     "regression-speed",
     "regression-intervals",
@@ -93,6 +95,8 @@ def main() -> None:
         ordinary.run(max(options.replications // 2, 200), options.jobs)
     if "certified-peers" in options.parts:
         certified_peers.run(options.replications)
+    if "shortfall" in options.parts:
+        shortfall.run(max(options.replications // 4, 60), options.jobs)
     if "regression-speed" in options.parts:
         regression_speed.run()
         regression_default.run()

@@ -30,7 +30,7 @@ def shortfall(
     value: Value,
     tau: Annotated[float, option("LEVEL", "Of the quantile: 0.95 for the worst 5 % of losses above it.")],
     epsilon: Annotated[list[str], option("BUDGET", "1; or a site: north=0.5,south=2; or @sites.csv (.json, .toml).")],
-    bounds: Annotated[str, option("LOW,HIGH", "Public limits of the records; beyond them a value counts as the limit.")],
+    bounds: Annotated[str, option("LOW,HIGH", "Public limits of the records, beyond which nothing counts for more.")],
     site: Site = None,
     tail: Annotated[str, option("TAIL", "upper (losses) or lower (returns).")] = "upper",
     shares: Annotated[

@@ -106,9 +106,7 @@ class PlannedShortfall:
         return self.plan.explain(seeded)
 
 
-def plan_shortfall(
-    sites: Any, tau: Any, epsilon: Any, *, missing: str = "refuse", **known: Any
-) -> PlannedShortfall:
+def plan_shortfall(sites: Any, tau: Any, epsilon: Any, *, missing: str = "refuse", **known: Any) -> PlannedShortfall:
     """Check all input of `expected_shortfall` without asking any record."""
     table = sites if isinstance(sites, SiteTable) else read_sites(sites, missing=missing)
     plan = server_plan.plan_shortfall(table.roster, tau, epsilon, **known)

@@ -59,7 +59,7 @@ class Excess(NamedTuple):
     @property
     def grid(self) -> Floats:
         """Return the points that were asked."""
-        return self.start + self.step * np.arange(len(self.least))
+        return np.asarray(self.start + self.step * np.arange(len(self.least)), dtype=np.float64)
 
 
 def upper_end(excess: Excess, error: float) -> float:

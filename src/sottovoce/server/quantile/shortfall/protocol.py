@@ -23,7 +23,7 @@ from sottovoce.server.description import Interval
 from sottovoce.server.quantile.asking import Ask, SiteProfile
 from sottovoce.server.quantile.certified.curves import Answers, isotonic
 from sottovoce.server.quantile.certified.lottery import Lottery
-from sottovoce.server.quantile.certified.protocol import Asker, Certificate, CertifiedStudy, Tallied
+from sottovoce.server.quantile.certified.protocol import Asker, CertifiedStudy, Tallied
 from sottovoce.server.quantile.method import Left, default_protocol, staged_study
 from sottovoce.server.quantile.plan import QuantilePlan
 from sottovoce.server.quantile.solutions import staged_solution
@@ -113,7 +113,8 @@ def _beyond(
     """Ask beyond a point in the quantile's interval."""
     coin, far = study.coin + b"beyond", study.limits[1]
     if start >= far:  # nothing lies beyond: the quantile is the bound
-        return Excess(study.mass, 1.0, far, far, 1, np.zeros(1, np.int64), np.zeros(1, np.int64), far, *(0,) * 4, 1, 0)
+        none = np.zeros(1, dtype=np.int64)
+        return Excess(study.mass, 1.0, far, far, 1, none, none, far, 0, 0, 0, 0, 0, 1, 0)
     public = CertifiedStudy(study.plan.tau, crowd, study.alpha, coin, study.plan.bounds)
     asker = Asker(public, Lottery(crowd, coin))
     number = _points(len(crowd.sizes), int(FIRST * asker.left), FIRST_POINTS)
@@ -135,9 +136,8 @@ def _beyond(
     most, least = _letters(study, told[:number])
     at_edge = _count(study, told[number:])
     rate = asker.lottery.rate
-    excess = Excess(
-        study.mass, rate, start, far, many, least, most, high, near, at_edge[1], each * len(coarse), *begun, len(coarse), 0
-    )  # fmt: skip
+    before = (each * len(coarse), *begun, len(coarse))
+    excess = Excess(study.mass, rate, start, far, many, least, most, high, near, at_edge[1], *before, 0)
     return excess._replace(reach=_reach(excess, coarse, fitted, study.alpha))
 
 

@@ -152,7 +152,7 @@ class ShortfallResult(StoredResult):
     def describe(self) -> Description:
         """Return both numbers with their intervals, and what they promise."""
         risk, (low, high) = self.value_at_risk, self.interval
-        (first, last), plan = risk.interval, self.value_at_risk.plan
+        first, last = risk.interval
         ends = f"{self.level:.4g} interval"
         rows = [
             ("Value at risk", f"{risk.format(risk.estimate)}   {risk.estimand}"),
