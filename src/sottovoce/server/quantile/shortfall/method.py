@@ -8,7 +8,7 @@ from sottovoce.server.quantile.conversation import Conversation, Log
 from sottovoce.server.quantile.method import staged_warnings
 from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.server.quantile.shortfall.plan import ShortfallPlan
-from sottovoce.server.quantile.shortfall.protocol import ShortfallStudy, Told, shortfall_protocol
+from sottovoce.server.quantile.shortfall.protocol import Parted, ShortfallStudy, shortfall_protocol
 from sottovoce.server.quantile.shortfall.result import ShortfallResult
 from sottovoce.server.quantile.solutions import staged_solution
 
@@ -24,7 +24,7 @@ class StagedShortfall:
     def __init__(self, plan: ShortfallPlan, coin: bytes = b"") -> None:
         self._plan = plan
         study = ShortfallStudy(plan.quantile, plan.upper, plan.part, 1 - plan.level, coin, plan.certified)
-        self._talk: Conversation[Told] = Conversation(lambda: shortfall_protocol(study))
+        self._talk: Conversation[Parted] = Conversation(lambda: shortfall_protocol(study))
         self.init, self.query, self.step = self._talk.init, self._talk.query, self._talk.step
 
     @property

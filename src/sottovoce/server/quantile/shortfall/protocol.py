@@ -37,7 +37,7 @@ CUTS = 33  # how far the lower end might look, in equal ratios
 SLACK = 1e-9  # of a step: a point so little below a multiple is one
 
 
-class Told(NamedTuple):
+class Parted(NamedTuple):
     """What both parts left behind."""
 
     quantile: Left
@@ -89,7 +89,7 @@ class ShortfallStudy:
         return multiple(place, step) + step / 2 if self.upper else multiple(-place, step) - step / 2
 
 
-def shortfall_protocol(study: ShortfallStudy) -> Generator[Ask, Ints, Told]:
+def shortfall_protocol(study: ShortfallStudy) -> Generator[Ask, Ints, Parted]:
     """Run both parts."""
     plan, crowd = study.plan, study.plan.crowd
     firsts = np.floor(crowd.sizes * study.part + 0.5).astype(np.int64)
@@ -104,7 +104,7 @@ def shortfall_protocol(study: ShortfallStudy) -> Generator[Ask, Ints, Told]:
     start, _ = study.ends_of(Interval(*[plan.rounded(solution.point)] * 2))
     rest = SiteProfile(crowd.shares, crowd.rates, crowd.sizes - firsts)
     excess = yield from _beyond(study, rest, low, min(max(start, low), high), high)
-    return Told(left, excess, int(left.milestones[-1].reports + getattr(left, "reports_before", 0)))
+    return Parted(left, excess, int(left.milestones[-1].reports + getattr(left, "reports_before", 0)))
 
 
 def _beyond(
