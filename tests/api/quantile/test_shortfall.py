@@ -140,6 +140,18 @@ def test_a_quantile_at_the_bound_leaves_nothing_beyond() -> None:
     assert whole.estimate == whole.interval.high == 20
 
 
+@pytest.mark.parametrize("atom", [0.0, 0.999, 0.999999999])
+@pytest.mark.parametrize("method", ["certified", "staged"])
+def test_a_quantile_close_to_the_bound_ends_with_an_answer(atom: float, method: str) -> None:
+    made = asked([150 * np.where(LOSSES > 20, np.maximum(LOSSES / 100 % 1e-3, atom), LOSSES / 200)], 0.7, method=method)
+    assert made.interval.low <= made.estimate <= made.interval.high <= 150
+
+
+def test_few_records_with_a_large_budget_are_enough() -> None:
+    made = asked([LOSSES[:800]], 0.6, 12.0, split=0.5)
+    assert made.interval.low < of_gamma(0.6)[1] < made.interval.high
+
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"bounds": None}, "needs bounds="),
     ({"bounds": (5, 1)}, "low < high"),
@@ -147,6 +159,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"method": "sequence"}, "for a shortfall method"),
     ({"split": 0.0}, "split must lie strictly"),
     ({"split": 0.01, "tau": 0.95}, "asked of 1% of the records, needs about"),
+    ({"sites": [LOSSES[:500]], "tau": 0.5, "epsilon": 9.0, "split": 0.5}, "250 records are left to ask beyond"),
     ({"tau": 1.5}, "tau"),
     ({"tau": {"north": 0.5, "south": 0.6}}, "tau must be"),
     ({"tau": 0.99999}, "records"),

@@ -10,16 +10,19 @@ from sottovoce.core.roster import Roster
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.protocol.card import Card
 from sottovoce.server.explanation import VALUES, ExpectedWidth, Explanation
+from sottovoce.server.quantile.certified.lottery import planned
 from sottovoce.server.quantile.expected import ROUNDS, expected_width, explain_quantile
 from sottovoce.server.quantile.feasibility import CERTIFIED, advice
 from sottovoce.server.quantile.left_out import without
 from sottovoce.server.quantile.levels_plan import METHODS, own_shares
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
+from sottovoce.server.quantile.shortfall.protocol import firsts_of
 
 TAILS = ("upper", "lower")
 ENOUGH = 0.08  # noise over tail that the quantile's part of the records is given, if it can be had
 LEAST, MOST = 0.25, 0.6  # parts of the records for the quantile
 FEWEST = 40  # records of a site for the smaller of the two parts
+FEWEST_BEYOND = 400  # records for the tail: two at each of the fewest points, and a tenth of them first
 FAR = 0.25  # of the way from the quantile to the far bound: noise from which on one is warned
 TYPICAL = 0.1  # of the tail's mass: what lies beyond the points, on average, for the noise to expect
 
@@ -62,11 +65,17 @@ class ShortfallPlan:
         return (*self.quantile.warnings, *(far if noise > FAR else ()))
 
     @property
+    def beyond(self) -> int:
+        """Return how many records will answer about the tail, drawn by lot from what the quantile leaves."""
+        crowd = self.quantile.crowd
+        lots = crowd.shares / crowd.rates
+        return planned(lots / lots.sum(), crowd.sizes - firsts_of(crowd, self.part))
+
+    @property
     def noise(self) -> float:
         """Return how far the farther end of the interval will lie from the truth, over quantile to far bound."""
-        crowd = self.quantile.crowd
+        crowd, records = self.quantile.crowd, self.beyond
         rate = 1 / float((crowd.shares / crowd.rates).sum())
-        records = float((crowd.sizes / (crowd.shares / crowd.rates * rate)).min()) * (1 - self.part)
         chance = (1 - rate) / 2 + rate * TYPICAL * self.mass
         return two_sided(self.level) * math.sqrt(chance * (1 - chance) / records) / rate / self.mass
 
@@ -139,7 +148,13 @@ def plan_shortfall(
         said = without(whole.left_out, len(plan.names))
         gone = (*whole.left_out, *plan.left_out)
         plan = replace(plan, left_out=gone, warnings=(said, *plan.warnings))
-    return ShortfallPlan(plan, tail == "upper", part, level, method == "certified" or plan.kind == "amounts")
+    found = ShortfallPlan(plan, tail == "upper", part, level, method == "certified" or plan.kind == "amounts")
+    if found.beyond < FEWEST_BEYOND:
+        raise Infeasible(
+            f"{found.beyond} records are left to ask beyond the quantile, too few for a shortfall; have at least "
+            f"{FEWEST_BEYOND}: add records, or lower split."
+        )
+    return found
 
 
 def _split(split: Any, whole: QuantilePlan) -> float:

@@ -16,7 +16,6 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.digits import multiple
-from sottovoce.core.errors import SearchFailed
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.inference.quantile.excess import Excess
 from sottovoce.server.description import Interval
@@ -92,7 +91,7 @@ class ShortfallStudy:
 def shortfall_protocol(study: ShortfallStudy) -> Generator[Ask, Ints, Parted]:
     """Run both parts."""
     plan, crowd = study.plan, study.plan.crowd
-    firsts = np.floor(crowd.sizes * study.part + 0.5).astype(np.int64)
+    firsts = firsts_of(crowd, study.part)
     staged = staged_study(plan, 1 - OF_QUANTILE * study.alpha, study.coin)
     left = yield from default_protocol(
         replace(staged, crowd=SiteProfile(crowd.shares, crowd.rates, firsts)), study.certified
@@ -105,6 +104,11 @@ def shortfall_protocol(study: ShortfallStudy) -> Generator[Ask, Ints, Parted]:
     rest = SiteProfile(crowd.shares, crowd.rates, crowd.sizes - firsts)
     excess = yield from _beyond(study, rest, low, min(max(start, low), high), high)
     return Parted(left, excess, int(left.milestones[-1].reports + getattr(left, "reports_before", 0)))
+
+
+def firsts_of(crowd: SiteProfile, part: float) -> Ints:
+    """Return how many records of each site answer for the quantile."""
+    return np.asarray(np.floor(crowd.sizes * part + 0.5), dtype=np.int64)
 
 
 def _beyond(
@@ -124,12 +128,11 @@ def _beyond(
     begun = _count(study, first)
     fitted = _fitted(study, coarse, first, asker.lottery.rate)
     number = _points(len(crowd.sizes), asker.left, POINTS)
-    width = (far - start) + (high - low if high < far else 0.0)  # what the reports are spread over
+    edge = min(high - low, far - start) if high < far else 0.0
+    width = far - start + edge  # what the reports are spread over
     many = int(asker.left * ((far - start) / width)) // number
-    if each == 0 or many == 0:
-        raise SearchFailed("too few records are left to ask beyond the quantile; add records, or lower split.")
     one = (far - start) / number / many
-    near = min(int((high - low) / one), asker.left - many * number) if high < far else 0
+    near = min(int(edge / one), asker.left - many * number)
     grid = start + (far - start) / number * np.arange(number)
     points = [study.asked(value) for value in (*grid.tolist(), *([high] if near else []))]
     told = yield from asker.ask(points, [many] * number + ([near] if near else []))
