@@ -35,6 +35,7 @@ from benchmarks import (
     regression_speed,
     regression_tables,
     scale,
+    shortfall,
     speed,
     staged,
     walks,
@@ -61,6 +62,7 @@ PARTS = (
     "absence",
     "certified",
     "certified-peers",
+    "shortfall",
     "ordinary",
     "regression-speed",
     "regression-intervals",
@@ -126,6 +128,8 @@ def main() -> None:
         ordinary.run(max(options.replications // 2, 200), options.jobs)
     if "certified-peers" in options.parts:
         certified_peers.run(options.replications)
+    if "shortfall" in options.parts:
+        shortfall.run(max(options.replications // 4, 60), options.jobs)
     if "regression-speed" in options.parts:
         regression_speed.run()
         regression_default.run()

@@ -24,12 +24,16 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "one": (sv.federated_quantile, SITES, 0.5, 2.0),
     "several": (sv.federated_quantiles, SITES, [0.25, 0.75], 2.0),
     "difference": (sv.quantile_difference, {"north": SITES["north"]}, {"south": SITES["south"]}, 0.5, 2.0),
+    "shortfall": (sv.expected_shortfall, SITES, 0.9, 2.0),
     "integration": (sv.integrated_quantile, "north", SITES, 0.5, 2.0),
     "threshold": (sv.conformal_threshold, SCORES),
     "report": (sv.coverage_report, 1.6, SCORES),
     "regression": (MODEL, ROWS, RESPONSE),
     "fit": (MODEL.fit, ROWS, RESPONSE),
 }
+
+
+MORE: dict[str, dict[str, Any]] = {"report": {"alpha": 0.1}, "shortfall": {"bounds": (0, 150)}}
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -39,7 +43,7 @@ def test_every_question_is_explained_without_asking(name: str, monkeypatch: pyte
 
     monkeypatch.setattr(SystemEntropy, "words", throw)
     question, *args = CALLS[name]
-    told = sv.explain(question, *args, **({"alpha": 0.1} if name == "report" else {}))
+    told = sv.explain(question, *args, **MORE.get(name, {}))
     assert isinstance(told, Explanation)
     assert str(told) == repr(told)
     assert "nobody so far" in str(told)

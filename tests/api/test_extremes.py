@@ -71,6 +71,11 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "split": lambda: several([0.4, 0.6], 4.0, split=np.array(0.5)),
     "method of levels": lambda: several([0.4, 0.6], 4.0, method=np.array([])),
     "difference": lambda: sv.quantile_difference(SITES, OTHERS, 5e-324, 4.0),
+    "shortfall": lambda: sv.expected_shortfall(SITES, 5e-324, 4.0, bounds=(0, 9)),
+    "shortfall without bounds": lambda: sv.expected_shortfall(SITES, 0.5, 4.0, bounds=None),
+    "bounds of a shortfall": lambda: sv.expected_shortfall(SITES, 0.5, 4.0, bounds=(-math.inf, 9)),
+    "tail": lambda: sv.expected_shortfall(SITES, 0.5, 4.0, bounds=(0, 9), tail=np.array([])),  # type: ignore[arg-type]
+    "split of a shortfall": lambda: sv.expected_shortfall(SITES, 0.5, 4.0, bounds=(0, 9), split=1e-310),
     "compare": lambda: sv.compare(1.0, None),  # type: ignore[arg-type]
     "summary": lambda: sv.SiteSummary(1.0, 0.1, n=10**20),
     "weights": lambda: sv.coverage_report(1.0, SCORES, alpha=0.1, weights={"a": 5e-324, "b": 1.0}),

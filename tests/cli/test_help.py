@@ -23,6 +23,7 @@ PINNED = f"typer=={version('typer')}" in (Path(__file__).parents[2] / "constrain
     [
         "",
         "quantile",
+        "shortfall",
         "integrate",
         "regress",
         "conformal",
@@ -52,7 +53,9 @@ def test_help_is_as_kept(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["regress"], ["integrate"], ["conformal"], ["reproduce"]], ids=lambda words: "".join(words)
+    "command",
+    [[], ["shortfall"], ["regress"], ["integrate"], ["conformal"], ["reproduce"]],
+    ids=lambda words: "".join(words),
 )
 def test_the_module_runs_and_help_loads_nothing_heavy(command: list[str]) -> None:
     code = (

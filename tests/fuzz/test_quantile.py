@@ -20,6 +20,8 @@ from sottovoce.server.method import Method, Queries, opened
 from sottovoce.server.quantile.method import StagedQuantile
 from sottovoce.server.quantile.plan import plan_quantile
 from sottovoce.server.quantile.recursion.method import RecursionMethod, RecursionState, plan_recursion
+from sottovoce.server.quantile.shortfall.method import StagedShortfall
+from sottovoce.server.quantile.shortfall.plan import ShortfallPlan
 from sottovoce.sim.randomness import dice
 
 from .mutate import mutants, read
@@ -123,6 +125,10 @@ def staged() -> Method[Any, Any]:
     return StagedQuantile(PLAN)
 
 
+def shortfall() -> Method[Any, Any]:
+    return StagedShortfall(ShortfallPlan(PLAN, True, 0.5, 0.95, True), b"coin")
+
+
 def recursion() -> Method[RecursionState, Any]:
     return RecursionMethod(PLAN, plan_recursion(PLAN, "regression", "every:100", 1.0, None, "l2"), "regression")
 
@@ -131,7 +137,7 @@ def test_a_door_survives() -> None:
     assert 20 < attack_door(2_000, 1) < 1_500
 
 
-@pytest.mark.parametrize("make", [staged, recursion])
+@pytest.mark.parametrize("make", [staged, shortfall, recursion])
 def test_a_method_survives(make: Any) -> None:
     assert 5 < attack_method(make(), 2_000, 2) < 1_500
 
@@ -142,7 +148,7 @@ def test_a_door_survives_long() -> None:
 
 
 @slow
-@pytest.mark.parametrize("make", [staged, recursion])
+@pytest.mark.parametrize("make", [staged, shortfall, recursion])
 def test_a_method_survives_long(make: Any) -> None:
     assert attack_method(make(), 50_000, 4) > 100
 

@@ -73,6 +73,10 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         sv.quantile_difference,
         {"first": {"north": NORTH}, "second": {"south": SOUTH}, "tau": 0.5, "epsilon": 2.0},
     ),
+    "expected_shortfall": (
+        sv.expected_shortfall,
+        {"sites": GROUPS, "tau": 0.8, "epsilon": 4.0, "bounds": (0, 200)},
+    ),
     "integrated_quantile": (
         sv.integrated_quantile,
         {"target": "north", "sources": GROUPS, "tau": 0.5, "epsilon": 4.0},
@@ -111,6 +115,7 @@ MORE = {  # parameters beside those that a call must have
     ),
     "federated_quantiles": ("level", "method", "split", "shares", "bounds", "scale", "resolution", "kind", "missing"),
     "quantile_difference": ("level", "shares", "bounds", "resolution"),
+    "expected_shortfall": ("level", "tail", "method", "split", "shares", "scale", "resolution", "kind", "missing"),
     "integrated_quantile": (
         "method", "level", "bound", "variance", "quantile", "caution", "chains", "bounds", "scale", "resolution",
     ),

@@ -9,6 +9,8 @@ import pytest
 from sottovoce.client.door import Door
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
+from sottovoce.core.roster import Roster
+from sottovoce.core.unit import Unit
 from sottovoce.local.quantile import compiled_walk as fused
 from sottovoce.local.quantile.compiled_walk import Coin
 from sottovoce.local.quantile.source import Source
@@ -19,11 +21,15 @@ from sottovoce.protocol.randomised_response import binary
 from sottovoce.server.method import converse
 from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.conversation import Conversation
+from sottovoce.server.quantile.feasibility import CERTIFIED
 from sottovoce.server.quantile.method import default_protocol
+from sottovoce.server.quantile.plan import plan_quantile
 from sottovoce.server.quantile.recursion import walk as sgd
 from sottovoce.server.quantile.recursion.method import WalkMethod
 from sottovoce.server.quantile.recursion.schedule import decay, elapsed
 from sottovoce.server.quantile.recursion.walk import WalkStudy
+from sottovoce.server.quantile.shortfall.method import StagedShortfall
+from sottovoce.server.quantile.shortfall.plan import ShortfallPlan
 from sottovoce.server.quantile.solutions import staged_solution
 from sottovoce.server.quantile.staged import StagedStudy
 from sottovoce.sim.randomness import dice
@@ -32,7 +38,7 @@ ENDS = np.array([[0.0], [1.0]])
 # letters that say nothing about the symbol; no table decodes them, so any finite one will do
 SILENT = Channel("silent", ENDS, ((OUTCOMES // 2, OUTCOMES // 2),) * 2, ENDS)
 SIZES = (700, 400)
-TAUS = {"stages": 0.5, "pairs": 0.2, "certified": 0.5}  # at which these records are asked so
+TAUS = {"stages": 0.5, "pairs": 0.2, "certified": 0.5, "shortfall": 0.5}  # at which these records are asked so
 Floats = npt.NDArray[np.float64]
 
 LOW = [np.linspace(-1.0, 1.0, n) for n in SIZES]
@@ -80,12 +86,23 @@ def conversation(population: Sequence[Floats], channel: Channel, kind: str) -> b
     crowd = SiteProfile(np.array([0.6, 0.4]), np.array([0.9, 0.9]), np.array(SIZES))
     doors = [Noting(site, log) for site in sites_of(population, channel)]
     tau = TAUS[kind]
+    if kind == "shortfall":
+        return b"".join([*beyond(doors, log), *log])
     study = StagedStudy(tau, crowd, bounds=(-9.0, 9.0), coin=b"coin")
     assert kind == "certified" or (study.too_few, study.scarce) == (False, kind == "pairs")
     method = Conversation(lambda: default_protocol(study, kind == "certified"))
     outcome = method.outcome(converse(method, through_bytes(method, doors, b"study")))
     log.append(repr(staged_solution(outcome).interval(0.95)).encode())
     return b"".join(log)
+
+
+def beyond(doors: Sequence[Door], log: list[bytes]) -> list[bytes]:
+    """Run a shortfall through doors; return what came of it."""
+    roster = Roster(("north", "south"), SIZES, Unit("number"))
+    plan = plan_quantile(roster, 0.5, 3.0, bounds=(-9.0, 9.0), thinned=0.5, limits=CERTIFIED)
+    method = StagedShortfall(ShortfallPlan(plan, True, 0.5, 0.95, True), b"coin")
+    result = method.outcome(converse(method, through_bytes(method, doors, b"study")))
+    return [repr((result.interval, result.estimate)).encode()]
 
 
 def walk(population: Sequence[Floats], channel: Channel, fuse: bool) -> bytes:

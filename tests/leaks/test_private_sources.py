@@ -49,6 +49,7 @@ CALLS = {
     "many sites": many,
     "levels": lambda r: sv.federated_quantiles(SITES, [0.4, 0.6], 4.0, randomness=r).private,
     "difference": lambda r: sv.quantile_difference([SITES["north"]], [SITES["south"]], 0.5, 4.0, randomness=r).private,
+    "shortfall": lambda r: sv.expected_shortfall(SITES, 0.7, 4.0, bounds=(-9, 9), randomness=r).private,
     "integration": lambda r: sv.integrated_quantile(Y, {"b": SITES["south"]}, 0.5, 4.0, randomness=r).private,
     "threshold": lambda r: sv.conformal_threshold(SITES, 0.1, epsilon=4.0, maximum=9.0, randomness=r).private,
     "report": lambda r: sv.coverage_report(1.0, SITES, alpha=0.1, epsilon=4.0, randomness=r).private,

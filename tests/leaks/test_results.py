@@ -62,6 +62,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "quantile:sequence": lambda: quantile(method="sequence"),
     "quantiles": lambda: sv.federated_quantiles(COLUMNS, [0.4, 0.6], 4.0, randomness=dice(5)),
     "difference": lambda: sv.quantile_difference(COLUMNS, OTHER, 0.5, 2.0, randomness=dice(6)),
+    "shortfall": lambda: sv.expected_shortfall(COLUMNS, 0.8, 4.0, bounds=(0, 120), randomness=dice(8)),
     "regression": regression,
     "integrated": integrated,
     "sensitivity": lambda: integrated().sensitivity(),

@@ -11,6 +11,7 @@ FUNCTIONS = (
     "federated_quantile",
     "federated_quantiles",
     "quantile_difference",
+    "expected_shortfall",
     "integrated_quantile",
     "conformal_threshold",
     "coverage_report",
@@ -24,8 +25,8 @@ def explain(question: Any, *args: Any, **settings: Any) -> Explanation:
     ----------
     question
         A function or estimator of this package: `federated_quantile`, `federated_quantiles`, `quantile_difference`,
-        `integrated_quantile`, `conformal_threshold`, `coverage_report`, or a `PrivateQuantileRegressor`,
-        `FederatedConformalRegressor` or `FederatedConformalClassifier`.
+        `expected_shortfall`, `integrated_quantile`, `conformal_threshold`, `coverage_report`, or a
+        `PrivateQuantileRegressor`, `FederatedConformalRegressor` or `FederatedConformalClassifier`.
     *args, **settings
         What the function, or the estimator's ``fit`` or ``conformalize``, would be called with. All of it is checked.
 
@@ -58,7 +59,7 @@ def explain(question: Any, *args: Any, **settings: Any) -> Explanation:
         )
     settings.pop("progress", None)
     seeded = settings.get("randomness") is not None
-    if "quantile" in name and name != "integrated_quantile":
+    if name == "expected_shortfall" or ("quantile" in name and name != "integrated_quantile"):
         settings.pop("randomness", None)
     explained: Explanation = _planner(name)(*args, **settings).explain(seeded)
     return explained
@@ -78,6 +79,10 @@ def _planner(name: str) -> Callable[..., Any]:
         from sottovoce.api.quantile.difference import plan_difference
 
         return plan_difference
+    if name == "expected_shortfall":
+        from sottovoce.api.quantile.shortfall import plan_shortfall
+
+        return plan_shortfall
     if name == "integrated_quantile":
         from sottovoce.api.integration import plan_integrated
 

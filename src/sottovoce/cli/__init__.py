@@ -21,6 +21,7 @@ from sottovoce.cli.ledger import ledger
 from sottovoce.cli.quantile import quantile
 from sottovoce.cli.regress import regress
 from sottovoce.cli.serve import serve
+from sottovoce.cli.shortfall import shortfall
 from sottovoce.cli.site import site
 
 app = typer.Typer(
@@ -33,6 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command(cls=Command)(quantile)
+app.command(cls=Command)(shortfall)
 app.command(cls=Command)(integrate)
 app.command(cls=Command)(regress)
 app.command(cls=SeveralTests)(conformal)

@@ -58,6 +58,12 @@ def _difference() -> type[StoredResult]:
     return Difference
 
 
+def _shortfall() -> type[StoredResult]:
+    from sottovoce.server.quantile.shortfall.result import ShortfallResult
+
+    return ShortfallResult
+
+
 def _regression() -> type[StoredResult]:
     from sottovoce.server.regression.result import RegressionResult
 
@@ -98,6 +104,7 @@ KINDS: dict[str, Callable[[], type[StoredResult]]] = {
     "quantile": _quantile,
     "quantiles": _quantiles,
     "difference": _difference,
+    "shortfall": _shortfall,
     "regression": _regression,
     "integrated": _integrated,
     "sensitivity": _sensitivity,

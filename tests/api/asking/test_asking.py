@@ -38,6 +38,7 @@ ASKED: dict[str, Callable[[float], Any]] = {
     "difference": lambda epsilon: sv.quantile_difference(
         {"north": WAITS["north"]}, {"south": WAITS["south"]}, 0.5, epsilon
     ),
+    "shortfall": lambda epsilon: sv.expected_shortfall(WAITS, 0.7, epsilon, bounds=(0, 200)),
     "integration": lambda epsilon: sv.integrated_quantile("north", WAITS, 0.5, epsilon),
     "threshold": lambda epsilon: sv.conformal_threshold(WAITS, 0.1, epsilon=epsilon, maximum=200.0),
     "local threshold": lambda epsilon: sv.conformal_threshold(

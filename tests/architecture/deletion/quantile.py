@@ -14,6 +14,8 @@ from sottovoce.server.quantile.levels import StagedQuantiles
 from sottovoce.server.quantile.method import StagedQuantile
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
 from sottovoce.server.quantile.recursion.method import RecursionMethod, plan_recursion
+from sottovoce.server.quantile.shortfall.method import StagedShortfall
+from sottovoce.server.quantile.shortfall.plan import ShortfallPlan
 
 SIZES = (4_000, 3_000)
 ROSTER = Roster(("north", "south"), SIZES, Unit("number"))
@@ -31,6 +33,7 @@ def methods() -> dict[str, tuple[QuantilePlan, Method[Any, Any]]]:
         "staged": (plan, StagedQuantile(plan)),
         "certified": (plan, StagedQuantile(plan, coin=b"coin", certified=True)),
         "levels": (plan, StagedQuantiles(plans, [0.5, 0.5])),
+        "shortfall": (plan, StagedShortfall(ShortfallPlan(plan, True, 0.5, 0.95, True), b"coin")),
         "recursion": (plan, RecursionMethod(plan, recursion, "regression")),
     }
 

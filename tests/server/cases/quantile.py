@@ -23,6 +23,8 @@ from sottovoce.server.quantile.recursion.method import RecursionMethod, WalkMeth
 from sottovoce.server.quantile.recursion.schedule import decay, elapsed
 from sottovoce.server.quantile.recursion.walk import WalkStudy
 from sottovoce.server.quantile.sequence import SequenceQuantile
+from sottovoce.server.quantile.shortfall.method import StagedShortfall
+from sottovoce.server.quantile.shortfall.plan import ShortfallPlan
 from sottovoce.sim.randomness import dice
 
 from .subject import Case, Subject
@@ -94,6 +96,17 @@ def levels(order: Sequence[int]) -> Subject:
     )
 
 
+def shortfall(upper: bool, certified: bool) -> Case:
+    def made(order: Sequence[int]) -> Subject:
+        plan = ShortfallPlan(plan_of(order, 0.7, 40_000), upper, 0.3, 0.95, certified)
+        # another order draws other lots: both numbers move within their errors
+        return Subject(
+            lambda: StagedShortfall(plan, b"coin"), replying(order), lambda result: result.estimate + 10.0, 0.05, 5
+        )
+
+    return made
+
+
 def difference(order: Sequence[int]) -> Subject:
     groups = [k for k in order if k < 2], [k for k in order if k == 2]
     plans = [plan_of(group, 0.7, 20_000) for group in groups]
@@ -149,5 +162,7 @@ CASES: dict[str, Case] = {
     "Conversation": search,
     "WalkMethod": walking,
     "RecursionMethod-regression": recursion("regression"),
+    "StagedShortfall": shortfall(upper=True, certified=True),
+    "StagedShortfall-lower": shortfall(upper=False, certified=False),
     "RecursionMethod-sup": recursion("self-normalised", "sup"),
 }

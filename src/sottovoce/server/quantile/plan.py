@@ -178,7 +178,7 @@ def plan_quantile(
     certified |= limits is CERTIFIED and (kind == "amounts" or measured.ratio > PAIRS.at(level).refuse)
     if measured.ratio > limits.at(level).warn:
         ends = reach(effective, level, confidence, within is not None) if certified else None
-        warnings.append(barely(effective, level, measured, limits, ends))
+        warnings.append(barely(crowd, level, measured, limits, ends))
     flips = tuple(map(flips_of, channels))
     public = (shares_name, step, within, width, tuple(warnings), (), kind, source, gone)
     return QuantilePlan(roster, level, taus, budgets, flips, crowd, measured, *public)
