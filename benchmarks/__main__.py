@@ -21,6 +21,7 @@ from benchmarks import (
     integration_table_b2,
     large_site,
     ordinary,
+    plan,
     regression_default,
     regression_errors,
     regression_intervals,
@@ -46,6 +47,7 @@ PARTS = (
     "certified",
     "certified-peers",
     "ordinary",
+    "plan",
     "regression-speed",
     "regression-intervals",
     "regression-errors",
@@ -91,6 +93,8 @@ def main() -> None:
         certified.run(max(options.replications // 4, 40), options.jobs)
     if "ordinary" in options.parts:
         ordinary.run(max(options.replications // 2, 200), options.jobs)
+    if "plan" in options.parts:
+        plan.run(max(options.replications // 40, 9), options.jobs)
     if "certified-peers" in options.parts:
         certified_peers.run(options.replications)
     if "regression-speed" in options.parts:

@@ -4,7 +4,7 @@ Records are fresh each time, so that a tally is one binomial draw; the method th
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,6 @@ TAUS = (0.1, 0.5, 0.9, 0.99)
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 SIZES = (5_000, 20_000, 100_000, 500_000)
 METHODS = ("staged", "certified", "sequence")
-GRID = np.linspace(-1, 1, 2_001)  # in standard deviations times fourteen, for the quantiles of what has none in closed form
 
 
 class PlannedFamily(NamedTuple):
@@ -39,7 +38,7 @@ class PlannedFamily(NamedTuple):
     middle: float
     shape: str = ""  # what a planner would call it; empty: none of its shapes
     step: float = 0.0
-    heaped: bool = False
+    heap: float = 0.0  # the coarse step of which a part is rounded to, undeclared
 
     def moved(self, location: float, scale: float) -> "PlannedFamily":
         """Return the family as one site of several unlike ones has it."""
@@ -80,7 +79,7 @@ def heaped(name: str, base: Population, step: float, part: float) -> PlannedFami
     def quantiles(u: npt.ArrayLike) -> Floats:
         return _inverse(cdf, np.asarray(u, dtype=np.float64), 0.0, float(base.quantile(1 - 1e-9)))
 
-    return smooth(name, base)._replace(cdf=cdf, quantiles=quantiles, heaped=True)
+    return smooth(name, base)._replace(cdf=cdf, quantiles=quantiles, heap=step)
 
 
 def _inverse(cdf: Callable[[npt.ArrayLike], Floats], levels: Floats, low: float, high: float) -> Floats:
@@ -116,11 +115,28 @@ class PlanCell(NamedTuple):
     epsilon: float
     records: int
     unlike: bool = False
+    bounded: bool = False
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Return public bounds, seven standard deviations to each side."""
+        return self.family.middle - 7 * self.family.sd, self.family.middle + 7 * self.family.sd
+
+    @property
+    def density(self) -> float:
+        """Return the density of all records at the quantile, over a small step."""
+        low, high = self.bounds
+        for _ in range(80):
+            middle = (low + high) / 2
+            low, high = (middle, high) if float(self.cdf(middle)) < self.tau else (low, middle)
+        step = max(self.family.step, self.family.heap, 1e-3 * self.family.sd)
+        return float(self.cdf(high + step) - self.cdf(high - step)) / (2 * step)
 
     @property
     def name(self) -> str:
         """Return the cell in words."""
         sites = "unlike" if self.unlike else "alike"
+        sites += ", bounds" if self.bounded else ""
         return f"{self.family.name}, {self.method}, {self.tau:g}, eps {self.epsilon:g}, {self.records:,}, {sites}"
 
     @property
@@ -136,13 +152,18 @@ class PlanCell(NamedTuple):
         """Return the distribution function of all records."""
         return np.asarray(np.mean([site.cdf(x) for site in self.sites], axis=0))
 
-    def plan(self, **known: object) -> QuantilePlan:
+    def plan(self, **known: Any) -> QuantilePlan:
         """Return the plan, or raise `Infeasible`."""
         size = self.records // SITES
         roster = Roster(tuple(f"site {i}" for i in range(SITES)), (size,) * SITES, NUMBER)
         certified = self.method != "staged"
-        kind = "amounts" if self.family.heaped and not certified else None
-        public = {"resolution": self.family.step or None, "kind": kind, **known}
+        kind = "amounts" if self.family.heap and not certified else None
+        public: dict[str, Any] = {
+            "resolution": self.family.step or None,
+            "kind": kind,
+            "bounds": self.bounds if self.bounded else None,
+            **known,
+        }
         return plan_quantile(roster, self.tau, self.epsilon, limits=CERTIFIED, certified=certified, **public)
 
 
@@ -157,7 +178,9 @@ def cells(families: tuple[PlannedFamily, ...], unlike: tuple[bool, ...] = (False
                             yield PlanCell(family, method, tau, epsilon, records, apart)
 
 
-def obtained(cell: PlanCell, plan: QuantilePlan, generator: Generator, number: int, level: float = 0.95) -> QuantileResult:
+def obtained(
+    cell: PlanCell, plan: QuantilePlan, generator: Generator, number: int, level: float = 0.95
+) -> QuantileResult:
     """Run the method once with fresh records."""
     coin = number.to_bytes(8, "big")
     method = (
@@ -184,4 +207,4 @@ def _upper(values: Floats, points: Floats, periods: Floats) -> Floats:
     """Return which part of a population answers each question with one; a threshold has no period."""
     phase = np.where(periods > 0, (values[:, None] - points) / np.where(periods > 0, periods, 1.0), 0.0)
     above = np.mean(values[:, None] > points, axis=0)
-    return np.where(periods > 0, np.mean(phase - np.floor(phase) >= 0.5, axis=0), above)
+    return np.asarray(np.where(periods > 0, np.mean(phase - np.floor(phase) >= 0.5, axis=0), above))

@@ -35,7 +35,7 @@ BELONGS = {  # what only some questions know
     "kind": ("quantile", "difference"),
     "resolution": ("quantile", "difference", "integration"),
     "method": ("quantile", "difference", "integration"),
-    **{name: QUESTIONS[:4] for name in ("tau", "bounds", "sd", "iqr", "density", "shape")},
+    **dict.fromkeys(("tau", "bounds", "sd", "iqr", "density", "shape"), QUESTIONS[:4]),
 }
 
 
@@ -90,8 +90,8 @@ def plan(
         A public guess of the values: limits, standard deviation, interquartile range, or density at the quantile. One
         is enough; none of them is looked up in records.
     shape
-        "normal", "uniform", "exponential" or "lognormal" values, if that is publicly known; else the width is told for a
-        normal shape (between bounds: a uniform one), with its range over the others.
+        "normal", "uniform", "exponential" or "lognormal" values, if that is publicly known; else the width is told
+        for a normal shape (between bounds: a uniform one), with its range over the others.
     level
         The confidence level.
     method
@@ -153,15 +153,17 @@ def _forecast(
         assert epsilon is not None
         enough = people_for(question, wish, crowd, epsilon)
         if enough is None:
-            raise Infeasible(f"no number of people brings {wish.words} at {budget_words(epsilon)}; wish for a wider one.")
+            raise Infeasible(
+                f"no number of people brings {wish.words} at {budget_words(epsilon)}; wish for a wider one."
+            )
         return StudyForecast(asked, question, crowd.of(enough), epsilon, wish, wanted)
     if wanted == "epsilon":
         budget = epsilon_for(question, wish, crowd)
         if budget is None:
             needs = advice(question, wish, crowd, None) or f"{wish.words} is out of reach"
             raise Infeasible(
-                f"{needs}: no epsilon up to {MOST_EPSILON:g} brings it with {crowd.total:,.0f} people; ask more people, "
-                "or wish for a wider one."
+                f"{needs}: no epsilon up to {MOST_EPSILON:g} brings it with {crowd.total:,.0f} people; ask more, or "
+                "wish for a wider one."
             )
         return StudyForecast(asked, question, crowd, budget, wish, wanted)
     assert epsilon is not None
@@ -227,7 +229,9 @@ def _budgets(epsilon: Any, crowd: PlannedCrowd) -> Budgets:
     check_named(epsilon, crowd, "epsilon")
     found: dict[str, float] = {}
     for group in crowd.groups:
-        for site, (value, where) in zip(group.sites, per_site(own(epsilon, group), group.sites, "epsilon"), strict=True):
+        for site, (value, where) in zip(
+            group.sites, per_site(own(epsilon, group), group.sites, "epsilon"), strict=True
+        ):
             found[site] = number(value, where)
             binary(found[site])
     return found

@@ -84,13 +84,17 @@ def read_crowd(people: Any, sites: Any, groups: Any) -> PlannedCrowd:
     places = _sites(sites)
     labels = names or ((WHOLE,) if not groups else None)
     if labels is None:
-        raise BadInput("groups are not named: give people as a mapping from group to people, or groups a list of names.")
+        raise BadInput(
+            "groups are not named: give people as a mapping from group to people, or groups a list of names."
+        )
     parts = tuple(PlannedGroup(name, places, (1.0,) * len(places)) for name in labels)
     crowd = PlannedCrowd(parts, known=False)
     if whole is None:
         return crowd
     if whole < crowd.sites:
-        raise BadInput(f"{whole:,.0f} people at {crowd.sites:,} sites leave sites without anybody; correct one of them.")
+        raise BadInput(
+            f"{whole:,.0f} people at {crowd.sites:,} sites leave sites without anybody; correct one of them."
+        )
     return crowd.of(whole)
 
 

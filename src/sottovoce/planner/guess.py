@@ -32,6 +32,7 @@ class PublicGuess:
     size: float = 1.0
     shape: str = "normal"
     named: bool = False
+    most: float = math.inf  # the distance of public bounds, which no interval exceeds
 
     def told(self, tau: float, low: float, high: float) -> ToldWidth:
         """Return the width between two levels around a third, in values; in levels, if nothing is guessed."""
@@ -52,8 +53,7 @@ class PublicGuess:
 
     def _width(self, shape: KnownShape, tau: float, low: float, high: float) -> float:
         """Return the width by one shape, which bounds keep from reaching beyond them."""
-        width = self._stretch(shape, tau) * shape.between(low, high)
-        return min(width, self.size) if self.kind == "bounds" else width
+        return min(self._stretch(shape, tau) * shape.between(low, high), self.most)
 
     def _stretch(self, shape: KnownShape, tau: float) -> float:
         """Return by how much a shape is stretched to agree with the public number."""
@@ -103,12 +103,11 @@ def read_guess(bounds: Any, sd: Any, iqr: Any, density: Any, shape: Any) -> Publ
         size = number(spreads[given[0]], given[0])
         if not (moderate(size) and math.isfinite(size)):
             raise BadInput(f"{given[0]} must be positive and moderate, not {size:g}; give a rough public guess.")
-        if bounds is not None:
-            _between(bounds)
-        return PublicGuess(given[0], size, shape or "normal", named)
+        low, high = (-math.inf, math.inf) if bounds is None else _between(bounds)
+        return PublicGuess(given[0], size, shape or "normal", named, high - low)
     if bounds is not None:
         low, high = _between(bounds)
-        return PublicGuess("bounds", high - low, shape or "uniform", named)
+        return PublicGuess("bounds", high - low, shape or "uniform", named, high - low)
     if named:
         raise BadInput(
             "shape needs a number that says how wide the values spread: give sd=, iqr=, density= or bounds= with it.",
@@ -119,7 +118,12 @@ def read_guess(bounds: Any, sd: Any, iqr: Any, density: Any, shape: Any) -> Publ
 
 def _between(bounds: Any) -> tuple[float, float]:
     """Return public bounds of the values."""
-    if isinstance(bounds, str | bytes) or dimensions(bounds) != 1 or not isinstance(bounds, Sequence) or len(bounds) != 2:
+    if (
+        isinstance(bounds, str | bytes)
+        or dimensions(bounds) != 1
+        or not isinstance(bounds, Sequence)
+        or len(bounds) != 2
+    ):
         raise BadInput("bounds must be a pair (low, high); give two numbers.")
     low, high = (number(each, f"the {end} bound") for each, end in zip(bounds, ("lower", "upper"), strict=True))
     if not moderate(high - low):

@@ -8,11 +8,12 @@ from typing import Any
 from sottovoce.core.roster import Roster
 from sottovoce.core.unit import NUMBER
 from sottovoce.planner.crowd import PlannedCrowd
-from sottovoce.planner.guess import PublicGuess
+from sottovoce.planner.guess import PublicGuess, ToldWidth
 from sottovoce.planner.quantile import QuantileQuestion, own
 from sottovoce.planner.question import Budgets, PlannedWidth, Yardstick
 from sottovoce.server.integration.expected import HELP, expected_own
 from sottovoce.server.integration.plan import IntegrationPlan, IntegrationSettings, check_settings, plan_integration
+from sottovoce.server.quantile.expected import is_far
 
 METHODS = ("valid", "conservative")
 
@@ -51,7 +52,10 @@ class IntegrationQuestion:
         plan = self._plan(crowd, epsilon)
         told = expected_own(plan, plan.target)
         low, high = told.low or 0.0, 1.0 if told.high is None else told.high
-        return [PlannedWidth(self.target, *self.guess.told(self.tau, low, high), low, high)]
+        study, value = plan.target.study, self.guess.told(self.tau, low, high)
+        if plan.target.certified and study is not None and study.bounds is None and self.unit == "values":
+            value = ToldWidth(*[math.inf] * 3) if is_far(study, "certified", low, high) else value
+        return [PlannedWidth(self.target, *value, low, high)]
 
     def wished(self, widths: Sequence[PlannedWidth]) -> Sequence[PlannedWidth]:
         """Return the intervals that one number for all is about."""
@@ -84,5 +88,3 @@ def integration_settings(tau: float, method: str, level: float) -> IntegrationSe
     'valid'
     """
     return check_settings(method, level, tau, "printed", "z", 1.96, None, 10)
-
-

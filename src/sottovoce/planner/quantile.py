@@ -13,10 +13,10 @@ from sottovoce.core.roster import Roster
 from sottovoce.core.unit import NUMBER
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.planner.crowd import WHOLE, PlannedCrowd, PlannedGroup
-from sottovoce.planner.guess import PublicGuess
+from sottovoce.planner.guess import PublicGuess, ToldWidth
 from sottovoce.planner.question import Budgets, PlannedWidth, Yardstick
 from sottovoce.planner.trust import BEST, CENTRAL, OPEN, central_half, sampling_error
-from sottovoce.server.quantile.expected import certifies, error_of, expected_reach
+from sottovoce.server.quantile.expected import certifies, error_of, expected_reach, is_far
 from sottovoce.server.quantile.feasibility import CERTIFIED
 from sottovoce.server.quantile.levels_plan import plan_levels
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
@@ -43,7 +43,9 @@ class QuantileQuestion:
     level: float
     guess: PublicGuess
     differ: bool = False
-    public: Mapping[str, Any] = field(default_factory=dict)  # bounds, resolution, kind and shares, as a study takes them
+    public: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # bounds, resolution, kind and shares, as a study takes them
 
     @property
     def several(self) -> bool:
@@ -78,8 +80,8 @@ class QuantileQuestion:
         found = [self._told(each) for each in self._intervals(crowd, epsilon)]
         if not self.differ:
             return found
-        value, shortest, longest = (math.hypot(*(each[at] for each in found)) for at in (1, 2, 3))
-        return [PlannedWidth("difference", value, shortest, longest)]
+        told = zip(*((each.value, each.shortest, each.longest) for each in found), strict=True)
+        return [PlannedWidth("difference", *(math.hypot(*pair) for pair in told))]
 
     def wished(self, widths: Sequence[PlannedWidth]) -> Sequence[PlannedWidth]:
         """Return the intervals that one number for all is about."""
@@ -115,6 +117,8 @@ class QuantileQuestion:
         """Return the width of one interval; between the bounds, where they are public."""
         low, high = expected_reach(asked.plan, self.method, asked.level, asked.part)
         found = self.guess.told(asked.plan.tau, low, high)
+        if asked.plan.bounds is None and self.guess.kind != "none" and is_far(asked.plan, self.method, low, high):
+            found = ToldWidth(*[math.inf] * 3)
         step = asked.plan.resolution
         value = round(found.value / step) * step if step and math.isfinite(found.value) else found.value
         return PlannedWidth(asked.of, value, found.shortest, found.longest, low, high)
@@ -126,7 +130,7 @@ class QuantileQuestion:
             roster = Roster(group.sites, tuple(map(round, group.sizes)), NUMBER)
             paid, certified = own(epsilon, group), self.method != "staged"
             if not self.several:
-                said = {"limits": CERTIFIED, "confidence": self.level, "certified": certified}
+                said: dict[str, Any] = {"limits": CERTIFIED, "confidence": self.level, "certified": certified}
                 plan = plan_quantile(roster, own(self.taus, group), paid, **said, **self.public)
                 found.append(PlannedInterval(group.name, plan, self.level))
                 continue

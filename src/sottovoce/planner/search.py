@@ -20,7 +20,9 @@ class Wish:
 
     def __init__(self, width: Any) -> None:
         if isinstance(width, Mapping):
-            self.each: dict[str, float] = {label_text(of): _width(value, f"width of {of!r}") for of, value in width.items()}
+            self.each: dict[str, float] = {
+                label_text(of): _width(value, f"width of {of!r}") for of, value in width.items()
+            }
             self.all = math.inf  # of intervals that are not named
             if not self.each:
                 raise BadInput("width is an empty mapping; give one width, or one an interval.")

@@ -3,11 +3,11 @@ r"""What local privacy costs: the width if one curator were trusted with all rec
 The central yardstick is the exponential mechanism on ranks (Smith, Privacy-preserving statistical estimation with
 optimal convergence rates, STOC 2011; as the inverse sensitivity mechanism: Asi and Duchi, NeurIPS 2020): it draws a
 value with density proportional to ``exp(-epsilon |k| / 2)``, where ``k`` is by how many records its rank misses. Where
-records lie densely, ``k`` is a Laplace variable of scale ``2 / epsilon``, so the released level misses tau by the sum of
-a normal variable with variance ``tau (1 - tau) / n``, of sampling, and a Laplace variable of scale
-``2 / (epsilon n)``. With unequal shares ``p`` of sites of sizes ``N`` one record moves the level by ``max p / N`` instead
-of ``1 / n``. The width is that of the shortest symmetric interval that holds this sum, computed, not measured, for
-somebody who knows the density: no interval computed from one private answer alone is shorter.
+records lie densely, ``k`` is a Laplace variable of scale ``2 / epsilon``, so the released level misses tau by the sum
+of a normal variable with variance ``tau (1 - tau) / n``, of sampling, and a Laplace variable of scale
+``2 / (epsilon n)``. With unequal shares ``p`` of sites of sizes ``N`` one record moves the level by ``max p / N``
+instead of ``1 / n``. The width is that of the shortest symmetric interval that holds this sum, computed, not measured,
+for somebody who knows the density: it is the least that a private interval from such an answer could have.
 """
 
 import math
