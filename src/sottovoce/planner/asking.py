@@ -113,12 +113,12 @@ def plan(
     Examples
     --------
     >>> import sottovoce as sv
-    >>> sv.plan(epsilon=1, people=10_000, sd=15).width
-    2.07...
+    >>> round(sv.plan(epsilon=1, people=10_000, sd=15).width, 2)
+    2.08
     >>> sv.plan(epsilon=1, width=1, sd=15).people
-    35100
+    34900
     >>> sv.plan(people=20_000, width=1, sd=15).epsilon
-    1.33
+    1.42
     """
     asked = _kind(question)
     given = {

@@ -90,7 +90,7 @@ def read_guess(bounds: Any, sd: Any, iqr: Any, density: Any, shape: Any) -> Publ
     'bounds 120 apart, values spread evenly between them'
     >>> guess = read_guess(None, 15, None, None, None)
     >>> [round(each, 2) for each in guess.told(0.5, 0.45, 0.55)]
-    [3.77, 2.09, 5.2]
+    [3.77, 2.32, 5.2]
     """
     if shape is not None and (not isinstance(shape, str) or shape not in SHAPES):
         raise unknown("shape", shape, SHAPES)

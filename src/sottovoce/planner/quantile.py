@@ -18,7 +18,6 @@ from sottovoce.planner.question import Budgets, PlannedWidth, Yardstick
 from sottovoce.planner.trust import BEST, CENTRAL, OPEN, central_half, sampling_error
 from sottovoce.server.quantile.expected import certifies, error_of, expected_reach, is_far
 from sottovoce.server.quantile.feasibility import CERTIFIED
-from sottovoce.server.quantile.levels_plan import plan_levels
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
 
 METHODS = ("staged", "certified", "sequence")
@@ -134,6 +133,8 @@ class QuantileQuestion:
                 plan = plan_quantile(roster, own(self.taus, group), paid, **said, **self.public)
                 found.append(PlannedInterval(group.name, plan, self.level))
                 continue
+            from sottovoce.server.quantile.levels_plan import plan_levels  # loads the compiler
+
             levels = plan_levels(roster, self.taus, paid, level=self.level, method=self.method, **self.public)
             joint, before = 1 - (1 - self.level) / len(levels.plans), f"{group.name}, " if group.name != WHOLE else ""
             found += [
