@@ -3,7 +3,9 @@
 Records are fresh each time, so that a tally is one binomial draw; the method that asks is the one that users run.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,40 +24,40 @@ from sottovoce_papers.simulation.families import Generator
 from sottovoce_papers.simulation.populations import Population, population
 
 SITES = 5
-TAUS = (0.1, 0.5, 0.9, 0.99)
-EPSILONS = (0.5, 1.0, 2.0, 4.0)
-SIZES = (5_000, 20_000, 100_000, 500_000)
 METHODS = ("staged", "certified", "sequence")
 
 
+Function = Callable[[npt.ArrayLike], Floats]
+Pair = tuple[Function, Function]  # a distribution function and its quantiles, once records are dithered
+
+
 class PlannedFamily(NamedTuple):
-    """A population: its distribution function once dithered, its standard deviation, and what is public of it."""
+    """A population as devices answer for it, its standard deviation and mean, and what is public of it."""
 
     name: str
-    cdf: Callable[[npt.ArrayLike], Floats]
-    quantiles: Callable[[npt.ArrayLike], Floats]
+    base: Population
+    answered: Callable[[Population], Pair]
     sd: float
     middle: float
-    shape: str = ""  # what a planner would call it; empty: none of its shapes
     step: float = 0.0
-    heap: float = 0.0  # the coarse step of which a part is rounded to, undeclared
-
-    def moved(self, location: float, scale: float) -> "PlannedFamily":
-        """Return the family as one site of several unlike ones has it."""
-        return self._replace(
-            cdf=lambda x: self.cdf((np.asarray(x) - location) / scale),
-            quantiles=lambda u: location + scale * self.quantiles(u),
-        )
+    heap: float = 0.0  # the coarse step to which a part is rounded, undeclared
 
 
-def smooth(name: str, base: Population, shape: str = "") -> PlannedFamily:
-    """Return a continuous family; its moments are those of many quantiles."""
+def planned_family(
+    name: str, base: Population, answered: Callable[[Population], Pair], step: float = 0.0, heap: float = 0.0
+) -> PlannedFamily:
+    """Return a family; its moments are those of many quantiles."""
     at = base.quantile((np.arange(400_000) + 0.5) / 400_000)
-    return PlannedFamily(name, base.cdf, base.quantile, float(at.std()), float(at.mean()), shape)
+    return PlannedFamily(name, base, answered, float(at.std()), float(at.mean()), step, heap)
 
 
-def whole(name: str, base: Population) -> PlannedFamily:
-    """Return the whole numbers nearest to a continuous family, dithered by one."""
+def smooth(base: Population) -> Pair:
+    """Take a continuous family as it is."""
+    return base.cdf, base.quantile
+
+
+def whole(base: Population) -> Pair:
+    """Round to whole numbers, dithered by one when they answer."""
 
     def cdf(x: npt.ArrayLike) -> Floats:
         places = np.asarray(x, dtype=np.float64)
@@ -63,50 +65,54 @@ def whole(name: str, base: Population) -> PlannedFamily:
         low, high = base.cdf(left), base.cdf(left + 1)
         return np.asarray(low + (places - left) * (high - low))
 
+    return cdf, _inverse(cdf, base)
+
+
+def heaped(step: float, part: float) -> Callable[[Population], Pair]:
+    """Round a part of the records to a coarse step that nobody declares."""
+
+    def answered(base: Population) -> Pair:
+        def cdf(x: npt.ArrayLike) -> Floats:
+            places = np.asarray(x, dtype=np.float64)
+            return np.asarray(part * base.cdf((np.floor(places / step) + 0.5) * step) + (1 - part) * base.cdf(places))
+
+        return cdf, _inverse(cdf, base)
+
+    return answered
+
+
+def _inverse(cdf: Function, base: Population) -> Function:
+    """Return the quantile function of a distribution function, by bisection."""
+    ends = base.quantile(np.array([1e-9, 1 - 1e-9])) + np.array([-200.0, 200.0])
+
     def quantiles(u: npt.ArrayLike) -> Floats:
-        return np.asarray(np.round(base.quantile(u)), dtype=np.float64)
+        levels = np.asarray(u, dtype=np.float64)
+        below, above = np.full(levels.shape, ends[0]), np.full(levels.shape, ends[1])
+        for _ in range(60):
+            middle = (below + above) / 2
+            under = cdf(middle) < levels
+            below, above = np.where(under, middle, below), np.where(under, above, middle)
+        return np.asarray(above)
 
-    return smooth(name, base)._replace(cdf=cdf, quantiles=quantiles, step=1.0)
-
-
-def heaped(name: str, base: Population, step: float, part: float) -> PlannedFamily:
-    """Return amounts of which a part is rounded to a coarse step that nobody declares."""
-
-    def cdf(x: npt.ArrayLike) -> Floats:
-        places = np.asarray(x, dtype=np.float64)
-        return np.asarray(part * base.cdf((np.floor(places / step) + 0.5) * step) + (1 - part) * base.cdf(places))
-
-    def quantiles(u: npt.ArrayLike) -> Floats:
-        return _inverse(cdf, np.asarray(u, dtype=np.float64), 0.0, float(base.quantile(1 - 1e-9)))
-
-    return smooth(name, base)._replace(cdf=cdf, quantiles=quantiles, heap=step)
-
-
-def _inverse(cdf: Callable[[npt.ArrayLike], Floats], levels: Floats, low: float, high: float) -> Floats:
-    """Return where a distribution function crosses some levels, by bisection."""
-    below, above = np.full(levels.shape, low), np.full(levels.shape, high)
-    for _ in range(60):
-        middle = (below + above) / 2
-        under = cdf(middle) < levels
-        below, above = np.where(under, middle, below), np.where(under, above, middle)
-    return np.asarray(above)
+    return quantiles
 
 
 TUNED = (
-    smooth("normal", population("normal").moved(100, 15), "normal"),
-    smooth("exponential", population("exponential").moved(0, 30), "exponential"),
-    smooth("uniform", population("uniform").moved(20, 40), "uniform"),
+    planned_family("normal", population("normal").moved(100, 15), smooth),
+    planned_family("exponential", population("exponential").moved(0, 30), smooth),
+    planned_family("uniform", population("uniform").moved(20, 40), smooth),
 )
 VERIFIED = (
-    smooth("gamma 2", population("gamma", 2.0).moved(0, 10)),
-    smooth("lognormal .8", population("lognormal", 0.8).moved(0, 48_000), "lognormal"),
-    smooth("logistic", population("logistic").moved(-20, 3)),
-    whole("whole ages", population("gamma", 6.0).moved(0, 8)),
-    heaped("heaped amounts", population("gamma", 2.0).moved(0, 900), 100.0, 0.3),
+    planned_family("gamma 2", population("gamma", 2.0).moved(0, 10), smooth),
+    planned_family("lognormal .8", population("lognormal", 0.8).moved(0, 48_000), smooth),
+    planned_family("logistic", population("logistic").moved(-20, 3), smooth),
+    planned_family("whole ages", population("gamma", 6.0).moved(0, 8), whole, step=1.0),
+    planned_family("heaped amounts", population("gamma", 2.0).moved(0, 900), heaped(100.0, 0.3), heap=100.0),
 )
 
 
-class PlanCell(NamedTuple):
+@dataclass(frozen=True)
+class PlanCell:
     """What is asked of whom."""
 
     family: PlannedFamily
@@ -139,18 +145,18 @@ class PlanCell(NamedTuple):
         sites += ", bounds" if self.bounded else ""
         return f"{self.family.name}, {self.method}, {self.tau:g}, eps {self.epsilon:g}, {self.records:,}, {sites}"
 
-    @property
-    def sites(self) -> list[PlannedFamily]:
-        """Return the family of each site: unlike ones are shifted by up to half a deviation, and stretched."""
-        base = self.family
+    @cached_property
+    def sites(self) -> list[Pair]:
+        """Return how each site answers: unlike ones are stretched by up to a quarter, and shifted."""
+        family = self.family
         if not self.unlike:
-            return [base] * SITES
-        stretches = (0.8, 0.9, 1.0, 1.1, 1.25)
-        return [base.moved((1 - s) * base.middle + (s - 1) * 2 * base.sd, s) for s in stretches]
+            return [family.answered(family.base)] * SITES
+        moves = [((1 - s) * (family.middle - 2 * family.sd), s) for s in (0.8, 0.9, 1.0, 1.1, 1.25)]
+        return [family.answered(family.base.moved(*move)) for move in moves]
 
     def cdf(self, x: npt.ArrayLike) -> Floats:
         """Return the distribution function of all records."""
-        return np.asarray(np.mean([site.cdf(x) for site in self.sites], axis=0))
+        return np.asarray(np.mean([cdf(x) for cdf, _ in self.sites], axis=0))
 
     def plan(self, **known: Any) -> QuantilePlan:
         """Return the plan, or raise `Infeasible`."""
@@ -167,17 +173,6 @@ class PlanCell(NamedTuple):
         return plan_quantile(roster, self.tau, self.epsilon, limits=CERTIFIED, certified=certified, **public)
 
 
-def cells(families: tuple[PlannedFamily, ...], unlike: tuple[bool, ...] = (False,)) -> Iterator[PlanCell]:
-    """Yield every cell of the grid."""
-    for family in families:
-        for method in METHODS:
-            for tau in TAUS:
-                for epsilon in EPSILONS:
-                    for records in SIZES:
-                        for apart in unlike:
-                            yield PlanCell(family, method, tau, epsilon, records, apart)
-
-
 def obtained(
     cell: PlanCell, plan: QuantilePlan, generator: Generator, number: int, level: float = 0.95
 ) -> QuantileResult:
@@ -190,11 +185,12 @@ def obtained(
     )
     sites, state = cell.sites, method.init()
     rates = plan.crowd.rates[:, None]
-    phases = [site.quantiles((np.arange(2_001) + 0.5) / 2_001) for site in (sites[:1] if not cell.unlike else sites)]
+    grid = (np.arange(2_001) + 0.5) / 2_001
+    phases = [quantiles(grid) for _, quantiles in (sites if cell.unlike else sites[:1])]
     while (asked := method.query(state)) is not None:
         round_ = asked.messages
         assert isinstance(round_, AskedRound)
-        above = 1 - np.array([site.cdf(round_.points) for site in sites])
+        above = 1 - np.array([cdf(round_.points) for cdf, _ in sites])
         if round_.periods is not None:
             turns = [_upper(values, round_.points, round_.periods) for values in phases]
             above = np.array(turns * (len(sites) // len(turns)))

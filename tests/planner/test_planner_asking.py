@@ -51,9 +51,7 @@ def test_the_forward_direction_is_what_a_study_is_told() -> None:
 
 
 def test_an_impossible_wish_is_told_what_it_needs_and_that_is_enough() -> None:
-    with pytest.raises(
-        Infeasible, match="needs about .* people at epsilon 1, or epsilon .* with 10,000 people; "
-    ) as no:
+    with pytest.raises(Infeasible, match=r"people at epsilon 1, or epsilon .* with 10,000 people; ") as no:
         sv.plan(epsilon=1.0, people=10_000, width=1.0, sd=15.0)
     words = str(no.value).replace(",", "").split()
     people, budget = int(words[words.index("people") - 1]), float(words[words.index("or") + 2])

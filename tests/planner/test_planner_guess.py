@@ -44,8 +44,9 @@ def test_with_the_density_at_the_quantile_shapes_hardly_matter() -> None:
 
 @pytest.mark.parametrize("tau", [0.05, 0.5, 0.95])
 def test_the_guessed_density_belongs_to_the_guess(tau: float) -> None:
-    for kind in ("sd", "iqr", "density"):
-        guess = read_guess(None, *(3.0 if kind == each else None for each in ("sd", "iqr", "density")), None)
+    for at in range(3):
+        sd, iqr, density = (3.0 if at == place else None for place in range(3))
+        guess = read_guess(None, sd, iqr, density, None)
         near = guess.told(tau, tau - 1e-5, tau + 1e-5).value
         assert guess.density(tau) == pytest.approx(2e-5 / near, rel=1e-3)
     assert NO_GUESS.density(tau) is None
@@ -58,7 +59,7 @@ def test_nothing_is_wider_than_the_bounds() -> None:
     assert len(PLAUSIBLE) == len(SHAPES) + 1
 
 
-@pytest.mark.parametrize("given", [(None, -1, None, None), (None, None, math.inf, None), ((1, 1), None, None, None)])
-def test_guesses_that_say_nothing_are_refused(given: tuple[object, ...]) -> None:
+@pytest.mark.parametrize(("bounds", "sd", "iqr"), [(None, -1, None), (None, None, math.inf), ((1, 1), None, None)])
+def test_guesses_that_say_nothing_are_refused(bounds: object, sd: object, iqr: object) -> None:
     with pytest.raises(BadInput):
-        read_guess(*given, None)
+        read_guess(bounds, sd, iqr, None, None)

@@ -1,4 +1,4 @@
-"""What a trusted curator would tell: the distribution of sampling and Laplace noise, and the order of the yardsticks."""
+"""What a trusted curator would tell: sampling and Laplace noise, and the order of the yardsticks."""
 
 import math
 

@@ -229,9 +229,21 @@ class StudyForecast:
 
     def draw(self) -> Any:
         """Return the picture of `plot`, as a figure of matplotlib."""
-        from sottovoce.planner.picture import draw_forecast
+        from sottovoce.planner.picture import ForecastPicture, bars_of, draw_forecast
 
-        return draw_forecast(self)
+        return draw_forecast(
+            ForecastPicture(
+                self.headline,
+                self.question.unit,
+                self.people,
+                self.table.people,
+                self.budgets,
+                self.widths[self.chief].value,
+                math.inf if self.wish is None else self.wish.all,
+                bars_of(self.yardsticks, self.chief),
+                self.widest,
+            )
+        )
 
 
 def _about(width: float, unit: str) -> str:

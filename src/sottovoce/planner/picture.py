@@ -1,25 +1,42 @@
 """The picture of a plan: width against epsilon for several numbers of people, and what other models of trust cost."""
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sottovoce.planner.question import Budgets
+from sottovoce.planner.question import Budgets, Yardstick
 from sottovoce.server.picture import INK, clear, new_figure, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from sottovoce.planner.forecast import StudyForecast
 
 POINTS = 25  # of a curve
 SPAN = (0.25, 8.0)  # of epsilon; scaled budgets of several sites are drawn as multiples
 SHADES = ("#9ecae1", "#6baed6", INK, "#3182bd", "#08519c")  # from few people to many, the planned number in ink
 
 
-def draw_forecast(found: "StudyForecast") -> Any:
+class ForecastPicture(NamedTuple):
+    """What a plan is drawn from: its numbers, and the width of its chief interval for people and a budget."""
+
+    headline: str
+    unit: str
+    people: int
+    others: Sequence[int]
+    budgets: Budgets
+    width: float
+    wished: float
+    bars: Sequence[tuple[str, float]]
+    widest: Callable[[int, Budgets], float]
+
+
+def bars_of(yardsticks: Sequence[Yardstick], chief: int) -> list[tuple[str, float]]:
+    """Return the models of trust and their widths of one interval."""
+    return [(each.model, each.widths[chief]) for each in yardsticks]
+
+
+def draw_forecast(found: ForecastPicture) -> Any:
     """Draw both panels."""
     figure = new_figure(10.2, 4.3)
     left, right = figure.subplots(1, 2, width_ratios=(1.75, 1))
@@ -29,20 +46,19 @@ def draw_forecast(found: "StudyForecast") -> Any:
     return figure
 
 
-def _curves(axes: "Axes", found: "StudyForecast") -> None:
+def _curves(axes: "Axes", found: ForecastPicture) -> None:
     """Draw the widest width against the budget, a curve for each number of people."""
     budgets, place = np.geomspace(*SPAN, POINTS), _place(found.budgets)
-    for colour, people in zip(SHADES[-len(found.table.people) :], found.table.people, strict=True):
+    for colour, people in zip(SHADES[-len(found.others) :], found.others, strict=True):
         widths = np.array([found.widest(people, _paid(found.budgets, budget)) for budget in budgets])
         widths[~np.isfinite(widths)] = np.nan
         mine = people == found.people
         label = f"{people:,} people" + (" (planned)" if mine else "")
         axes.plot(budgets, widths, color=INK if mine else colour, lw=2.4 if mine else 1.6, label=label)
-    planned = found.widths[found.chief].value
-    if math.isfinite(planned) and SPAN[0] <= place <= SPAN[1]:
-        axes.plot(place, planned, "D", color=INK, ms=6)
-    if found.wish is not None and math.isfinite(found.wish.all):
-        axes.axhline(found.wish.all, color="#b3382c", lw=1.2, ls="--", label=f"wished: {found.wish.all:g}")
+    if math.isfinite(found.width) and SPAN[0] <= place <= SPAN[1]:
+        axes.plot(place, found.width, "D", color=INK, ms=6)
+    if math.isfinite(found.wished):
+        axes.axhline(found.wished, color="#b3382c", lw=1.2, ls="--", label=f"wished: {found.wished:g}")
     axes.set_xscale("log", base=2)
     if any(np.isfinite(np.asarray(line.get_ydata(), dtype=float)).any() for line in axes.lines):
         axes.set_yscale("log")
@@ -52,16 +68,14 @@ def _curves(axes: "Axes", found: "StudyForecast") -> None:
     axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
     axes.tick_params(labelsize=8.5, which="both")
     axes.set_xlabel("epsilon" if not isinstance(found.budgets, Mapping) else "epsilon, over the planned budgets")
-    axes.set_ylabel(f"width of the interval, in {found.question.unit}")
+    axes.set_ylabel(f"width of the interval, in {found.unit}")
     axes.legend(fontsize=8, frameon=False)
     clear(axes)
 
 
-def _bars(axes: "Axes", found: "StudyForecast") -> None:
+def _bars(axes: "Axes", found: ForecastPicture) -> None:
     """Draw the planned width beside those of other models of trust."""
-    widest = found.chief
-    rows = [("this plan", found.widths[widest].value, INK)]
-    rows += [(each.model, each.widths[widest], SHADES[1]) for each in found.yardsticks]
+    rows = [("this plan", found.width, INK), *((model, width, SHADES[1]) for model, width in found.bars)]
     known = [width for _, width, _ in rows if math.isfinite(width)]
     most = max(known, default=1.0)
     for place, (_, width, colour) in enumerate(rows):

@@ -48,7 +48,8 @@ def expected_reach(plan: QuantilePlan, method: str, level: float, thinned: float
     if method == "sequence":
         if plan.bounds is None and share > FOUND:
             return 0.0, 1.0
-        factor = (3.5 + 2_900 * error**2) * (1 + 0.18 * max(math.log(0.1 * share / error), 0.0))
+        deep = math.log(max(0.1 * share / error, 1.0))
+        factor = 3.25 if plan.bounds is not None else (3.5 + 2_900 * error**2) * (1 + 0.18 * deep)
     elif method == "regression":
         factor = 1 + 13 * share
     elif method == "self-normalised":

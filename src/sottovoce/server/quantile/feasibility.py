@@ -23,7 +23,7 @@ TOO_DEAR = 0.02  # noise at which the search asks two fifths of the records
 MOST = 1e15
 MIDDLE = 0.1  # levels no farther from the median are supported as well as it
 REACH, POWER = 1.65, 1.4  # a certified interval reaches at most REACH * (z + POWER) errors within bounds
-NEAREST, TAILED = 1.475, 4.1  # with many records, and with noise over tail (decision 0081)
+NEAREST, TAILED = 1.515, 4.7  # with many records, and with noise over tail (decision 0081)
 SEARCHED, COSTLY, FURTHER = 1_450.0, 0.029, 33.0  # without bounds: with the squared error, and beyond some with it
 FOUND, DEEP = 0.17, 0.05  # error over tail up to which a search without bounds finds the quantile; at the .99 quantile
 
@@ -113,9 +113,10 @@ def _reached(error: float, tail: float, bounded: bool) -> float:
 
     With many records the next certified point is near; in a tail and where a search takes a part, it is further.
     """
+    deep = math.log(max(MIDDLE / tail, 1.0))
     search = SEARCHED * min(error, COSTLY) ** 2 + FURTHER * max(error - COSTLY, 0.0)
-    far = NEAREST + max(TAILED * error / tail, search)
-    return min(far, REACH) if bounded else far
+    far = NEAREST + max(TAILED * (1 + 0.66 * deep) * error / tail, search)
+    return min(far, REACH * (1 + 0.3 * deep)) if bounded else far
 
 
 def expected(low: float, high: float) -> str:
