@@ -50,7 +50,8 @@ class ConformalQuestion:
     @property
     def assumption(self) -> str:
         """Return what the widths rest on."""
-        return f"{SAME}; the range of {RANGE:.0%} of calibrations, in levels of the scores"
+        grid = ", but for the public grid, which adds up to one of its steps" if self.agreed.pooled else ""
+        return f"{SAME}; the range of {RANGE:.0%} of calibrations, in levels of the scores{grid}"
 
     def settings(self) -> dict[str, Any]:
         """Return the settings as plain values."""

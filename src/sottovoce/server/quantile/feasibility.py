@@ -115,7 +115,7 @@ def _reached(error: float, tail: float, bounded: bool) -> float:
     """
     deep = math.log(max(MIDDLE / tail, 1.0))
     search = SEARCHED * min(error, COSTLY) ** 2 + FURTHER * max(error - COSTLY, 0.0)
-    far = NEAREST + max(TAILED * (1 + 0.66 * deep) * error / tail, search)
+    far = NEAREST + max(TAILED * (1 + 0.3 * deep) * error / tail, search)
     return min(far, REACH * (1 + 0.3 * deep)) if bounded else far
 
 
