@@ -38,7 +38,7 @@ def planned(given: Any) -> dict[str, Any]:
 
     >>> found = planned({"name": "age", "people": 5_000, "quantile": {"tau": 0.5, "epsilon": 1.0, "bounds": [0, 120]}})
     >>> found["expected"][0]["text"], round(found["expected"][0]["width"]), found["rounds"]
-    ('from about the 0.381 to the 0.619 quantile', 29, 'about 40 rounds')
+    ('from about the 0.403 to the 0.597 quantile', 23, 'about 40 rounds')
     """
     if not isinstance(given, dict):
         raise BadInput("a study is an object with a name, people and a question; give what its file would hold.")

@@ -114,11 +114,11 @@ def plan(
     --------
     >>> import sottovoce as sv
     >>> round(sv.plan(epsilon=1, people=10_000, sd=15).width, 2)
-    2.08
+    2.17
     >>> sv.plan(epsilon=1, width=1, sd=15).people
-    34900
+    35700
     >>> sv.plan(people=20_000, width=1, sd=15).epsilon
-    1.42
+    1.45
     """
     asked = _kind(question)
     given = {

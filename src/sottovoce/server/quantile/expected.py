@@ -57,7 +57,7 @@ def expected_reach(plan: QuantilePlan, method: str, level: float, thinned: float
     elif worst > SCARCE:
         factor = 0.96 + 6.4 * worst
     else:
-        factor = 1.04 + 10 * worst + 400 * error**2
+        factor = 1.04 + 10 * worst + 900 * error**2
     half = factor * two_sided(level) * error
     return max(tau - half, 0.0), min(tau + half, 1.0)
 
