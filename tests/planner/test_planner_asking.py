@@ -63,6 +63,12 @@ def test_an_impossible_wish_is_told_what_it_needs_and_that_is_enough() -> None:
         sv.plan(epsilon=1.0, width=1e-6, sd=15.0)
 
 
+def test_a_threshold_without_privacy_has_no_other_model() -> None:
+    found = sv.plan("conformal", epsilon=math.inf, people=500, sites=5)
+    assert found.yardsticks == ()
+    assert found.width < sv.plan("conformal", epsilon=1.0, people=500, sites=5).width
+
+
 def test_a_wish_that_is_met_is_a_plan() -> None:
     found = sv.plan(epsilon=1.0, people=100_000, width=1.0, sd=15.0)
     assert (found.wanted, found.width <= 1.0) == ("nothing", True)

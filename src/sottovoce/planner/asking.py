@@ -11,7 +11,7 @@ from sottovoce.planner.crowd import WHOLE, PlannedCrowd, read_crowd
 from sottovoce.planner.forecast import StudyForecast
 from sottovoce.planner.guess import PublicGuess, read_guess
 from sottovoce.planner.question import Budgets, PlannedQuestion
-from sottovoce.planner.search import MOST_EPSILON, Wish, advice, budget_words, epsilon_for, meets, people_for
+from sottovoce.planner.search import Wish, advice, budget_words, epsilon_for, meets, people_for
 from sottovoce.protocol.randomised_response import binary
 
 QUESTIONS = ("quantile", "difference", "regression", "integration", "conformal")
@@ -160,11 +160,8 @@ def _forecast(
     if wanted == "epsilon":
         budget = epsilon_for(question, wish, crowd)
         if budget is None:
-            needs = advice(question, wish, crowd, None) or f"{wish.words} is out of reach"
-            raise Infeasible(
-                f"{needs}: no epsilon up to {MOST_EPSILON:g} brings it with {crowd.total:,.0f} people; ask more, or "
-                "wish for a wider one."
-            )
+            needs = advice(question, wish, crowd, None) or f"{wish.words} is out of reach of any epsilon and people"
+            raise Infeasible(f"{needs}; ask more, or wish for a wider one.")
         return StudyForecast(asked, question, crowd, budget, wish, wanted)
     assert epsilon is not None
     if not meets(question, wish, crowd, epsilon):

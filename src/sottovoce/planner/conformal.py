@@ -74,7 +74,9 @@ class ConformalQuestion:
         return [each for each in self._promised(crowd, epsilon).warnings if "threshold is" not in each]
 
     def yardsticks(self, crowd: PlannedCrowd, epsilon: Budgets) -> list[Yardstick]:
-        """Return the other ways to protect the same scores, and none."""
+        """Return the other ways to protect the same scores, and none; where none is wanted, there is no other."""
+        if self.agreed.mechanism is None:
+            return []
         found = []
         for model, how in MODELS.items():
             if model != self.agreed.mechanism:

@@ -121,6 +121,8 @@ def advice(question: PlannedQuestion, wish: Wish, crowd: PlannedCrowd, epsilon: 
         there = f"{crowd.total:,.0f} people"
         if budget is not None:
             ways.append(f"epsilon {budget:g} with {there}")
+        elif ways:
+            ways[-1] += f", and no epsilon up to {MOST_EPSILON:g} brings it with {there}"
     return f"{wish.words} needs {', or '.join(ways)}" if ways else ""
 
 
