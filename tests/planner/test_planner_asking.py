@@ -12,7 +12,7 @@ SD: dict[str, Any] = {"sd": 15.0}
 QUESTIONS: dict[str, dict[str, Any]] = {
     "quantile": {**SD},
     "difference": {**SD},
-    "regression": {"features": {"age": (18, 90), "hours": (0, 60)}, "sd": 10.0},
+    "regression": {"features": {"age": (18, 90)}, "sd": 10.0},
     "integration": {**SD, "target": "ours", "sites": ["ours", "north"]},
     "conformal": {"sites": 10},
 }

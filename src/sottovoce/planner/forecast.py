@@ -229,7 +229,7 @@ class StudyForecast:
 
     def draw(self) -> Any:
         """Return the picture of `plot`, as a figure of matplotlib."""
-        from sottovoce.planner.picture import ForecastPicture, bars_of, draw_forecast
+        from sottovoce.planner.picture import FEW_POINTS, POINTS, ForecastPicture, bars_of, draw_forecast
 
         return draw_forecast(
             ForecastPicture(
@@ -241,6 +241,7 @@ class StudyForecast:
                 self.widths[self.chief].value,
                 math.inf if self.wish is None else self.wish.all,
                 bars_of(self.yardsticks, self.chief),
+                FEW_POINTS if self.kind in ("conformal", "regression") else POINTS,
                 self.widest,
             )
         )

@@ -12,7 +12,7 @@ from sottovoce.server.picture import INK, clear, new_figure, plain
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-POINTS = 25  # of a curve
+POINTS, FEW_POINTS = 25, 9  # of a curve; where each point takes a design of its own
 SPAN = (0.25, 8.0)  # of epsilon; scaled budgets of several sites are drawn as multiples
 SHADES = ("#9ecae1", "#6baed6", INK, "#3182bd", "#08519c")  # from few people to many, the planned number in ink
 
@@ -28,6 +28,7 @@ class ForecastPicture(NamedTuple):
     width: float
     wished: float
     bars: Sequence[tuple[str, float]]
+    points: int
     widest: Callable[[int, Budgets], float]
 
 
@@ -48,7 +49,7 @@ def draw_forecast(found: ForecastPicture) -> Any:
 
 def _curves(axes: "Axes", found: ForecastPicture) -> None:
     """Draw the widest width against the budget, a curve for each number of people."""
-    budgets, place = np.geomspace(*SPAN, POINTS), _place(found.budgets)
+    budgets, place = np.geomspace(*SPAN, found.points), _place(found.budgets)
     for colour, people in zip(SHADES[-len(found.others) :], found.others, strict=True):
         widths = np.array([found.widest(people, _paid(found.budgets, budget)) for budget in budgets])
         widths[~np.isfinite(widths)] = np.nan
