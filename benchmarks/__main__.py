@@ -29,6 +29,7 @@ from benchmarks import (
     integration_table_b2,
     large_site,
     ordinary,
+    plan,
     regression_default,
     regression_errors,
     regression_intervals,
@@ -64,6 +65,7 @@ PARTS = (
     "certified-peers",
     "shortfall",
     "ordinary",
+    "plan",
     "regression-speed",
     "regression-intervals",
     "regression-errors",
@@ -126,6 +128,8 @@ def main() -> None:
         certified.run(max(options.replications // 4, 40), options.jobs)
     if "ordinary" in options.parts:
         ordinary.run(max(options.replications // 2, 200), options.jobs)
+    if "plan" in options.parts:
+        plan.run(max(options.replications // 40, 9), options.jobs)
     if "certified-peers" in options.parts:
         certified_peers.run(options.replications)
     if "shortfall" in options.parts:

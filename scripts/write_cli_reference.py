@@ -19,6 +19,10 @@ PAGES = {
     "integrate": ("One site helped by others", "data-integration.md"),
     "regress": ("Quantile regression", "quantile-regression.md"),
     "conformal": ("Prediction sets", "conformal.md"),
+    **dict.fromkeys(
+        (f"plan {each}" for each in ("quantile", "difference", "regression", "integration", "conformal")),
+        ("Plan a study", "plan.md"),
+    ),
     "serve": ("A federation", "federation.md"),
     "site": ("A federation", "federation.md"),
     "certificates": ("A federation", "federation.md"),

@@ -12,6 +12,7 @@ _HOMES = {
     "compare": "sottovoce.api.quantile.difference",
     "integrated_quantile": "sottovoce.api.integration",
     "explain": "sottovoce.api.explain",
+    "plan": "sottovoce.planner.asking",
     "SiteSummary": "sottovoce.server.integration.site_summary",
     "conformal_threshold": "sottovoce.api.conformal.threshold",
     "conformal_coverage": "sottovoce.server.conformal.coverage.table",
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from sottovoce.core.errors import Refused as Refused
     from sottovoce.core.errors import SearchFailed as SearchFailed
     from sottovoce.inference.quantile.asymptotic import asymptotic_variance as asymptotic_variance
+    from sottovoce.planner.asking import plan as plan
     from sottovoce.server.conformal.coverage.table import conformal_coverage as conformal_coverage
     from sottovoce.server.integration.site_summary import SiteSummary as SiteSummary
     from sottovoce.server.load import load as load

@@ -20,7 +20,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "sottovoce"
 SCRIPTS = Path(__file__).parent / "deletion"
 METHODS = ("quantile", "regression", "integration", "conformal")
-STAYS = {"server", "inference", "protocol", "core"}
+STAYS = {"planner", "server", "inference", "protocol", "core"}
 GONE = {"client", "local", "api", "sim", "cli", "collector", "federation"}
 
 EVERYTHING = """

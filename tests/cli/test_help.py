@@ -28,6 +28,12 @@ PINNED = f"typer=={version('typer')}" in (Path(__file__).parents[2] / "constrain
         "regress",
         "conformal",
         "ledger",
+        "plan",
+        "plan quantile",
+        "plan difference",
+        "plan regression",
+        "plan integration",
+        "plan conformal",
         "reproduce",
         "demo",
         "serve",
@@ -41,12 +47,12 @@ PINNED = f"typer=={version('typer')}" in (Path(__file__).parents[2] / "constrain
 )
 def test_help_is_as_kept(command: str) -> None:
     """Write the files anew with WRITE_GOLDEN=1, and read what changed."""
-    words = [word for word in (command, "--help") if word]
+    words = [*command.split(), "--help"]
     done = CliRunner().invoke(
         app, words, prog_name="sottovoce", terminal_width=80, env={"TERM": "dumb", "COLUMNS": "80"}
     )
     assert done.exit_code == 0
-    kept = GOLDEN / f"{command or 'sottovoce'}.txt"
+    kept = GOLDEN / f"{command.replace(' ', '-') or 'sottovoce'}.txt"
     if os.environ.get("WRITE_GOLDEN"):
         kept.write_text(done.stdout)
     assert done.stdout == kept.read_text()
@@ -54,7 +60,7 @@ def test_help_is_as_kept(command: str) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [[], ["shortfall"], ["regress"], ["integrate"], ["conformal"], ["reproduce"]],
+    [[], ["shortfall"], ["regress"], ["plan", "quantile"], ["integrate"], ["conformal"], ["reproduce"]],
     ids=lambda words: "".join(words),
 )
 def test_the_module_runs_and_help_loads_nothing_heavy(command: list[str]) -> None:

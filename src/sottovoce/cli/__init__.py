@@ -18,6 +18,7 @@ from sottovoce.cli.demo import demo
 from sottovoce.cli.integrate import integrate
 from sottovoce.cli.key import key, token
 from sottovoce.cli.ledger import ledger
+from sottovoce.cli.plan import plan
 from sottovoce.cli.quantile import quantile
 from sottovoce.cli.regress import regress
 from sottovoce.cli.serve import serve
@@ -47,6 +48,7 @@ app.command(cls=Command)(demo)
 app.command(cls=Command)(token)
 app.add_typer(key)
 app.add_typer(ledger)
+app.add_typer(plan)
 if find_spec("sottovoce_papers") is not None:  # asking for entry points would take a quarter of --help
     app.command(cls=Command)(import_module("sottovoce_papers.command").reproduce)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sottovoce.collector.study import CollectedStudy, collected_of
 from sottovoce.core.errors import BadInput
 from sottovoce.server.explanation import VALUES, ExpectedWidth
-from sottovoce.server.quantile.expected import ROUNDS, assumption_of, expected_reach, expected_width
+from sottovoce.server.quantile.expected import FAR, ROUNDS, assumption_of, expected_reach, expected_width
 from sottovoce.server.quantile.feasibility import CERTIFIED
 from sottovoce.server.quantile.levels_plan import LevelsPlan
 from sottovoce.server.quantile.plan import QuantilePlan, barely
@@ -23,9 +23,6 @@ EVEN = (
     "answers spread evenly between the bounds: where more lie around the quantile the interval is shorter, where "
     "fewer do, as in a tail, longer"
 )
-
-
-FAR = 0.2  # of the tail: an interval with less of it left beyond came out up to 18 times as wide in values as planned
 
 
 class PlannedLevel(NamedTuple):
@@ -41,7 +38,7 @@ def planned(given: Any) -> dict[str, Any]:
 
     >>> found = planned({"name": "age", "people": 5_000, "quantile": {"tau": 0.5, "epsilon": 1.0, "bounds": [0, 120]}})
     >>> found["expected"][0]["text"], round(found["expected"][0]["width"]), found["rounds"]
-    ('from about the 0.381 to the 0.619 quantile', 29, 'about 40 rounds')
+    ('from about the 0.403 to the 0.597 quantile', 23, 'about 40 rounds')
     """
     if not isinstance(given, dict):
         raise BadInput("a study is an object with a name, people and a question; give what its file would hold.")

@@ -22,9 +22,10 @@ SCARCE = 0.04
 TOO_DEAR = 0.02  # noise at which the search asks two fifths of the records
 MOST = 1e15
 MIDDLE = 0.1  # levels no farther from the median are supported as well as it
-REACH, POWER = 1.65, 1.4  # a certified interval reaches REACH * (z + POWER) errors of the distribution function
-SEARCHED = 20.0  # and how much of that again, for each unit of error, where no bounds shorten the search
-FOUND = 0.17  # error over tail up to which a search without bounds finds the quantile
+REACH, POWER = 1.65, 1.4  # a certified interval reaches at most REACH * (z + POWER) errors within bounds
+NEAREST, TAILED = 1.515, 4.7  # with many records, and with noise over tail (decision 0081)
+SEARCHED, COSTLY, FURTHER = 1_300.0, 0.029, 33.0  # without bounds: with the squared error, and beyond some with it
+FOUND, DEEP = 0.17, 0.05  # error over tail up to which a search without bounds finds the quantile; at the .99 quantile
 
 
 class Limits(NamedTuple):
@@ -100,10 +101,22 @@ def reach(crowd: SiteProfile, tau: float, level: float = 0.95, bounded: bool = F
     """
     success = (1 - crowd.rates) / 2 + crowd.rates * tau  # of a record asked at the quantile
     error = math.sqrt(np.sum(crowd.shares**2 * success * (1 - success) / (crowd.rates**2 * crowd.sizes)))
-    if not bounded and error > FOUND * min(tau, 1 - tau):
+    tail = min(tau, 1 - tau)
+    if not bounded and error > min(FOUND, DEEP * (100 * tail) ** 0.35) * tail:
         return 0.0, 1.0
-    half = REACH * (two_sided(level) + POWER) * error * (1 if bounded else 1 + SEARCHED * error)
+    half = _reached(error, tail, bounded) * (two_sided(level) + POWER) * error
     return max(tau - half, 0.0), min(tau + half, 1.0)
+
+
+def _reached(error: float, tail: float, bounded: bool) -> float:
+    """Return how many errors a certified interval reaches, in units of ``z + POWER``.
+
+    With many records the next certified point is near; in a tail and where a search takes a part, it is further.
+    """
+    deep = math.log(max(MIDDLE / tail, 1.0))
+    search = SEARCHED * min(error, COSTLY) ** 2 + FURTHER * max(error - COSTLY, 0.0)
+    far = NEAREST + max(TAILED * (1 + 0.3 * deep) * error / tail, search)
+    return min(far, REACH * (1 + 0.3 * deep)) if bounded else far
 
 
 def expected(low: float, high: float) -> str:
