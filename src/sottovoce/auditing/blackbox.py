@@ -1,17 +1,18 @@
-"""Audits one client by what it sends: three tests, each at a third of what may go wrong, none of which sees records.
+"""Audits one client by what it sends: four tests, of which three share what may go wrong by chance, and none sees records.
 
 1. *Epsilon*: no event on the bytes is likelier by more than exp(epsilon) under one of two neighbouring inputs.
 2. *Freshness*: noise that is thrown anew does not repeat itself.
 3. *Law*: what is told has the distribution that the integers state.
+4. *Once*: a question that is asked again gets the same bytes, and one too many is refused. No chance is in this.
 
-An honest client is flagged with probability ``1 - confidence`` at most, over all pairs of inputs and all three tests.
+An honest client is flagged with probability ``1 - confidence`` at most, over all pairs of inputs and all tests.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from sottovoce.auditing.bound import Transcript, law_p_value, lower_bound, repeats_p_value
-from sottovoce.auditing.subject import AuditSubject, NotHere
+from sottovoce.auditing.subject import REFUSED, AuditSubject, NotHere
 
 TESTS = 3
 
@@ -56,11 +57,25 @@ def audit_client(subject: AuditSubject, trials: int, alpha: float) -> SubjectAud
                     f"what it sends about {pair.words} costs epsilon {found.epsilon:.4g} at least, and its integers say "
                     f"{exact:.4g} ({found.event})"
                 )
+            flags += _twice(said[0] + said[1], pair.words)
             told = [[subject.read(each) for each in side] for side in said]
             flags += _strange(told, pair.words, pair.laws, subject.collision, each)
     except NotHere as error:
         return SubjectAudit(subject.name, asked, exact, 0.0, "", 0, tuple(flags), str(error))
     return SubjectAudit(subject.name, asked, exact, best, event, trials, tuple(flags))
+
+
+def _twice(said: list[Transcript], words: str) -> list[str]:
+    """Return whether anybody answered a question twice: the second message of a trial repeats the first one's question.
+
+    Where a trial has three messages or more, the last one is to refuse.
+    """
+    found = []
+    if any(len(each) > 1 and each[0] != each[1] for each in said):
+        found.append(f"asked again about {words}, it sends other bytes than before")
+    if any(len(each) > 2 and not each[-1].startswith(REFUSED) for each in said):
+        found.append(f"records have answered once more about {words}")
+    return found
 
 
 def _strange(

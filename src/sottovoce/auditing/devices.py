@@ -22,7 +22,7 @@ from sottovoce.protocol.regression.box_channel import BoxChannel
 URL = "https://localhost/v1/studies/"
 MakeReport = Callable[[DeviceCard, bytes, dict[str, Any], Value], bytes]
 LARGE = 1e6
-KEPT = 400  # devices that answer twice, each with a folder on disk
+KEPT = 50  # devices that answer twice, each with a folder on disk
 
 
 def value_card(channel: Channel, asked: float) -> DeviceCard:

@@ -10,6 +10,9 @@ from sottovoce.core.errors import BadInput
 STUDY = b"audit of privacy"  # 16 bytes that name no study of anybody
 
 
+REFUSED = b"refused: "  # before the sentence of whoever does not answer
+
+
 class Answering(Protocol):
     """A door, or something that stands in its place: bytes in, bytes out."""
 
@@ -50,5 +53,5 @@ def said_by(door: Answering, *queries: bytes) -> Transcript:
         try:
             said.append(door.answer(query))
         except BadInput as error:
-            said.append(b"refused: " + str(error).encode())
+            said.append(REFUSED + str(error).encode())
     return tuple(said)
