@@ -99,8 +99,12 @@ class Forgetful:
     """A door that forgets what it said: to a question that was asked before, or (``later``) to any other as well."""
 
     def __init__(self, records: Records, study: Study, channel: Channel, later: bool = False) -> None:
-        self._open = lambda: honest_door(Records(records.values().copy()), study, channel)
-        self._later, self._door, self._asked = later, self._open(), set[bytes]()
+        self._given, self._later, self._asked = (records.values(), study, channel), later, set[bytes]()
+        self._door = self._open()
+
+    def _open(self) -> Door:
+        values, study, channel = self._given
+        return honest_door(Records(values.copy()), study, channel)
 
     def answer(self, data: bytes) -> bytes:
         if data in self._asked and not self._later:
@@ -137,9 +141,9 @@ class SkippingPeople(Persons):
             return super()._letter(query, who, words)
         die, common = int(words[0, -1]) >> 2, box.low * (box.letters - 1)
         if die < common:
-            return die // box.low
+            return int(die // box.low)
         side = int(self._rows.response()[who] <= 0)
-        return side * box.cells**box.slopes + (box.cells**box.slopes - 1) * side
+        return int(side * box.cells**box.slopes + (box.cells**box.slopes - 1) * side)
 
 
 class RepeatingPeople(Persons):
@@ -184,7 +188,9 @@ class Absent(SharingSite):
         return super().answer(type(query)(query.edges, query.noise, 100))
 
 
-def report_with(letter: Callable[[float, int], int], id: Callable[[float], bytes], group: Callable[[float], int]) -> Any:
+def report_with(
+    letter: Callable[[float, int], int], id: Callable[[float], bytes], group: Callable[[float], int]
+) -> Any:
     """Return what makes reports with a fault in the letter, the id or the group."""
 
     def report(card: DeviceCard, study: bytes, query: dict[str, Any], value: Value) -> bytes:
@@ -260,7 +266,7 @@ def _truthful(site: Resident) -> None:
         door._site._flips = 0  # type: ignore[attr-defined]
         return door
 
-    site._stand = opened  # type: ignore[method-assign]
+    site._stand = opened  # type: ignore[method-assign,assignment]
 
 
 def _counting_up(site: Resident) -> None:
@@ -301,13 +307,17 @@ def _hashed(value: float) -> bytes:
 
 def _cheaper(epsilon: float) -> AuditSubject:
     """Claim a budget that the integers do not keep to."""
-    return bit_site(binary(epsilon), 0.99 * epsilon, lambda r, s, c: honest_door(r, Study(0.5, epsilon), c), "broken twin")
+    return bit_site(
+        binary(epsilon), 0.99 * epsilon, lambda r, _, c: honest_door(r, Study(0.5, epsilon), c), "broken twin"
+    )
 
 
 def _rounded(epsilon: float) -> AuditSubject:
     """Take weights from floats, rounded the wrong way."""
     flips = int((1 - 1e-12) * flips_of(binary(epsilon)))
-    return bit_site(with_flips(flips), epsilon, lambda r, s, c: honest_door(r, Study(0.5, 2 * epsilon), c), "broken twin")
+    return bit_site(
+        with_flips(flips), epsilon, lambda r, _, c: honest_door(r, Study(0.5, 2 * epsilon), c), "broken twin"
+    )
 
 
 TWINS: dict[str, Twin] = {
@@ -331,7 +341,7 @@ TWINS: dict[str, Twin] = {
     "library: selection at four times its budget": _scores(
         lambda e, door: selecting("exponential", e, door), lambda s, b: Door(Louder(s, b), STUDY)
     ),
-    "library: count with too little noise": _scores(counting, lambda s, b: Door(Deaf(s, 24.0), STUDY)),
+    "library: count with too little noise": _scores(counting, lambda s, _: Door(Deaf(s, 24.0), STUDY)),
     "library: sum with too few shares": _scores(summing, lambda s, b: Door(Absent(s, 1, b), STUDY)),
     "Python device: always the truth": _device(lambda value, _: int(value > 0)),
     "Python device: reused seed": _device(lambda value, flips: letter_of(value, 0.0, flips, (1 << 63, 0), 0.0, 0.0)),
@@ -340,15 +350,21 @@ TWINS: dict[str, Twin] = {
     "Python device: bit of the group": _device(group=lambda value: int(value > 0) << 15),
     "Python device: re-randomised retry": lambda e: value_device(binary(e), e, device=Restless),
     "JavaScript device: always the truth": _script("const lowest = flips << 2n;", "const lowest = 0n;"),
-    "JavaScript device: flipped sign": _script("|| die > (1n << 64n) - 1n - lowest ? 1 : 0", "|| die > (1n << 64n) - 1n - lowest ? 0 : 1"),
-    "JavaScript device: reused seed": _script("const words = crypto.getRandomValues(new BigUint64Array(3));", "const words = [5n, 1n << 63n, 7n];"),
+    "JavaScript device: flipped sign": _script(
+        "|| die > (1n << 64n) - 1n - lowest ? 1 : 0", "|| die > (1n << 64n) - 1n - lowest ? 0 : 1"
+    ),
+    "JavaScript device: reused seed": _script(
+        "const words = crypto.getRandomValues(new BigUint64Array(3));", "const words = [5n, 1n << 63n, 7n];"
+    ),
     "JavaScript device: stale weights": _script("const lowest = flips << 2n;", "const lowest = (flips / 2n) << 2n;"),
     "JavaScript device: biased die": _script("const die = words[0];", "const die = words[0] >> 1n;"),
-    "JavaScript device: id of the value": _script("const id = token ?? crypto.getRandomValues(new Uint8Array(16));\n  const point", "const id = new Uint8Array(16).fill(value > 0 ? 1 : 2);\n  const point"),
+    "JavaScript device: id of the value": _script(
+        "const id = token ?? crypto.getRandomValues(new Uint8Array(16));\n  const point",
+        "const id = new Uint8Array(16).fill(value > 0 ? 1 : 2);\n  const point",
+    ),
     "JavaScript device: re-randomised retry": _script("let kept = store.getItem(key);", "let kept = null;"),
     "federation site: no noise": _resident(_truthful),
     "federation site: reused seed": _resident(lambda _: None, lambda: dice(7)),
     "federation site: leak in the frame": _resident(_counting_up),
 }
 """By name, what makes each of them for a budget."""
-

@@ -28,6 +28,7 @@ PINNED = f"typer=={version('typer')}" in (Path(__file__).parents[2] / "constrain
         "conformal",
         "ledger",
         "reproduce",
+        "audit",
         "demo",
         "serve",
         "site",

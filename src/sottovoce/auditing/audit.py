@@ -20,8 +20,9 @@ from sottovoce.core.errors import BadInput
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.regression.blocks import Open, RegressionChannel
 from sottovoce.protocol.regression.box_channel import BoxChannel
-from sottovoce.protocol.selection.base import Selection
+from sottovoce.protocol.selection.exponential import Exponential, PaperExponential
 from sottovoce.protocol.selection.geometric import NoisyCount, Polya
+from sottovoce.protocol.selection.sparse_vector import SparseVector
 from sottovoce.server.load import load
 from sottovoce.server.stored import StoredResult
 
@@ -124,11 +125,22 @@ def _looked_at(what: Any, clients: str | Sequence[str]) -> tuple[CertifiedStudy,
         return study, lambda: [each for channel in channels for each in people_of(channel, asked)]
     if isinstance(getattr(what, "threshold_", None), StoredResult):
         return _looked_at(what.threshold_, clients)
-    if isinstance(what, Open | Channel | BoxChannel | RegressionChannel | Selection | NoisyCount | Polya):
+    if isinstance(
+        what,
+        Open
+        | Channel
+        | BoxChannel
+        | RegressionChannel
+        | SparseVector
+        | Exponential
+        | PaperExponential
+        | NoisyCount
+        | Polya,
+    ):
         return _channel(what)
     if isinstance(what, bool) or not isinstance(what, int | float):
         raise BadInput(
-            "audit takes a budget such as 1.0, a channel, a result or its file, or a fitted regressor; give one of them."
+            "audit takes a budget such as 1.0, a channel, a result or its file, or a fitted regressor; give one."
         )
     return _installation(float(what), _named(clients))
 
@@ -136,8 +148,10 @@ def _looked_at(what: Any, clients: str | Sequence[str]) -> tuple[CertifiedStudy,
 def _named(clients: str | Sequence[str]) -> list[str]:
     """Return which clients are meant, or refuse."""
     given = list(CLIENTS) if clients == "all" else [clients] if isinstance(clients, str) else list(clients)
-    if not given or not all(isinstance(each, str) and each in CLIENTS for each in given):
-        raise BadInput(f"clients are {', '.join(map(repr, CLIENTS))} or 'all'; give one or several.", parameter="clients")
+    if not given or any(each not in CLIENTS for each in given):
+        raise BadInput(
+            f"clients are {', '.join(map(repr, CLIENTS))} or 'all'; give one or several.", parameter="clients"
+        )
     return list(dict.fromkeys(given))
 
 

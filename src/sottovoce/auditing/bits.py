@@ -45,7 +45,9 @@ def honest_door(records: Records, study: Study, channel: Channel) -> Door:
     return Door(Site(records, study, channel=channel), STUDY)
 
 
-def bit_site(channel: Channel, asked: float, door: BitDoor = honest_door, name: str = "library, one bit") -> AuditSubject:
+def bit_site(
+    channel: Channel, asked: float, door: BitDoor = honest_door, name: str = "library, one bit"
+) -> AuditSubject:
     """Return the audit of sites that answer through a binary channel."""
     [part] = parts_of(channel, asked)
     flip = channel.weights[0][1] / channel.total
@@ -70,6 +72,10 @@ def read_bit(said: Transcript) -> int:
         message = unseal(said[0], STUDY, [Tally, Reports]).message
     except ValueError:
         return -1
-    return sum(message.ones) if isinstance(message, Tally) else sum(message.letters) if isinstance(message, Reports) else -1
-
-
+    return (
+        sum(message.ones)
+        if isinstance(message, Tally)
+        else sum(message.letters)
+        if isinstance(message, Reports)
+        else -1
+    )

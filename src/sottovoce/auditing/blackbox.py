@@ -1,4 +1,4 @@
-"""Audits one client by what it sends: four tests, of which three share what may go wrong by chance, and none sees records.
+"""Audits one client by what it sends: four tests, of which three share what may go wrong by chance.
 
 1. *Epsilon*: no event on the bytes is likelier by more than exp(epsilon) under one of two neighbouring inputs.
 2. *Freshness*: noise that is thrown anew does not repeat itself.
@@ -54,8 +54,8 @@ def audit_client(subject: AuditSubject, trials: int, alpha: float) -> SubjectAud
                 event = f"{found.event}: {found.often} and {found.seldom} times in {found.trials}"
             if found.epsilon > exact:
                 flags.append(
-                    f"what it sends about {pair.words} costs epsilon {found.epsilon:.4g} at least, and its integers say "
-                    f"{exact:.4g} ({found.event})"
+                    f"what it sends about {pair.words} costs epsilon {found.epsilon:.4g} at least, and its integers "
+                    f"say {exact:.4g} ({found.event})"
                 )
             flags += _twice(said[0] + said[1], pair.words)
             told = [[subject.read(each) for each in side] for side in said]

@@ -8,6 +8,7 @@ their ratio bounds epsilon from below. No choice has seen what it is judged by, 
 
 import math
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,7 +144,7 @@ def features_of(
         whole.insert(0, ("what was told", read))
     parts = max(map(len, (*first, *second)), default=0)
     if parts > 1:
-        whole += [(f"message {k + 1}", lambda said, k=k: said[k : k + 1]) for k in range(parts)]
+        whole += [(f"message {k + 1}", partial(_message, k)) for k in range(parts)]
     found = [_coded(name, list(map(of, first)), list(map(of, second))) for name, of in whole]
     rows = _rows(first, second)
     for k in range(rows[0].shape[1]):
@@ -154,8 +155,13 @@ def features_of(
     return found
 
 
+def _message(k: int, said: Transcript) -> Hashable:
+    """Return one message of a transcript, or none."""
+    return said[k : k + 1]
+
+
 def _coded(name: str, first: list[Any], second: list[Any]) -> Feature:
-    """Number the values of a feature."""
+    """Give each value of a feature a number."""
     codes: dict[Any, int] = {}
     for value in (*first, *second):
         codes.setdefault(value, len(codes))

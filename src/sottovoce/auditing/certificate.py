@@ -166,12 +166,22 @@ def parse(data: bytes) -> Certificate:
         found = msgspec.json.decode(data[: LARGEST + 1], type=Certificate)
         canonical = text_of(found).encode()
     except (msgspec.DecodeError, RecursionError, UnicodeError, ValueError):
-        raise BadInput("this is not a certificate of this package; give what sottovoce audit --certificate wrote.") from None
+        raise BadInput(
+            "this is not a certificate of this package; give what sottovoce audit --certificate wrote."
+        ) from None
     if found.format != FORMAT:
         raise BadInput(f"the certificate is of another format than {FORMAT}; use the version that wrote it.")
     if canonical != data:
         raise BadInput("the certificate is not in its one canonical form; give the file as it was written.")
-    texts = [*found.asked, *found.asked.values(), *found.stated, *found.rounds, *found.ledgers, found.package, found.made]
+    texts = [
+        *found.asked,
+        *found.asked.values(),
+        *found.stated,
+        *found.rounds,
+        *found.ledgers,
+        found.package,
+        found.made,
+    ]
     numbers = [*found.stated.values(), *(each.epsilon for each in found.costs if each.epsilon is not None)]
     digests = [found.digest, *found.digests.values(), *(each.head for each in found.ledgers.values())]
     if len(found.costs) > MOST_PARTS or any(len(text) > MOST_TEXT for text in texts):
@@ -183,7 +193,11 @@ def parse(data: bytes) -> Certificate:
 
 def ratio_text(ratio: Fraction | None) -> tuple[str, str] | None:
     """Return the integers of a ratio as decimal texts, None where it is unbounded or too long to be written."""
-    return None if ratio is None or ratio.numerator.bit_length() > LONGEST else (str(ratio.numerator), str(ratio.denominator))
+    return (
+        None
+        if ratio is None or ratio.numerator.bit_length() > LONGEST
+        else (str(ratio.numerator), str(ratio.denominator))
+    )
 
 
 def _finite(epsilon: float) -> float | None:

@@ -40,7 +40,9 @@ def read_chain(path: str | Path) -> LedgerChain:
         with source.open(encoding="utf-8") as lines:
             return chain_of(json.loads(line) for line in lines)
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{shown(source)} cannot be read ({type(error).__name__}); give the export of a ledger.") from None
+        raise BadInput(
+            f"{shown(source)} cannot be read ({type(error).__name__}); give the export of a ledger."
+        ) from None
     except BadInput:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError):
@@ -60,9 +62,9 @@ def chain_of(lines: Iterable[dict[str, Any]]) -> LedgerChain:
     for line in told:
         study = bytes.fromhex(line["study"])
         if line["line"] == "study":
-            card, key, rows = (bytes.fromhex(line[name]) for name in ("card", "key", "rows"))
+            card, secret, rows = (bytes.fromhex(line[name]) for name in ("card", "key", "rows"))
             about_study = int(line["records"]), rows, int(line["units"]), str(line["source"]), int(line["by_id"])
-            begins[study] = first_link(study, card, key, *about_study)
+            begins[study] = first_link(study, card, secret, *about_study)
             found.cards[study.hex()], found.units[study.hex()] = card.hex(), int(line["units"])
             continue
         counter, what = int(line["counter"]), str(line["what"])
@@ -71,9 +73,9 @@ def chain_of(lines: Iterable[dict[str, Any]]) -> LedgerChain:
         if what == "open":
             chains[study] = begins[study]
         elif what == "reply":
-            numbers = (int(line[name]) for name in ("key", "first", "count"))
-            digests = (bytes.fromhex(line[name]) for name in ("query", "reply"))
-            chains[study] = next_link(chains[study], study, *numbers, *digests)
+            key, first, count = (int(line[name]) for name in ("key", "first", "count"))
+            query, reply = (bytes.fromhex(line[name]) for name in ("query", "reply"))
+            chains[study] = next_link(chains[study], study, key, first, count, query, reply)
             if chains[study].hex() != line["chain"]:
                 raise BadInput(BROKEN)
         head = next_head(head, counter, study, what, chains[study])
@@ -81,5 +83,3 @@ def chain_of(lines: Iterable[dict[str, Any]]) -> LedgerChain:
     if head.hex() != about["head"] or len(found.heads) - 1 != about["counter"]:
         raise BadInput(BROKEN)
     return found
-
-

@@ -132,4 +132,3 @@ def _subject(
     assert pair.laws is not None
     again = InputPair("the same, asked to answer twice", pair.laws)
     return AuditSubject(name, cost, (pair, again), sample, read, noise_of(pair.laws))
-

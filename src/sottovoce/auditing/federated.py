@@ -80,7 +80,7 @@ def _rounds(site: Resident, channel: Channel, asked: float, count: int) -> list[
     card = cards.Card("quantile", terms, "audit of privacy")
     study = cards.identity(card)
     site.handle(words.encode(words.Invite(cards.to_bytes(card))))
-    found = []
+    found: list[Transcript] = []
     for round in range(1, count + 1):
         order = words.encode(words.Question(study, wire.seal(study, round, Query(round, (0.0,), (1,)))))
         found.append((site.handle(order), site.handle(order)))

@@ -1,4 +1,4 @@
-"""Audits the JavaScript device that browsers load: Node runs it, and what it sends is looked at like any other bytes."""
+"""Audits the JavaScript device that browsers load: Node runs it, and all bytes that it sends are looked at."""
 
 import json
 import shutil

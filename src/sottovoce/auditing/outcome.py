@@ -1,4 +1,4 @@
-"""What an audit found: exact costs, what clients sent, and whether anything is wrong; a line, a table, a page, a file."""
+"""What an audit found: exact costs, what clients sent, and whether anything is wrong; a line, a table or a page."""
 
 import math
 import os
@@ -18,8 +18,8 @@ MOST_ROWS = 40
 HEAD = ("part or client", "asked", "exact", "at least", "")
 ROW = "{:<40} {:>9} {:>11} {:>9}  {}"
 CANNOT = (
-    "A lower bound shows a client that breaks its promise; it can never prove one that keeps it. The exact epsilon does, "
-    "for the code that runs with these integers and with entropy that nobody can foresee."
+    "A lower bound shows a client that breaks its promise; it can never prove one that keeps it. The exact epsilon "
+    "does, for the code that runs with these integers and with entropy that nobody can foresee."
 )
 
 
@@ -82,7 +82,9 @@ class Audit:
         exact = f"{self.epsilon:.10g}" if math.isfinite(self.epsilon) else "infinite: not private"
         rows += [("Exact epsilon", f"{exact}, from the integers of {len(self.study.costs):,} parts")]
         if self.clients:
-            rows.append(("At least", f"{self.bound:.4g} seen, at confidence {percent(self.confidence)} over all clients"))
+            rows.append(
+                ("At least", f"{self.bound:.4g} seen, at confidence {percent(self.confidence)} over all clients")
+            )
         rows.append(("Verdict", "nothing was found against it" if self.honest else "NOT as stated; see the faults"))
         notes = [("Fault", text) for text in self.faults] + [("Skipped", text) for text in self.skipped]
         if self.study.stated:
@@ -137,7 +139,12 @@ class Audit:
             "bound": self.bound,
             "confidence": self.confidence,
             "parts": [
-                {"part": each.part.role, "form": each.part.form, "asked": each.part.asked, "epsilon": finite(each.epsilon)}
+                {
+                    "part": each.part.role,
+                    "form": each.part.form,
+                    "asked": each.part.asked,
+                    "epsilon": finite(each.epsilon),
+                }
                 for each in self.study.costs
             ],
             "stated": dict(self.study.stated),
@@ -151,7 +158,13 @@ class Audit:
     def _cells(self) -> list[tuple[str, ...]]:
         found: list[tuple[str, ...]] = [HEAD]
         found += [
-            (shown(each.part.role, 40), _text(each.part.asked), _text(each.epsilon), "", "" if each.kept else "TOO DEAR")
+            (
+                shown(each.part.role, 40),
+                _text(each.part.asked),
+                _text(each.epsilon),
+                "",
+                "" if each.kept else "TOO DEAR",
+            )
             for each in self.study.costs
         ]
         found += [(shown(name, 40), "", f"{value:.4g}", "", "stated") for name, value in self.study.stated.items()]

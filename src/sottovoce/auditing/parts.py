@@ -113,7 +113,7 @@ def cost_of(part: ChannelPart) -> ExactCost:
 
 
 def made_of(part: ChannelPart) -> Channel | BoxChannel | Mechanism | NoisyCount | Fraction | None:
-    """Return the mechanism of a part as its class has it; a bare ratio where there is no class, None without privacy."""
+    """Return the mechanism of a part as its class has it; a ratio where there is no class, None without privacy."""
     if part.form not in _MADE:
         raise BadInput("a part is of a form that this version does not know; use the version that wrote it.")
     if sum(map(len, part.weights)) > MOST_WEIGHTS:
@@ -213,7 +213,9 @@ def _open(shape: Sequence[int], weights: list[list[int]]) -> None:
     [], [] = shape, weights
 
 
-_MADE: dict[str, Callable[[Sequence[int], list[list[int]]], Channel | BoxChannel | Mechanism | NoisyCount | Fraction | None]]
+_MADE: dict[
+    str, Callable[[Sequence[int], list[list[int]]], Channel | BoxChannel | Mechanism | NoisyCount | Fraction | None]
+]
 _MADE = {
     "bit": _bit,
     "matrix": _matrix,

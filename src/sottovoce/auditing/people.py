@@ -53,7 +53,7 @@ def people_of(
             continue
         slopes = tuple(range(1, block.count + 1)) if block.slopes is None else block.slopes
         rows = rows_of(block.channel)
-        told = told_of(block.channel, [corner_of(block.channel, row, channel) for row in rows])
+        told: Told | None = told_of(block.channel, [corner_of(block.channel, row, channel) for row in rows])
         if isinstance(block.channel, BoxChannel) and block.channel.kinds == 1 and channel.taus != (0.5,):
             told = None  # its cells are rounded at random, and no row is sure of its box
         query = PersonQuery(0, k, slopes, at)

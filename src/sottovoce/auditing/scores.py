@@ -62,7 +62,9 @@ def _shown(more: Floats, fewer: Floats) -> float:
     """Return what a bound shows of two distributions, about: the log of a ratio, less three standard errors."""
     order = np.argsort(-more / np.maximum(fewer, 1e-300), kind="stable")
     a, b = np.cumsum(more[order])[:-1], np.maximum(np.cumsum(fewer[order])[:-1], 1 / TRIALS)
-    return float(np.max(np.log(np.maximum(a, 1e-9) / b) - 3 * np.sqrt(1 / (TRIALS * np.maximum(a, 1e-9)) + 1 / (TRIALS * b))))
+    return float(
+        np.max(np.log(np.maximum(a, 1e-9) / b) - 3 * np.sqrt(1 / (TRIALS * np.maximum(a, 1e-9)) + 1 / (TRIALS * b)))
+    )
 
 
 def counting(epsilon: float, door: ScoreDoor | None = None) -> AuditSubject:

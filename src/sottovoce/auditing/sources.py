@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -110,7 +111,9 @@ def of_regression(channels: Sequence[RegressionChannel], asked: float, result: S
     """Return what is certified of a regression whose channels are at hand."""
     roles = [f"channel {k}" if len(channels) > 1 else "channel" for k in range(1, len(channels) + 1)]
     parts = [part for role, each in zip(roles, channels, strict=True) for part in parts_of(each, asked, role)]
-    known = CertifiedStudy({"kind": "regression", "question": "coefficients"}, []) if result is None else of_result(result)
+    known = (
+        CertifiedStudy({"kind": "regression", "question": "coefficients"}, []) if result is None else of_result(result)
+    )
     return known._replace(costs=list(costs_of(parts)), stated={})
 
 
@@ -297,3 +300,11 @@ def study_name(path: str) -> tuple[str, str]:
     if "name" not in given:
         raise BadInput(f"{shown(path)} is no study: it has no name; give the TOML file of a study.")
     return "device", read_collected(path)[0].name
+
+
+def log_beside(kind: str, path: str) -> str:
+    """Return where the log of a study is, if nobody said so; refuse where there is none."""
+    place = Path(f"{path}.log") if kind == "device" else Path(path).with_suffix(".log")
+    if not place.is_file():
+        raise BadInput(f"there is no log {shown(place)} of this study; run the study first, or give --log.")
+    return str(place)

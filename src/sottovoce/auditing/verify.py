@@ -101,14 +101,19 @@ def _costs(certificate: Certificate) -> Told:
     if long:
         yield "unverified", f"{long:,} parts have tables or weights too long to be computed here."
     if certificate.stated:
-        yield "unverified", f"{len(certificate.stated):,} budgets are stated, and no integers were kept to compute them from."
+        yield (
+            "unverified",
+            f"{len(certificate.stated):,} budgets are stated, and no integers were kept to compute them from.",
+        )
 
 
 def _check_size(costs: Sequence[CertifiedCost]) -> None:
     """Refuse more than any study has, before anything is computed."""
     distinct = {(each.part.form, each.part.shape, each.part.weights) for each in costs}
     if any(form not in FORMS for form, _, _ in distinct):
-        raise BadInput("the certificate names a form of mechanism that this version does not know; use its own version.")
+        raise BadInput(
+            "the certificate names a form of mechanism that this version does not know; use its own version."
+        )
     if sum(sum(map(len, weights)) for _, _, weights in distinct) > MOST_WEIGHTS:
         raise BadInput(f"the certificate has more than {MOST_WEIGHTS:,} different weights; ask whoever wrote it.")
     if sum(form in ("exponential", "paper") for form, _, _ in distinct) > MOST_TABLES:
@@ -135,7 +140,10 @@ def _card(certificate: Certificate) -> Told:
     yield "verified", f"the study {study} is named by the digest of its card."
     certified = [each.part for each in certificate.costs]
     if parts is None:
-        yield "unverified", "the card of a selection has no integers: they follow from its sizes, and were not planned again."
+        yield (
+            "unverified",
+            "the card of a selection has no integers: they follow from its sizes, and were not planned again.",
+        )
     elif parts != certified:
         yield "wrong", "the certified integers are not those of the card."
     else:
@@ -197,7 +205,10 @@ def _rounds(certificate: Certificate, log: str | None) -> Told:
     from sottovoce.collector.store import CollectorStore
 
     with closing(CollectorStore(log, existing=True)) as held:
-        kept, rounds = held.known(certificate.asked.get("question", "")), held.rounds(certificate.asked.get("question", ""))
+        kept, rounds = (
+            held.known(certificate.asked.get("question", "")),
+            held.rounds(certificate.asked.get("question", "")),
+        )
     if kept is None or certificate.card is None or kept.card != certificate.card.text:
         yield "wrong", "the log does not hold this study, or by another card."
     elif rounds_digest(rounds, certificate.rounds) != certificate.digests["rounds"]:
@@ -216,12 +227,18 @@ def _rest(certificate: Certificate) -> Told:
     if "result" in certificate.digests or "replies" in certificate.digests:
         yield "unverified", "the digest of what was kept: compare it where the result or the coordinator's log is."
     if certificate.randomness != "not run":
-        yield "unverified", f"that the noise came from the {certificate.randomness}: the machine that drew it is to be trusted."
+        yield (
+            "unverified",
+            f"that the noise came from the {certificate.randomness}: the machine that drew it is to be trusted.",
+        )
     if certificate.black_box is not None:
         flagged = sum(bool(each.flags) for each in certificate.black_box.clients)
-        yield "unverified", (
-            f"the audit of {len(certificate.black_box.clients)} clients, {flagged} of them flagged: it can be repeated "
-            "with 'sottovoce audit', and no figure of it be computed."
+        yield (
+            "unverified",
+            (
+                f"the audit of {len(certificate.black_box.clients)} clients, {flagged} of them flagged: it can be "
+                "repeated with 'sottovoce audit', and no figure of it be computed."
+            ),
         )
 
 
