@@ -7,6 +7,7 @@ from benchmarks import (
     absence,
     answered,
     answers,
+    audit,
     certified,
     certified_peers,
     collector_load,
@@ -39,6 +40,7 @@ PARTS = (
     "hostile",
     "federation",
     "collector-load",
+    "audit",
     "walks",
     "answers",
     "staged",
@@ -79,6 +81,8 @@ def main() -> None:
         collector_load.run()
     if "hostile" in options.parts:
         hostile.run()
+    if "audit" in options.parts:
+        audit.run(max(options.replications, 1000))
     if "walks" in options.parts:
         walks.run(max(options.replications, 1000), options.jobs)
     if "answers" in options.parts:

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 
 SOURCE = Path(__file__).parents[1] / "src" / "sottovoce"
 # as in .importlinter
-LAYERS = "__main__ > cli > auditing > collector federation > api > local > client server > inference > protocol sim > core"
+LAYERS = (
+    "__main__ > cli > auditing > collector federation > api > local > client server > inference > protocol sim > core"
+)
 SIDES = LAYERS.replace(" >", "").split()
 RANK = {name: -depth for depth, names in enumerate(LAYERS.split(" > ")) for name in names.split()}
 METHODS = ("quantile", "regression", "integration", "conformal")

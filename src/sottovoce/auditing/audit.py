@@ -147,8 +147,8 @@ def _looked_at(what: Any, clients: str | Sequence[str]) -> tuple[CertifiedStudy,
 
 def _named(clients: str | Sequence[str]) -> list[str]:
     """Return which clients are meant, or refuse."""
-    given = list(CLIENTS) if clients == "all" else [clients] if isinstance(clients, str) else list(clients)
-    if not given or any(each not in CLIENTS for each in given):
+    given = list(CLIENTS) if clients == "all" else [clients] if isinstance(clients, str) else clients
+    if not isinstance(given, list | tuple) or not given or any(each not in CLIENTS for each in given):
         raise BadInput(
             f"clients are {', '.join(map(repr, CLIENTS))} or 'all'; give one or several.", parameter="clients"
         )

@@ -206,5 +206,5 @@ def _finite(epsilon: float) -> float | None:
 
 def plain(certificate: Certificate) -> dict[str, Any]:
     """Return a certificate as plain values."""
-    found: dict[str, Any] = msgspec.to_builtins(certificate)
+    found: dict[str, Any] = json.loads(text_of(certificate))
     return found

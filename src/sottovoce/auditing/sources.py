@@ -32,10 +32,11 @@ from sottovoce.server.stored import StoredResult
 def of_result(result: StoredResult) -> CertifiedStudy:
     """Return what is certified of a result: integers where it keeps them, else what it states."""
     asked = {"kind": result.kind, "question": _question(result)}
-    parts, stated = _parts_of_result(result)
+    run = getattr(result, "result", result)  # of a sensitivity: the result that it is of
+    parts, stated = _parts_of_result(run)
     costs = list(costs_of(parts))
     whole = json.dumps(result.to_dict()["stored"], sort_keys=True, allow_nan=False)
-    seeded = _seeded(result, costs)
+    seeded = _seeded(run, costs)
     return CertifiedStudy(
         asked,
         costs,
