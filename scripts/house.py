@@ -120,7 +120,7 @@ def is_wrong(start: str, end: str) -> bool:
     if start == end or start not in RANK:
         return False
     if start == "cli":
-        return end in RANK and end not in ("collector", "federation", "api", "server", "core")
+        return end in RANK and end not in ("auditing", "collector", "federation", "api", "server", "core")
     if end == "sim" or (start == "client" and end == "inference") or (start == "inference" and end == "protocol"):
         return True
     return RANK[start] <= RANK.get(end, -len(SIDES))

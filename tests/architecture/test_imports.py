@@ -72,6 +72,8 @@ BREACHES = {
     ("client.regression", "sottovoce.local"): {"house", "client"},
     ("local", "sottovoce.api"): {"house"},
     ("api", "sottovoce.cli"): {"house"},
+    ("auditing", "sottovoce.sim"): {"seeds"},
+    ("auditing.breaches", "sottovoce.cli"): {"house"},
     ("api.quantile", "sottovoce.sim"): {"seeds"},
     ("sim", "sottovoce.protocol"): {"house"},
     ("cli", "sottovoce.client"): {"commands"},

@@ -14,7 +14,7 @@ from tests.leaks.test_results import COLUMNS, MAKERS, RECORDS, TEXTS
 
 import sottovoce as sv
 from sottovoce.auditing.audit import audit, audit_log
-from sottovoce.auditing.certificate import Certificate, digest_of, parse, read, text_of
+from sottovoce.auditing.certificate import StudyCertificate, digest_of, parse, read, text_of
 from sottovoce.auditing.chain import read_chain
 from sottovoce.auditing.verify import verify
 from sottovoce.collector.store import CollectorStore, KeptStudy
@@ -38,7 +38,7 @@ def again(path: Path, change: Callable[[dict[str, Any]], None], *, sealed: bool 
     """Write a changed certificate, with a digest that fits again."""
     plain = json.loads(path.read_text())
     change(plain)
-    found = msgspec.convert(plain, Certificate)
+    found = msgspec.convert(plain, StudyCertificate)
     if sealed:
         found = msgspec.structs.replace(found, digest=digest_of(found))
     other = path.with_name("changed.json")
@@ -252,7 +252,7 @@ def test_what_would_take_long_is_refused(kept: Path) -> None:
     huge = again(kept, lambda plain: many(plain, 1))
     plain = json.loads(huge.read_text())
     plain["costs"][0]["part"].update(shape=[1 << 50, 1 << 49, 3])
-    found = msgspec.convert(plain, Certificate)
+    found = msgspec.convert(plain, StudyCertificate)
     huge.write_text(text_of(msgspec.structs.replace(found, digest=digest_of(found))))
     assert "too long to be computed here" in " ".join(verify(huge).unverified)
 

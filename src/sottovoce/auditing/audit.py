@@ -8,7 +8,7 @@ from typing import Any
 from sottovoce.auditing import sources
 from sottovoce.auditing.bits import bit_site
 from sottovoce.auditing.blackbox import SubjectAudit, audit_client
-from sottovoce.auditing.certificate import CertifiedStudy
+from sottovoce.auditing.certificate import StudyCosts
 from sottovoce.auditing.outcome import Audit
 from sottovoce.auditing.parts import Auditable, costs_of, parts_of
 from sottovoce.auditing.people import people_of
@@ -76,7 +76,7 @@ def audit(
 
 
 def run_audit(
-    study: CertifiedStudy, clients: Clients, samples: Any, confidence: Any, progress: Watch | None = None
+    study: StudyCosts, clients: Clients, samples: Any, confidence: Any, progress: Watch | None = None
 ) -> Audit:
     """Audit the clients of a study, all of them together at a confidence."""
     trials, level = _checked(samples, confidence)
@@ -112,7 +112,7 @@ def _checked(samples: Any, confidence: Any) -> tuple[int, float]:
     return int(trials), level
 
 
-def _looked_at(what: Any, clients: str | Sequence[str]) -> tuple[CertifiedStudy, Clients]:
+def _looked_at(what: Any, clients: str | Sequence[str]) -> tuple[StudyCosts, Clients]:
     """Return what is to be certified, and its clients."""
     if isinstance(what, str | Path):
         what = load(what)
@@ -155,13 +155,13 @@ def _named(clients: str | Sequence[str]) -> list[str]:
     return list(dict.fromkeys(given))
 
 
-def _installation(epsilon: float, clients: Iterable[str]) -> tuple[CertifiedStudy, Clients]:
+def _installation(epsilon: float, clients: Iterable[str]) -> tuple[StudyCosts, Clients]:
     """Return the parts and the clients of this installation at a budget."""
     if not 0 < epsilon < math.inf:
         raise BadInput("there is nothing to audit without a finite, positive epsilon; give one such as 1.")
     made = [each for name in clients for each in CLIENTS[name](epsilon)]
     costs = [each.cost._replace(part=_of_client(each)) for each in made]
-    return CertifiedStudy({"kind": "installation", "question": f"epsilon {epsilon:g}"}, costs), lambda: made
+    return StudyCosts({"kind": "installation", "question": f"epsilon {epsilon:g}"}, costs), lambda: made
 
 
 def _of_client(subject: AuditSubject) -> Any:
@@ -170,11 +170,11 @@ def _of_client(subject: AuditSubject) -> Any:
     return replace(subject.cost.part, role=subject.name)
 
 
-def _channel(made: Auditable | Open) -> tuple[CertifiedStudy, Clients]:
+def _channel(made: Auditable | Open) -> tuple[StudyCosts, Clients]:
     """Return the parts of a channel, and its clients where the library has any."""
     parts = parts_of(made)
     costs = list(costs_of(parts))
-    study = CertifiedStudy({"kind": "channel", "question": parts[0].form}, costs)
+    study = StudyCosts({"kind": "channel", "question": parts[0].form}, costs)
     realised = max(each.epsilon for each in costs)
     if not math.isfinite(realised):
         return study, list

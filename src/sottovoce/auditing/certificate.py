@@ -72,7 +72,7 @@ class CertifiedCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     study: str
 
 
-class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class StudyCertificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All that is certified; ``stated`` are budgets of which no integers were kept."""
 
     format: int
@@ -91,7 +91,7 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     digest: str = ""
 
 
-class CertifiedStudy(NamedTuple):
+class StudyCosts(NamedTuple):
     """What is known of a study before it is certified."""
 
     asked: dict[str, str]
@@ -104,12 +104,12 @@ class CertifiedStudy(NamedTuple):
     ledgers: dict[str, CertifiedHead] = {}  # noqa: RUF012
 
 
-def certify(study: CertifiedStudy, audits: list[SubjectAudit] | None, confidence: float) -> Certificate:
+def certify(study: StudyCosts, audits: list[SubjectAudit] | None, confidence: float) -> StudyCertificate:
     """Return the certificate of a study, with what was found of its clients, if they were audited."""
     clients = None if audits is None else tuple(
         CertifiedAudit(each.name, each.bound, each.trials, each.flags, each.skipped) for each in audits
     )  # fmt: skip
-    bare = Certificate(
+    bare = StudyCertificate(
         FORMAT,
         VERSION,
         wire.VERSION,
@@ -127,18 +127,18 @@ def certify(study: CertifiedStudy, audits: list[SubjectAudit] | None, confidence
     return msgspec.structs.replace(bare, digest=digest_of(bare))
 
 
-def text_of(certificate: Certificate) -> str:
+def text_of(certificate: StudyCertificate) -> str:
     """Return the one text of a certificate."""
     plain = msgspec.to_builtins(certificate)
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def digest_of(certificate: Certificate) -> str:
+def digest_of(certificate: StudyCertificate) -> str:
     """Return the digest of a certificate without its own."""
     return hashlib.sha256(text_of(msgspec.structs.replace(certificate, digest="")).encode()).hexdigest()
 
 
-def write(certificate: Certificate, path: str | os.PathLike[str]) -> Path:
+def write(certificate: StudyCertificate, path: str | os.PathLike[str]) -> Path:
     """Write a certificate to a file."""
     target = Path(path).expanduser()
     try:
@@ -148,7 +148,7 @@ def write(certificate: Certificate, path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def read(path: str | os.PathLike[str]) -> Certificate:
+def read(path: str | os.PathLike[str]) -> StudyCertificate:
     """Read a certificate from a file, or refuse."""
     source = Path(path).expanduser()
     try:
@@ -160,10 +160,10 @@ def read(path: str | os.PathLike[str]) -> Certificate:
     return parse(data)
 
 
-def parse(data: bytes) -> Certificate:
+def parse(data: bytes) -> StudyCertificate:
     """Read a certificate's bytes, or refuse those that are none, or are not in its one form."""
     try:
-        found = msgspec.json.decode(data[: LARGEST + 1], type=Certificate)
+        found = msgspec.json.decode(data[: LARGEST + 1], type=StudyCertificate)
         canonical = text_of(found).encode()
     except (msgspec.DecodeError, RecursionError, UnicodeError, ValueError):
         raise BadInput(
@@ -204,7 +204,7 @@ def _finite(epsilon: float) -> float | None:
     return epsilon if math.isfinite(epsilon) else None
 
 
-def plain(certificate: Certificate) -> dict[str, Any]:
+def plain(certificate: StudyCertificate) -> dict[str, Any]:
     """Return a certificate as plain values."""
     found: dict[str, Any] = json.loads(text_of(certificate))
     return found

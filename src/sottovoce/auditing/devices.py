@@ -8,7 +8,7 @@ from typing import Any
 
 from sottovoce.auditing.bound import Transcript, noise_of
 from sottovoce.auditing.parts import ExactCost, cost_of, parts_of
-from sottovoce.auditing.people import Told, corner_of, rows_of, told_of
+from sottovoce.auditing.people import Telling, corner_of, rows_of, told_of
 from sottovoce.auditing.subject import AuditSubject, InputPair
 from sottovoce.client.device import Device, Value, make_report
 from sottovoce.collector.regression_study import device_channel
@@ -80,7 +80,7 @@ def row_device(
                     lambda said: told.read(letter_of_upload(said)), report, device)  # fmt: skip
 
 
-def row_told(channel: RegressionChannel, asked: float) -> tuple[Told, tuple[Value, Value], ExactCost]:
+def row_told(channel: RegressionChannel, asked: float) -> tuple[Telling, tuple[Value, Value], ExactCost]:
     """Return what letters tell, the two rows, and the cost of a regression channel of one block."""
     [block] = channel.blocks
     assert isinstance(block.channel, BoxChannel | Channel)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sottovoce.auditing.blackbox import SubjectAudit
-from sottovoce.auditing.certificate import Certificate, CertifiedStudy, certify, plain, write
+from sottovoce.auditing.certificate import StudyCertificate, StudyCosts, certify, plain, write
 from sottovoce.auditing.parts import ExactCost
 from sottovoce.core.shown import shown
 from sottovoce.server.description import Description, Outside, finite, percent
@@ -27,7 +27,7 @@ CANNOT = (
 class Audit:
     """The audit of a channel, a study or a whole installation; print it, or `summary()`, for a table."""
 
-    study: CertifiedStudy = field(repr=False)
+    study: StudyCosts = field(repr=False)
     clients: tuple[SubjectAudit, ...]
     confidence: float
     black_box: bool
@@ -128,7 +128,7 @@ class Audit:
         """Write the certificate; `sottovoce audit --verify` computes it again."""
         return write(self._certified(), path)
 
-    def _certified(self) -> Certificate:
+    def _certified(self) -> StudyCertificate:
         return certify(self.study, list(self.clients) if self.black_box else None, self.confidence)
 
     def _values(self) -> dict[str, Any]:

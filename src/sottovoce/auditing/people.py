@@ -27,7 +27,7 @@ def honest_people(rows: Rows, channel: RegressionChannel) -> Door:
     return Door(Persons(rows, channel), STUDY)
 
 
-class Told(NamedTuple):
+class Telling(NamedTuple):
     """What letters tell of two rows, and how likely each is under either."""
 
     read: Callable[[int], int]
@@ -53,7 +53,7 @@ def people_of(
             continue
         slopes = tuple(range(1, block.count + 1)) if block.slopes is None else block.slopes
         rows = rows_of(block.channel)
-        told: Told | None = told_of(block.channel, [corner_of(block.channel, row, channel) for row in rows])
+        told: Telling | None = told_of(block.channel, [corner_of(block.channel, row, channel) for row in rows])
         if isinstance(block.channel, BoxChannel) and block.channel.kinds == 1 and channel.taus != (0.5,):
             told = None  # its cells are rounded at random, and no row is sure of its box
         query = PersonQuery(0, k, slopes, at)
@@ -73,7 +73,7 @@ def _subject(
     door: PeopleDoor,
     name: str,
     rows: tuple[_Row, _Row],
-    told: Told | None,
+    told: Telling | None,
     query: PersonQuery,
     other: PersonQuery,
 ) -> AuditSubject:
@@ -124,7 +124,7 @@ def corner_of(block: BoxChannel | Channel, row: _Row, channel: RegressionChannel
     return (0, *((0 if row.covariate > 0 else last,) * block.slopes))
 
 
-def told_of(block: BoxChannel | Channel, symbols: Sequence[tuple[int, ...]]) -> Told:
+def told_of(block: BoxChannel | Channel, symbols: Sequence[tuple[int, ...]]) -> Telling:
     """Return what the letters of a block tell of two symbols.
 
     >>> from sottovoce.protocol.regression.box_channel import box_channel
@@ -135,7 +135,7 @@ def told_of(block: BoxChannel | Channel, symbols: Sequence[tuple[int, ...]]) -> 
     if isinstance(block, Channel):
         table = block.distribution
         first, second = (table[symbol[0]].tolist() for symbol in symbols)
-        return Told(int, (first, second))
+        return Telling(int, (first, second))
     if block.letters <= MOST_LETTERS:
         chances = [
             [
@@ -144,7 +144,7 @@ def told_of(block: BoxChannel | Channel, symbols: Sequence[tuple[int, ...]]) -> 
             ]
             for symbol in symbols
         ]
-        return Told(int, (chances[0], chances[1]))
+        return Telling(int, (chances[0], chances[1]))
     # four kinds of letters: in neither box, in the first, in the second, in both; letter 0 has the spare outcomes
     alike = block.kinds == 1 or symbols[0][0] == symbols[1][0]
     common = [max(block.width - abs(a - b), 0) for a, b in zip(symbols[0][1:], symbols[1][1:], strict=True)]
@@ -164,7 +164,7 @@ def told_of(block: BoxChannel | Channel, symbols: Sequence[tuple[int, ...]]) -> 
         ]
         for side in (0, 1)
     )
-    return Told(kind, (first, second))
+    return Telling(kind, (first, second))
 
 
 def _inside(block: BoxChannel, letter: int, symbol: tuple[int, ...]) -> int:

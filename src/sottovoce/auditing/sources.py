@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from sottovoce.auditing.certificate import SIMULATED, SYSTEM, CertifiedCard, CertifiedHead, CertifiedStudy
+from sottovoce.auditing.certificate import SIMULATED, SYSTEM, CertifiedCard, CertifiedHead, StudyCosts
 from sottovoce.auditing.parts import ChannelPart, ExactCost, costs_of, parts_of
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import shown
@@ -29,7 +29,7 @@ from sottovoce.server.conformal.settings import ConformalSettings
 from sottovoce.server.stored import StoredResult
 
 
-def of_result(result: StoredResult) -> CertifiedStudy:
+def of_result(result: StoredResult) -> StudyCosts:
     """Return what is certified of a result: integers where it keeps them, else what it states."""
     asked = {"kind": result.kind, "question": _question(result)}
     run = getattr(result, "result", result)  # of a sensitivity: the result that it is of
@@ -37,7 +37,7 @@ def of_result(result: StoredResult) -> CertifiedStudy:
     costs = list(costs_of(parts))
     whole = json.dumps(result.to_dict()["stored"], sort_keys=True, allow_nan=False)
     seeded = _seeded(run, costs)
-    return CertifiedStudy(
+    return StudyCosts(
         asked,
         costs,
         SIMULATED if seeded else SYSTEM,
@@ -108,17 +108,15 @@ def _site(name: object) -> str:
     return f"site {name}"
 
 
-def of_regression(channels: Sequence[RegressionChannel], asked: float, result: StoredResult | None) -> CertifiedStudy:
+def of_regression(channels: Sequence[RegressionChannel], asked: float, result: StoredResult | None) -> StudyCosts:
     """Return what is certified of a regression whose channels are at hand."""
     roles = [f"channel {k}" if len(channels) > 1 else "channel" for k in range(1, len(channels) + 1)]
     parts = [part for role, each in zip(roles, channels, strict=True) for part in parts_of(each, asked, role)]
-    known = (
-        CertifiedStudy({"kind": "regression", "question": "coefficients"}, []) if result is None else of_result(result)
-    )
+    known = StudyCosts({"kind": "regression", "question": "coefficients"}, []) if result is None else of_result(result)
     return known._replace(costs=list(costs_of(parts)), stated={})
 
 
-def of_federation(log: str, name: str) -> CertifiedStudy:
+def of_federation(log: str, name: str) -> StudyCosts:
     """Return what is certified of a study from its coordinator's log, which nobody else may hold open."""
     from sottovoce.federation.coordinator.log import StudyLog
 
@@ -130,7 +128,7 @@ def of_federation(log: str, name: str) -> CertifiedStudy:
         heads = {site: CertifiedHead(counter, head.hex()) for site, (counter, head) in held.heads().items()}
         digests = {"replies": _replies(held)}
     costs = list(costs_of(parts_of_card(card)))
-    return CertifiedStudy(
+    return StudyCosts(
         {"kind": card.method, "question": name, "state": study.state},
         costs,
         SIMULATED if _said_seeded(study.roster) else SYSTEM,
@@ -161,7 +159,7 @@ def _replies(log: Any) -> str:
     return found.hexdigest()
 
 
-def of_collector(log: str, name: str) -> CertifiedStudy:
+def of_collector(log: str, name: str) -> StudyCosts:
     """Return what is certified of a study from a collector's log: the card, and a digest of what rounds came to."""
     from sottovoce.collector.store import CollectorStore
 
@@ -190,12 +188,12 @@ def rounds_digest(rounds: Sequence[Any], last: dict[str, int]) -> str:
     return found.hexdigest()
 
 
-def of_device_card(card: DeviceCard, text: str) -> CertifiedStudy:
+def of_device_card(card: DeviceCard, text: str) -> StudyCosts:
     """Return what is certified of a study of devices from its card."""
     kind = "quantile by devices" if card.regression is None else "regression by devices"
     costs = list(costs_of(parts_of_device_card(card)))
     said = CertifiedCard("device", text, identity(text).hex())
-    return CertifiedStudy({"kind": kind, "question": card.name}, costs, card=said)
+    return StudyCosts({"kind": kind, "question": card.name}, costs, card=said)
 
 
 def parts_of_device_card(card: DeviceCard) -> list[ChannelPart]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sottovoce.auditing.certificate import Certificate, CertifiedCost, digest_of, ratio_text, read
+from sottovoce.auditing.certificate import CertifiedCost, StudyCertificate, digest_of, ratio_text, read
 from sottovoce.auditing.chain import read_chain
 from sottovoce.auditing.parts import FORMS, ChannelPart, ExactCost, TooLong, cost_of
 from sottovoce.auditing.sources import of_device_card, parts_of_card, rounds_digest
@@ -65,7 +65,7 @@ def verify(path: str | Path, ledgers: Sequence[str] = (), log: str | None = None
 Told = Iterator[tuple[str, str]]
 
 
-def _own_digest(certificate: Certificate) -> Told:
+def _own_digest(certificate: StudyCertificate) -> Told:
     """Compare the digest of the certificate itself."""
     if digest_of(certificate) == certificate.digest:
         yield "verified", "the certificate is as it was written: its digest is that of its fields."
@@ -73,7 +73,7 @@ def _own_digest(certificate: Certificate) -> Told:
         yield "wrong", "the digest of the certificate is not that of its fields; it was changed after it was written."
 
 
-def _costs(certificate: Certificate) -> Told:
+def _costs(certificate: StudyCertificate) -> Told:
     """Compute every epsilon again from its integers."""
     _check_size(certificate.costs)
     known: dict[ChannelPart, ExactCost] = {}
@@ -123,7 +123,7 @@ def _check_size(costs: Sequence[CertifiedCost]) -> None:
         )
 
 
-def _card(certificate: Certificate) -> Told:
+def _card(certificate: StudyCertificate) -> Told:
     """Compare the card with the study that it names and with the certified parts."""
     card = certificate.card
     if card is None:
@@ -162,7 +162,7 @@ def _parts(form: str, text: str) -> tuple[str, list[ChannelPart] | None]:
     return cards.identity(card).hex(), None if planned else parts_of_card(card)
 
 
-def _heads(certificate: Certificate, paths: Sequence[str]) -> Told:
+def _heads(certificate: StudyCertificate, paths: Sequence[str]) -> Told:
     """Compare the heads of ledgers with the chains of their exports."""
     left = dict(certificate.ledgers)
     for path in paths:
@@ -179,7 +179,7 @@ def _heads(certificate: Certificate, paths: Sequence[str]) -> Told:
         yield "unverified", f"the heads of the ledgers of {sites}: no export of them was given."
 
 
-def _enrolled(certificate: Certificate, site: str, known: dict[str, str]) -> Told:
+def _enrolled(certificate: StudyCertificate, site: str, known: dict[str, str]) -> Told:
     """Compare the card that a ledger has kept with the certified one."""
     card = certificate.card
     if card is None or card.form != "federation":
@@ -191,7 +191,7 @@ def _enrolled(certificate: Certificate, site: str, known: dict[str, str]) -> Tol
         yield "wrong", f"the ledger of {quoted(site)} has not kept this study, or by another card."
 
 
-def _rounds(certificate: Certificate, log: str | None) -> Told:
+def _rounds(certificate: StudyCertificate, log: str | None) -> Told:
     """Compare the digest of a collector's rounds with its log."""
     if "rounds" not in certificate.digests:
         if log is not None:
@@ -218,7 +218,7 @@ def _rounds(certificate: Certificate, log: str | None) -> Told:
         yield "verified", f"{number:,} rounds of the collector came to what is certified."
 
 
-def _rest(certificate: Certificate) -> Told:
+def _rest(certificate: StudyCertificate) -> Told:
     """Say what nobody can compute again from a certificate."""
     if (certificate.package, certificate.protocol) == (VERSION, wire.VERSION):
         yield "verified", f"package {VERSION} and protocol {wire.VERSION} are those of this program."
