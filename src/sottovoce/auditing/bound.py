@@ -9,6 +9,7 @@ their ratio bounds epsilon from below. No choice has seen what it is judged by, 
 import math
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from sottovoce.core.arrays import Floats, Ints
 
 Transcript = tuple[bytes, ...]  # all that a client sent in one trial, message by message
 MOST_BYTES = 512  # of a transcript that are looked at one by one: the first and the last half of them
-PROPOSED = 3.0  # standard errors below the log of a ratio at which an event is proposed
+JUDGED = 2  # times as many transcripts judge an event as propose it, or choose it
 
 
 class Feature(NamedTuple):
@@ -52,20 +53,19 @@ def lower_bound(
 
     >>> said = lower_bound([(b"yes",)] * 400, [(b"no",)] * 400, 1e-3)
     >>> round(said.epsilon, 2), said.often, said.seldom, said.trials
-    (3.18, 200, 0, 200)
+    (3.25, 200, 0, 200)
     """
     features = features_of(first, second, read)
     best: tuple[float, Feature, frozenset[int], bool] | None = None
+    errors = NormalDist().inv_cdf(1 - alpha / 2)
     for feature in features:
         for turned in (False, True):
             more, fewer = (feature.second, feature.first) if turned else (feature.first, feature.second)
-            values = _proposed(more[0::4], fewer[0::4])
+            values = _proposed(more[0::4], fewer[0::4], errors)
             if not values:
                 continue
-            counts = _count(more[1::4], values), _count(fewer[1::4], values)
-            promised = bound_of(*counts, len(more[1::4]), len(fewer[1::4]), alpha)
-            rate = counts[0] / max(len(more[1::4]), 1) - counts[1] / max(len(fewer[1::4]), 1)
-            score = promised + 1e-6 * rate
+            counts = [_count(each[1::4], values) for each in (more, fewer)]
+            score = float(_promised(counts[0], counts[1], len(more[1::4]), len(fewer[1::4]), errors))
             if best is None or score > best[0]:
                 best = score, feature, values, turned
     if best is None:
@@ -81,7 +81,7 @@ def bound_of(often: int, seldom: int, n: int, m: int, alpha: float) -> float:
     """Return the bound of an event that came ``often`` in n trials under one input and ``seldom`` in m under another.
 
     >>> round(bound_of(731, 269, 1000, 1000, 1e-3), 2), bound_of(5, 5, 10, 10, 0.05)
-    (0.81, 0.0)
+    (0.77, 0.0)
     """
     if often == 0:
         return 0.0
@@ -179,7 +179,7 @@ def _rows(first: Sequence[Transcript], second: Sequence[Transcript]) -> list[npt
     return [np.array(each, dtype=np.uint8) for each in cut]
 
 
-def _proposed(more: Ints, fewer: Ints) -> frozenset[int]:
+def _proposed(more: Ints, fewer: Ints, errors: float) -> frozenset[int]:
     """Return the values, by falling likelihood ratio, that together promise the largest bound."""
     values, where = np.unique(np.concatenate([more, fewer]), return_inverse=True)
     if len(values) < 2:
@@ -188,9 +188,14 @@ def _proposed(more: Ints, fewer: Ints) -> frozenset[int]:
     b = np.bincount(where[len(more) :], minlength=len(values)).astype(float)
     order = np.argsort(-(a + 0.5) / (b + 0.5), kind="stable")
     upto_a, upto_b = np.cumsum(a[order])[:-1], np.cumsum(b[order])[:-1]
-    gain = np.log((upto_a + 0.5) / (len(more) + 1)) - np.log((upto_b + 0.5) / (len(fewer) + 1))
-    gain -= PROPOSED * np.sqrt(1 / (upto_a + 0.5) + 1 / (upto_b + 0.5))
+    gain = _promised(upto_a, upto_b, len(more), len(fewer), errors)
     return frozenset(values[order[: int(np.argmax(gain)) + 1]].tolist())
+
+
+def _promised(often: Any, seldom: Any, n: int, m: int, errors: float) -> Any:
+    """Return what events promise to show to those who judge: the log of a ratio, less so many standard errors."""
+    ratio = np.log((often + 0.5) / (n + 1)) - np.log((seldom + 0.5) / (m + 1))
+    return ratio - errors * np.sqrt((1 / (often + 0.5) + 1 / (seldom + 0.5)) / JUDGED)
 
 
 def _count(seen: Ints, values: frozenset[int]) -> int:
@@ -202,3 +207,15 @@ def noise_of(law: Sequence[Sequence[float]]) -> float:
     """Return the chance that two honest letters about one input agree, at most."""
     table: Floats = np.array(law, dtype=np.float64)
     return float(np.square(table).sum(axis=1).max())
+
+
+def shown_by(more: Floats, fewer: Floats, trials: int = 500) -> float:
+    """Return about what so many trials show of two distributions: by this the most telling neighbours are chosen.
+
+    >>> law = np.array([0.731, 0.269])
+    >>> round(shown_by(law, law[::-1]), 2)
+    0.78
+    """
+    order = np.argsort(-more / np.maximum(fewer, 1e-300), kind="stable")
+    often, seldom = (np.cumsum(each[order])[:-1] * trials for each in (more, fewer))
+    return float(np.max(_promised(often, seldom, trials, trials, 3.0), initial=-np.inf))

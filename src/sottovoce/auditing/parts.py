@@ -67,7 +67,7 @@ def parts_of(made: Auditable | Open, asked: float | None = None, role: str = "ch
     >>> from sottovoce.protocol.randomised_response import binary
     >>> [part] = parts_of(binary(1.0), 1.0)
     >>> part.form, part.weights
-    ('bit', (('1240267353110600371',),))
+    ('bit', (('1240273392707995214',),))
     """
     budget = None if asked is None or math.isinf(asked) else float(asked)
 

@@ -1,12 +1,13 @@
 """Audits people of a regression: the blocks of a channel, one by one, and the bit about moments."""
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from sottovoce.auditing.bound import Transcript, noise_of
+from sottovoce.auditing.bound import Transcript, noise_of, shown_by
 from sottovoce.auditing.parts import cost_of, parts_of
 from sottovoce.auditing.subject import STUDY, Answering, AuditSubject, InputPair, said_by
 from sottovoce.client.door import Door
@@ -18,7 +19,7 @@ from sottovoce.protocol.regression.blocks import RegressionChannel
 from sottovoce.protocol.regression.box_channel import BoxChannel
 from sottovoce.protocol.wire import seal, unseal
 
-MOST_LETTERS = 256  # that are counted one by one; of larger alphabets it counts in whose box a letter lies
+MOST_LETTERS = 8  # that are counted one by one; of larger alphabets it counts in whose box a letter lies
 PeopleDoor = Callable[[Rows, RegressionChannel], Answering]
 
 
@@ -101,13 +102,12 @@ def _subject(
 
 
 def rows_of(block: BoxChannel | Channel) -> tuple[_Row, _Row]:
-    """Return the two rows whose letters differ most: of a matrix those of its worst column, of a box two corners."""
+    """Return the two rows whose letters differ most: of a matrix the most telling ones, of a box two corners."""
     if isinstance(block, BoxChannel):
         return _Row(False, -1.0), _Row(block.kinds > 1, 1.0)
-    places = len(block.weights) // 2
-    columns = list(zip(*block.weights, strict=True))
-    worst = max(columns, key=lambda column: max(column) / max(min(column), 1))
-    ends = worst.index(min(worst)), worst.index(max(worst))
+    places, table = len(block.weights) // 2, block.distribution
+    pairs = itertools.permutations(range(len(table)), 2)
+    ends = max(pairs, key=lambda pair: shown_by(table[pair[0]], table[pair[1]]))
     first, second = (_Row(at >= places, 2 * (at % places) / max(places - 1, 1) - 1.0) for at in ends)
     return first, second
 

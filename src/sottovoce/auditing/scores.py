@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce.auditing.bound import Transcript, noise_of
+from sottovoce.auditing.bound import Transcript, noise_of, shown_by
 from sottovoce.auditing.parts import cost_of, parts_of
 from sottovoce.auditing.subject import STUDY, Answering, AuditSubject, InputPair, said_by
 from sottovoce.client.conformal.shares import SharingSite
@@ -22,7 +22,6 @@ from sottovoce.protocol.wire import seal, unseal
 SIZE = 12  # scores of the site that the audit makes
 PLACES = {"paper": (5, 2, 3)}  # size, order and cells at which a mechanism shows most of its epsilon
 PLACE = (SIZE, 1, 3)
-TRIALS = 500  # by which neighbours are chosen
 REACH = 8  # counts farther off than this are one kind of answer
 ScoreDoor = Callable[[Records, float], Answering]
 
@@ -51,20 +50,11 @@ def worst_neighbours(mechanism: Mechanism) -> tuple[Ints, Ints]:
     for place, start, end in itertools.product(range(cells), repeat=3):
         rest = (size - 1) * (np.arange(cells) == place)
         first, second = rest + (np.arange(cells) == start), rest + (np.arange(cells) == end)
-        shown = _shown(mechanism.distribution(first), mechanism.distribution(second))
+        shown = shown_by(mechanism.distribution(first), mechanism.distribution(second))
         if best is None or shown > best[0]:
             best = shown, first, second
     assert best is not None
     return best[1], best[2]
-
-
-def _shown(more: Floats, fewer: Floats) -> float:
-    """Return what a bound shows of two distributions, about: the log of a ratio, less three standard errors."""
-    order = np.argsort(-more / np.maximum(fewer, 1e-300), kind="stable")
-    a, b = np.cumsum(more[order])[:-1], np.maximum(np.cumsum(fewer[order])[:-1], 1 / TRIALS)
-    return float(
-        np.max(np.log(np.maximum(a, 1e-9) / b) - 3 * np.sqrt(1 / (TRIALS * np.maximum(a, 1e-9)) + 1 / (TRIALS * b)))
-    )
 
 
 def counting(epsilon: float, door: ScoreDoor | None = None) -> AuditSubject:
