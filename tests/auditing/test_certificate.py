@@ -11,16 +11,19 @@ import numpy as np
 import pytest
 from tests.federation.network import WAITS, DirectPost, Network, conduct, terms
 from tests.leaks.test_results import COLUMNS, MAKERS, RECORDS, TEXTS
+from typer.testing import CliRunner
 
 import sottovoce as sv
 from sottovoce.auditing.audit import audit, audit_log
 from sottovoce.auditing.certificate import StudyCertificate, digest_of, parse, read, text_of
 from sottovoce.auditing.chain import read_chain
 from sottovoce.auditing.verify import verify
+from sottovoce.cli import app
 from sottovoce.collector.store import CollectorStore, KeptStudy
 from sottovoce.collector.study import collected_of
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import SystemEntropy
+from sottovoce.protocol.card import Card, identity, to_bytes
 from sottovoce.protocol.device import card_text
 from sottovoce.sim import dice
 
@@ -255,6 +258,30 @@ def test_what_would_take_long_is_refused(kept: Path) -> None:
     found = msgspec.convert(plain, StudyCertificate)
     huge.write_text(text_of(msgspec.structs.replace(found, digest=digest_of(found))))
     assert "too long to be computed here" in " ".join(verify(huge).unverified)
+
+
+@pytest.mark.parametrize("large", ["slopes", "p"])
+def test_a_card_with_a_huge_number_is_refused_at_once(kept: Path, large: str) -> None:
+    block = {"probability": 1.0, "slopes": [1], "gains": [[1.0, 1.0]], "box": [2, 1, 2, 1, 1, 1, 1]}
+    channel: dict[str, Any] = {"taus": [0.5], "p": 1, "blocks": [block]}
+    if large == "slopes":
+        block["box"] = [2, 1 << 40, 2, 1, 1, 1, 1]
+    else:
+        channel["p"] = 1 << 60
+    card = Card("regression", {"sites": ["a"], "epsilon": 1.0, "channels": [channel]}, "x")
+    told = {"form": "federation", "text": to_bytes(card).hex(), "study": identity(card).hex()}
+    assert "not one that this version reads" in " ".join(verify(again(kept, lambda p: p.update(card=told))).wrong)
+
+
+def test_a_study_is_certified_by_the_command(federation: Path, tmp_path: Path) -> None:
+    study, path = tmp_path / "study.toml", tmp_path / "c.json"
+    study.write_text(f'name = "waits"\nsites = {json.dumps(list(WAITS))}\n[quantile]\ntau = 0.5\nepsilon = 2.0\n')
+    words = ["audit", str(study), "--log", str(federation / "log"), "--samples", "0", "--certificate", str(path)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.stderr
+    done = CliRunner().invoke(app, ["audit", "--verify", str(path), "--ledger", str(federation / "west.ledger")])
+    assert done.exit_code == 0, done.stdout
+    assert "had the certified head" in done.stdout
 
 
 def test_mutated_certificates_never_crash(kept: Path) -> None:

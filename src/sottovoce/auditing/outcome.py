@@ -157,6 +157,7 @@ class Audit:
 
     def _cells(self) -> list[tuple[str, ...]]:
         found: list[tuple[str, ...]] = [HEAD]
+        sent = {each.name for each in self.clients}  # a part that is audited as a client has its row there
         found += [
             (
                 shown(each.part.role, 40),
@@ -166,6 +167,7 @@ class Audit:
                 "" if each.kept else "TOO DEAR",
             )
             for each in self.study.costs
+            if each.part.role not in sent
         ]
         found += [(shown(name, 40), "", f"{value:.4g}", "", "stated") for name, value in self.study.stated.items()]
         for each in self.clients:
