@@ -25,8 +25,8 @@ def library_clients(epsilon: float) -> list[AuditSubject]:
     """Return the clients of the library at a budget: every mechanism that can spend it."""
     makers: list[Callable[[], list[AuditSubject]]] = [
         lambda: [bit_site(binary(epsilon), epsilon)],
-        lambda: people_of(cq(0.5, 2, epsilon, q=3, s=3), epsilon, name="library, box"),
-        lambda: people_of(_pair(epsilon), epsilon, name="library, pair of a linear program")[:1],
+        lambda: people_of(cq(0.5, 1, epsilon, q=2, s=2), epsilon, name="library, box"),
+        lambda: people_of(_pair(epsilon), epsilon, name="library, linear program")[:1],
         *(lambda name=name: [selecting(name, epsilon)] for name in SELECTIONS),
         lambda: [counting(epsilon)],
         lambda: [summing(epsilon)],
@@ -38,7 +38,7 @@ def device_clients(epsilon: float) -> list[AuditSubject]:
     """Return the collector's devices at a budget, in Python and in JavaScript."""
     from sottovoce.auditing.javascript import row_script, value_script
 
-    bit, rows = binary(epsilon), cq(0.5, 2, epsilon, q=3, s=3)
+    bit, rows = binary(epsilon), cq(0.5, 1, epsilon, q=2, s=2)
     return [
         value_device(bit, epsilon),
         row_device(rows, epsilon),
