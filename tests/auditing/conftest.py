@@ -2,6 +2,7 @@
 
 import pytest
 
+from sottovoce.auditing import devices
 from sottovoce.core.random_source import SystemEntropy
 from sottovoce.sim import dice
 
@@ -10,3 +11,4 @@ from sottovoce.sim import dice
 def seeded(monkeypatch: pytest.MonkeyPatch) -> None:
     source = dice(80)
     monkeypatch.setattr(SystemEntropy, "words", lambda _, n: source.words(n))
+    monkeypatch.setattr(devices, "KEPT", 10)  # each writes to disk, twice, and waits for it
