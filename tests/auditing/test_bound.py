@@ -23,7 +23,7 @@ def said(chances: list[float], n: int, generator: Any) -> list[tuple[bytes, ...]
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
 def test_the_bound_is_too_high_as_seldom_as_it_says(epsilon: float) -> None:
-    generator, alpha, runs, n = dice(1).generator(), 0.05, 150, 200
+    generator, alpha, runs, n = dice(1).generator(), 0.05, 80, 200
     flip = 1 / (1 + math.exp(epsilon))
     laws = [1 - flip, flip], [flip, 1 - flip]
     wrong = sum(

@@ -45,6 +45,6 @@ def test_no_honest_client_is_flagged(number: int) -> None:
     "make", [lambda: library_clients(1.0)[1], lambda: library_clients(1.0)[-2]], ids=["box", "count"]
 )
 def test_honest_clients_are_flagged_as_seldom_as_the_level_says(make: Callable[[], AuditSubject]) -> None:
-    runs, alpha = 60, 0.1
+    runs, alpha = 30, 0.1
     flagged = sum(not audit_client(make(), 100, alpha).honest for _ in range(runs))
     assert flagged <= binom.isf(FALSE_ALARM, runs, alpha)
