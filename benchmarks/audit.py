@@ -25,7 +25,7 @@ def honest(audits: int, only: str = "") -> None:
     """Print how many of so many audits flag each honest client, at a budget in turn."""
     print(f"Honest clients: {audits:,} audits each of {HONEST_REPORTS} reports an input, confidence {CONFIDENCE:g}")
     for name in _names(only):
-        began, done, flagged, highest = time.perf_counter(), 0, 0, 0.0
+        began, done, flagged, highest = time.perf_counter(), 0, 0, -BUDGET * max(HONEST_BUDGETS)
         while done < audits and time.perf_counter() - began < SECONDS:
             subject = _subject(name, HONEST_BUDGETS[done % len(HONEST_BUDGETS)])
             found = audit_client(subject, HONEST_REPORTS, 1 - CONFIDENCE)
