@@ -63,11 +63,6 @@ def half_die(words: Words) -> Words:
     return words >> np.uint64(1)
 
 
-def short_die(words: Words) -> Words:
-    """Come from 32-bit numbers that were widened without being scaled as a whole."""
-    return (words >> np.uint64(34)) << np.uint64(33)
-
-
 def _bits(change: Callable[[Records, Study, Channel], Any]) -> Twin:
     return lambda epsilon: bit_site(binary(epsilon), epsilon, change, "broken twin")
 
@@ -329,7 +324,7 @@ TWINS: dict[str, Twin] = {
     "library: spent twice": _bits(lambda r, s, c: Forgetful(r, s, c, later=True)),
     "library: ledger that keeps nothing": _bits(_unkept),
     "library: biased die, a bit lost": _with_dice(lambda: _Die(half_die)),
-    "library: biased die, low bits lost": _with_flips(lambda e: int(flips_of(binary(e)) * 0.6)),
+    "library: biased die, too few flips": _with_flips(lambda e: int(flips_of(binary(e)) * 0.6)),
     "library: stale kernel": _with_flips(_higher),
     "library: leak in a spare byte": _leak(lambda said, value: said + bytes([value > 0])),
     "library: leak in the length": _leak(lambda said, value: said + bytes(2 if value > 0 else 1)),
