@@ -8,6 +8,7 @@ from benchmarks import (
     absence,
     answered,
     answers,
+    audit,
     certified,
     certified_peers,
     collector_coverage,
@@ -57,6 +58,7 @@ PARTS = (
     "collector-memory",
     "collector-late",
     "collector-coverage",
+    "audit",
     "walks",
     "answers",
     "staged",
@@ -116,6 +118,8 @@ def main() -> None:
         collector_postgres.run()
     if "hostile" in options.parts:
         hostile.run()
+    if "audit" in options.parts:
+        audit.run(max(options.replications, 1000))
     if "walks" in options.parts:
         walks.run(max(options.replications, 1000), options.jobs)
     if "answers" in options.parts:

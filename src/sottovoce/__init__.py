@@ -13,6 +13,7 @@ _HOMES = {
     "integrated_quantile": "sottovoce.api.integration",
     "explain": "sottovoce.api.explain",
     "plan": "sottovoce.planner.asking",
+    "audit": "sottovoce.auditing.audit",
     "SiteSummary": "sottovoce.server.integration.site_summary",
     "conformal_threshold": "sottovoce.api.conformal.threshold",
     "conformal_coverage": "sottovoce.server.conformal.coverage.table",
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from sottovoce.api.regression.regressor import PrivateQuantileRegressor as PrivateQuantileRegressor
     from sottovoce.api.tables import read_files as read_files
     from sottovoce.api.tables import read_frame as read_frame
+    from sottovoce.auditing.audit import audit as audit
     from sottovoce.core.errors import BadInput as BadInput
     from sottovoce.core.errors import Infeasible as Infeasible
     from sottovoce.core.errors import Lost as Lost

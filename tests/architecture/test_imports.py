@@ -74,6 +74,8 @@ BREACHES = {
     ("planner.breaches", "sottovoce.local"): {"house", "planner"},
     ("local", "sottovoce.api"): {"house"},
     ("api", "sottovoce.cli"): {"house"},
+    ("auditing", "sottovoce.sim"): {"seeds"},
+    ("auditing.breaches", "sottovoce.cli"): {"house"},
     ("api.quantile", "sottovoce.sim"): {"seeds"},
     ("sim", "sottovoce.protocol"): {"house"},
     ("cli", "sottovoce.client"): {"commands"},

@@ -35,6 +35,7 @@ PINNED = f"typer=={version('typer')}" in (Path(__file__).parents[2] / "constrain
         "plan integration",
         "plan conformal",
         "reproduce",
+        "audit",
         "demo",
         "serve",
         "site",

@@ -13,7 +13,14 @@ from typer.testing import CliRunner
 from sottovoce.cli import app
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("federated-quantile.md", "shortfall.md", "quantile-regression.md", "data-integration.md", "conformal.md")
+PAGES = (
+    "federated-quantile.md",
+    "shortfall.md",
+    "quantile-regression.md",
+    "data-integration.md",
+    "conformal.md",
+    "audit.md",
+)
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 

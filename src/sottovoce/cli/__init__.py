@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from sottovoce import __version__
+from sottovoce.cli.audit import audit
 from sottovoce.cli.certificates import certificates
 from sottovoce.cli.collect import collect, replay
 from sottovoce.cli.command import Command, Commands, no_traceback
@@ -44,6 +45,7 @@ app.command(cls=Command)(site)
 app.command(cls=Command)(certificates)
 app.command(cls=Command)(collect)
 app.command(cls=Command)(replay)
+app.command(cls=Command)(audit)
 app.command(cls=Command)(demo)
 app.command(cls=Command)(token)
 app.add_typer(key)

@@ -45,6 +45,7 @@ class DeviceAnswer(NamedTuple):
         return f"DeviceAnswer(accepted={self.accepted})"  # the letter belongs in the report alone
 
 
+Fetch = Callable[..., bytes]  # of an address, and of a body where one is sent
 Value = float | Mapping[str, float]  # of a regression a row, by the names of its columns
 
 
@@ -129,10 +130,14 @@ class Device:
     """A device with a folder of its own, a cap on what one report may cost, and one on the ``total`` of all studies.
 
     Whoever runs a collector can begin as many studies as they like: without ``total`` each of them gets a letter.
+    ``fetch`` carries bytes to an address and back (None: HTTP).
     """
 
-    def __init__(self, folder: str | os.PathLike[str], cap: float, total: float | None = None) -> None:
+    def __init__(
+        self, folder: str | os.PathLike[str], cap: float, total: float | None = None, *, fetch: Fetch | None = None
+    ) -> None:
         self._kept, self._cap, self._total = KeptAnswers(folder), cap, total
+        self._fetch = _fetched if fetch is None else fetch
 
     def answer(self, url: str, value: Value, group: str | None = None, token: bytes | None = None) -> DeviceAnswer:
         """Answer a study, once: a second call sends the same bytes. A regression is answered with a row.
@@ -140,8 +145,8 @@ class Device:
         ``url`` is the study's, https://host/v1/studies/..., or the collector's, where it runs a single open study. The
         card must be the one that the address names, so that whoever runs the collector cannot put another in its place.
         """
-        where, study_url = _addresses(url)
-        text = _fetched(f"{study_url}/card").decode("utf-8", "replace")
+        where, study_url = self._addresses(url)
+        text = self._fetch(f"{study_url}/card").decode("utf-8", "replace")
         card = read_card(text)
         check_cap(card, self._cap)
         study = identity(text)
@@ -151,13 +156,13 @@ class Device:
         if body is None:
             query = self._asked(study_url, card.groups[0] if group is None else group)
             body = self._kept.keep(study, text, lambda: make_report(card, study, query, value, token), self._total)
-        return _told(body, _json(_fetched(f"{where}/v1/reports?{_named(card, body)}", body)))
+        return _told(body, _json(self._fetch(f"{where}/v1/reports?{_named(card, body)}", body)))
 
     def _asked(self, url: str, group: str) -> dict[str, Any]:
         """Return what is asked now; wait while a round closes."""
         where = f"{url}/query?{urllib.parse.urlencode({'group': group})}"
         for _ in range(WAITS):
-            query: dict[str, Any] = _json(_fetched(where))
+            query: dict[str, Any] = _json(self._fetch(where))
             if "needs" in query:
                 return query
             if query.get("over"):
@@ -165,16 +170,15 @@ class Device:
             time.sleep(0.2)
         raise BadInput("the collector asks nobody now; try again later, nothing was answered.")
 
-
-def _addresses(url: str) -> tuple[str, str]:
-    """Return the addresses of the collector and of the study."""
-    where, mark, study = url.rstrip("/").partition(STUDIES)
-    if mark:
-        return where, f"{where}{mark}{study}"
-    open_ = [each for each in _json(_fetched(f"{where}/v1/studies"), list) if not each.get("over", True)]
-    if len(open_) != 1:
-        raise BadInput("the collector does not run a single open study; give the address of the study itself.")
-    return where, f"{where}{STUDIES}{open_[0].get('study')}"
+    def _addresses(self, url: str) -> tuple[str, str]:
+        """Return the addresses of the collector and of the study."""
+        where, mark, study = url.rstrip("/").partition(STUDIES)
+        if mark:
+            return where, f"{where}{mark}{study}"
+        open_ = [each for each in _json(self._fetch(f"{where}/v1/studies"), list) if not each.get("over", True)]
+        if len(open_) != 1:
+            raise BadInput("the collector does not run a single open study; give the address of the study itself.")
+        return where, f"{where}{STUDIES}{open_[0].get('study')}"
 
 
 def _checked(

@@ -20,6 +20,7 @@ from sottovoce.core.errors import BadInput
 
 MANY = {"yield_per": 200}  # rows in memory at a time
 SERVERS = ("postgresql:", "postgres:", "postgresql+psycopg:")
+MEMORY = ":memory:"  # a log that ends with its process
 AWAY = "the log cannot be used now; send the same again later."
 TAKEN = "another collector writes to this log; stop it first, or give another log."
 PATIENCE, BETWEEN = 3.0, 0.05  # seconds that a server may need to notice that a killed collector is gone
@@ -58,7 +59,7 @@ def engine_of(where: str, *, existing: bool = False) -> sa.Engine:
         if "://" in where:
             raise BadInput("a log is a file or postgresql://...; give one of these.")
         url = f"sqlite:///file:{where}?mode=rw&uri=true" if existing else f"sqlite:///{where}"
-        if not existing:
+        if not existing and where != MEMORY:
             os.close(os.open(where, os.O_CREAT | os.O_RDWR, 0o600))  # it holds letters, and the key of tokens
         engine = sa.create_engine(url, hide_parameters=True)
         sa.event.listen(engine, "connect", _lasting)

@@ -140,9 +140,11 @@ class RegressionChannel:
 def _fits(block: Block, levels: int, p: int) -> bool:
     """Tell whether the encoder sends the letters of a block's alphabet, with the block's integers, and no others."""
     channel, slopes = block.channel, block.slopes
+    if block.gains.shape != (levels, p + 1):  # first: p is a stranger's number
+        return False
     if slopes is not None and not len(slopes) == block.count == len(set(slopes) & set(range(1, p + 1))):
         return False
-    if not block.count <= p or not 0 < block.probability <= 1 or block.gains.shape != (levels, p + 1):
+    if not block.count <= p or not 0 < block.probability <= 1:
         return False
     if isinstance(channel, BoxChannel):
         return channel.kinds in (1, levels + 1)

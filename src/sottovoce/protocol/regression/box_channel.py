@@ -39,7 +39,9 @@ class BoxChannel:
     budget: InitVar[float] = math.inf
 
     def __post_init__(self, budget: float) -> None:
-        if self.kinds < 1 or self.slopes < 0 or not 1 <= self.width <= self.cells or self.letters > LETTERS:
+        sane = self.kinds >= 1 and self.slopes >= 0 and 1 <= self.width <= self.cells
+        sane = sane and (self.cells == 1 or self.slopes <= 32)  # before a stranger's power is taken
+        if not sane or self.letters > LETTERS:
             raise ValueError("a box channel needs a side, boxes within its cells, and at most 2^32 letters")
         outcomes = self.letters * self.low + self.inside * self.extra + self.spare
         if min(self.low, self.extra, self.spare) < 0 or outcomes != OUTCOMES:
