@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 SOURCE = Path(__file__).parents[1] / "src" / "sottovoce"
 # as in .importlinter
-LAYERS = "__main__ > cli > auditing > collector federation > api > local > planner > client server > inference > protocol sim > core"
+HIGH = "__main__ > cli > auditing > collector federation > api > local"
+LAYERS = f"{HIGH} > planner > client server > inference > protocol sim > core"
 SIDES = LAYERS.replace(" >", "").split()
 RANK = {name: -depth for depth, names in enumerate(LAYERS.split(" > ")) for name in names.split()}
 METHODS = ("quantile", "regression", "integration", "conformal")
