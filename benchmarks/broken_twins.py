@@ -357,7 +357,7 @@ TWINS: dict[str, Twin] = {
         "const id = token ?? crypto.getRandomValues(new Uint8Array(16));\n  const point",
         "const id = new Uint8Array(16).fill(value > 0 ? 1 : 2);\n  const point",
     ),
-    "JavaScript device: re-randomised retry": _script("let kept = store.getItem(key);", "let kept = null;"),
+    "JavaScript device: re-randomised retry": _script("store.getItem(key)", "null"),
     "federation site: no noise": _resident(_truthful),
     "federation site: reused seed": _resident(lambda _: None, lambda: dice(7)),
     "federation site: leak in the frame": _resident(_counting_up),

@@ -46,6 +46,8 @@ def told(*parts: bytes, pause: float = 0.0) -> bytes:
                 await asyncio.sleep(pause)
         await asyncio.wait_for(hearing, 20)
         writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
         server.close()
         return bytes(heard)
 

@@ -49,9 +49,10 @@ def row_query(text: str, channel: RegressionChannel) -> dict[str, Any]:
     levels, d = len(channel.taus), channel.p + 1
     asked = {
         "point": [[0.0] * d] * levels,
-        "directions": [[[0.0] * d] * d] * levels,
-        "sizes": [[0.0] * levels] * 2,
-        "upto": [0.0, 0.0, 0.0],
+        "pairs": [],
+        "ranges": [],
+        "ways": [],
+        "upto": [0.0],
     }
     return {"study": identity(text).hex(), "round": 3, "group": 0, "channels": [asked], "needs": [9], "over": False}
 

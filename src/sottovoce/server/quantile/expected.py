@@ -3,7 +3,7 @@
 If all records answered at the quantile, the distribution function there had the error
 ``s = sqrt(sum p^2 q (1 - q) / (r^2 N))``, where ``q`` is the chance of a letter. The interval is longer than two of
 ``z s`` by what the search and the stages cost; the factors were fitted to medians of simulated runs, over normal,
-exponential and uniform populations, and held on others (docs/decisions/0081).
+exponential and uniform populations, and held on others (docs/decisions/0075).
 """
 
 import math

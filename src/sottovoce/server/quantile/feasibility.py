@@ -23,7 +23,7 @@ TOO_DEAR = 0.02  # noise at which the search asks two fifths of the records
 MOST = 1e15
 MIDDLE = 0.1  # levels no farther from the median are supported as well as it
 REACH, POWER = 1.65, 1.4  # a certified interval reaches at most REACH * (z + POWER) errors within bounds
-NEAREST, TAILED = 1.515, 4.7  # with many records, and with noise over tail (decision 0081)
+NEAREST, TAILED = 1.515, 4.7  # with many records, and with noise over tail (decision 0075)
 SEARCHED, COSTLY, FURTHER = 1_300.0, 0.029, 33.0  # without bounds: with the squared error, and beyond some with it
 FOUND, DEEP = 0.17, 0.05  # error over tail up to which a search without bounds finds the quantile; at the .99 quantile
 

@@ -34,8 +34,8 @@ def answers(setting: Setting, n: int, replications: int, seed: int) -> Answers:
     --------
     >>> from sottovoce_papers.simulation.regression.designs import paper
     >>> few = answers(Setting(paper(1), 0.5, 2.0, "cq:2,1"), 500, 2, seed=1)
-    >>> few.low.shape, bool(np.isnan(few.low).all())
-    ((2, 3), True)
+    >>> few.low.shape
+    (2, 3)
     """
     beta = setting.design.beta
     contrasts = np.concatenate([np.eye(len(beta)), np.full((1, len(beta)), 1 / math.sqrt(len(beta)))])

@@ -34,9 +34,9 @@ def ranges_of(pairs: Floats, correlation: Floats) -> Floats:
     [[0.0, 1.0], [0.0, 1.0]]
     """
     high = _largest((pairs[:, 0] + pairs[:, 1]) / 2) ** 2
-    low = -(_largest((pairs[:, 0] - pairs[:, 1]) / 2) ** 2)
+    low = 0.0 - _largest((pairs[:, 0] - pairs[:, 1]) / 2) ** 2
     short = np.stack(
-        [np.maximum(-SQUARE * (1 - correlation) / 2, low), np.minimum(SQUARE * (1 + correlation) / 2, high)]
+        [np.maximum(0.0 - SQUARE * (1 - correlation) / 2, low), np.minimum(SQUARE * (1 + correlation) / 2, high)]
     )
     return np.concatenate([short.T, np.stack([low, high], axis=1)])
 
