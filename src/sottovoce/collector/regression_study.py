@@ -57,7 +57,7 @@ def plan_regression(given: Any, people: int, where: str) -> RegressionPlan:
         raise BadInput("people's devices answer in private: epsilon must be finite; give a number such as 1.")
     settings = read_settings({**DEFAULTS, **terms, "clip": True})
     bounds = read_bounds(features, tuple(features))
-    design = design_of(settings, len(features))
+    design = design_of(settings, bounds)
     if math.isinf(design.epsilon):
         raise BadInput("people's devices answer in private; give another channel than 'open'.")
     if max(int(alphabets(channel).max()) for channel in design.channels) > LETTERS:

@@ -62,7 +62,8 @@ def _bits(study: DitheredStudy, part: float, knowledge: Knowledge, doubt: Doubt)
     """Return the pairs with their ranges, and the shares of people asked about products and each pair's ranges."""
     found = [scaled_pairs(each.u, each.w, knowledge.moments.matrix) for each in doubt.functionals]
     pairs = np.concatenate([each[0] for each in found])
-    ranges = ranges_of(pairs, np.concatenate([each[1] for each in found]))
+    correlations = np.concatenate([each[1] for each in found])
+    ranges = ranges_of(pairs, correlations, study.declared, knowledge.moments.matrix)
     if study.known or study.exact or study.d == 1:
         return pairs, ranges, np.zeros(1 + len(ranges))
     doubts = doubt.moments.ravel()
