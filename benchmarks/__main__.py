@@ -83,12 +83,14 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", default=list(PARTS), help=", ".join(PARTS))
     parser.add_argument("--replications", type=int, default=400, help="replications a cell")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
-    parser.add_argument("--cells", nargs="*", default=[], help="of regression-tables: flights, or flights:0.75:2")
     parser.add_argument("--minutes", type=float, default=1e9, help="of regression-tables: begin no fit after them")
     parser.add_argument("--output", type=Path, default=regression_tables.OUTPUT, help="of regression-tables")
     parser.add_argument("--seed", type=int, default=501, help="of regression-intervals")
     parser.add_argument(
-        "--cells", nargs="*", default=(), help="of regression-intervals: designs, or design,tau,epsilon"
+        "--cells",
+        nargs="*",
+        default=[],
+        help="of regression-intervals: design,tau,epsilon; of regression-tables: flights, or flights:0.75:2",
     )
     parser.add_argument("--people", type=int, nargs="*", help="of regression-intervals, ascending")
     parser.add_argument("--out", type=Path, help="of regression-intervals: a file to go on from")

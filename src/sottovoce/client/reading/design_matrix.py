@@ -59,9 +59,9 @@ def read(
     X has one row a record: a two-dimensional array, a list of rows, a data frame of pandas or polars, an Arrow table,
     or a mapping from name to column. A contiguous y of float64 is used as it is, not copied. A `Bounds` of an earlier
     call is used as it is; without bounds covariates are in [-1, 1] already. With ``clip`` those beyond a bound are
-    moved to it, and their rows counted; ``two_valued`` are columns that take their bounds alone. ``names`` (None if they had none) and ``p`` are those of an earlier call that
-    this one continues. Looking for ``collinear`` columns tells something about the records: it is a check of the
-    holder's own machine, and False for a part of the data.
+    moved to it, and their rows counted; ``two_valued`` columns take their bounds alone. ``names`` (None if they had
+    none) and ``p`` are those of an earlier call that this one continues. Looking for ``collinear`` columns tells
+    something about the records: it is a check of the holder's own machine, and False for a part of the data.
 
     >>> trips = {"distance": [2.0, 7.5, 4.0, 12.0], "night": [False, True, False, False]}
     >>> read(trips, [9, 20, 18, 31], bounds={"distance": (0, 30), "night": (0, 1)}).rows

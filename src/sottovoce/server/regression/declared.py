@@ -96,7 +96,7 @@ def public_moments(
     for number_of, group in enumerate([*groups, *([name] for name in two_valued)], start=1):
         categories[[names.index(name) for name in group if name in names]] = number_of
     if isinstance(moments, np.ndarray):
-        return PublicMoments(_scaled_matrix(moments, bounds, categories != NUMBERS), None, known=True)
+        return PublicMoments(_scaled_matrix(moments, bounds, categories != NUMBERS), declare(categories), known=True)
     means, seconds = _known(moments or {}, bounds, categories != NUMBERS)
     declared = declare(categories, means, seconds)
     if declared is None:

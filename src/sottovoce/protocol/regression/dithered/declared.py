@@ -169,3 +169,14 @@ def reaches(declared: Declared, combinations: Floats, moments: Floats | None = N
             np.abs(high + np.minimum(centre + off, whole)),
         )
     )
+
+
+def calmed(declared: Declared, ways: Floats) -> Floats:
+    """Return factors for ways of length one along which some people would be moved far farther than others.
+
+    A rare level is most of its own way's length: at full length its people would see the distribution function's bend,
+    and the slope along it come out too small.
+    """
+    own = ways.copy()
+    own[:, 1 + np.flatnonzero(~declared.two_valued)] = 0.0
+    return np.asarray(np.minimum(1.0, WIDE**2 / np.maximum(reaches(declared, own), 1e-300) ** 2))
