@@ -32,6 +32,7 @@ from benchmarks import (
     regression_default,
     regression_errors,
     regression_intervals,
+    regression_plans,
     regression_speed,
     regression_tables,
     scale,
@@ -68,6 +69,7 @@ PARTS = (
     "regression-intervals",
     "regression-errors",
     "regression-tables",
+    "regression-plans",
     "integration",
     "integration-table-b2",
     "conformal-speed",
@@ -150,6 +152,9 @@ def main() -> None:
     if "regression-tables" in options.parts:
         most = max(options.replications // 10, 4) if len(options.parts) > 1 else options.replications
         regression_tables.run(options.cells, most, options.jobs, options.output, options.minutes)
+    if "regression-plans" in options.parts:
+        most = max(options.replications // 10, 8) if len(options.parts) > 1 else options.replications
+        regression_plans.run(most, options.cells, options.people or regression_plans.PEOPLE)
     if "integration" in options.parts:
         integration.run(max(options.replications, 400), options.jobs)
     if "integration-table-b2" in options.parts:
