@@ -259,6 +259,7 @@ def _regression(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int)
     method = SitesRegression(plan, roster.sizes, coin, private=not roster.seeded)
     card = plan.card(coin, roster.sizes)
     asked = {"sites": roster.names, "sizes": roster.sizes, "response": response, "features": features}
+    asked["two_valued"] = list(settings.two_valued)
     terms = {**card.terms, **asked, "levels": settings.levels, "unit": roster.unit.kind}
     found = msgspec.structs.replace(card, terms=terms)
     return PlannedRounds(method, found, roster.names, left, (*roster.doubts, *said, *barely(plan, people)))

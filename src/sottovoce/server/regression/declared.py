@@ -142,7 +142,7 @@ def _scaled_matrix(raw: Floats, bounds: Bounds, two_valued: Any) -> Floats:
         raise BadInput(f"moments is a {len(raw)} x {len(raw)} matrix and x has {d} entries, the constant first.")
     if abs(raw[0, 0] - 1) > ROUNDING or not np.allclose(raw, raw.T, rtol=1e-9, atol=0):
         raise BadInput("moments must be E x x' of x = (1, covariates): symmetric, its first entry 1; correct it.")
-    to_scaled = np.linalg.inv(bounds.to_raw.T)  # z = to_scaled x, as coefficients are taken the other way round
+    to_scaled = bounds.to_raw.T  # z = to_scaled x, as z'beta is x' to_raw beta
     scaled = to_scaled @ raw @ to_scaled.T
     squares, means = np.diag(scaled)[1:], scaled[0, 1:]
     for name, square, mean, two in zip(bounds.names, squares, means, two_valued, strict=True):

@@ -179,4 +179,4 @@ def calmed(declared: Declared, ways: Floats) -> Floats:
     """
     own = ways.copy()
     own[:, 1 + np.flatnonzero(~declared.two_valued)] = 0.0
-    return np.asarray(np.minimum(1.0, WIDE**2 / np.maximum(reaches(declared, own), 1e-300) ** 2))
+    return np.asarray(np.minimum(1.0, WIDE**2 / np.maximum(reaches(declared, own), 1.0) ** 2))
