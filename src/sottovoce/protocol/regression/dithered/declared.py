@@ -15,6 +15,7 @@ from sottovoce.core.errors import BadInput
 
 NUMBERS = 0  # the category of a column that may lie anywhere between its bounds
 MEAN, SECOND = 0, 1  # columns of what is known of each covariate
+CALM = 3.0  # power of that, by which a way is shortened along which some would be moved farther
 CENTRES, SQUARES, CROSSES = 1, 0, 2  # groups of free entries, as the learner numbers them
 WIDE = 3.0  # standard deviations about its mean, beyond which a number hardly lies
 
@@ -179,4 +180,4 @@ def calmed(declared: Declared, ways: Floats) -> Floats:
     """
     own = ways.copy()
     own[:, 1 + np.flatnonzero(~declared.two_valued)] = 0.0
-    return np.asarray(np.minimum(1.0, WIDE**2 / np.maximum(reaches(declared, own), 1.0) ** 2))
+    return np.asarray(np.minimum(1.0, (WIDE / np.maximum(reaches(declared, own), 1.0)) ** CALM))
