@@ -34,6 +34,7 @@ from benchmarks import (
     regression_default,
     regression_errors,
     regression_intervals,
+    regression_plans,
     regression_speed,
     regression_tables,
     scale,
@@ -72,6 +73,7 @@ PARTS = (
     "regression-intervals",
     "regression-errors",
     "regression-tables",
+    "regression-plans",
     "integration",
     "integration-table-b2",
     "conformal-speed",
@@ -87,12 +89,14 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", default=list(PARTS), help=", ".join(PARTS))
     parser.add_argument("--replications", type=int, default=400, help="replications a cell")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
-    parser.add_argument("--cells", nargs="*", default=[], help="of regression-tables: flights, or flights:0.75:2")
     parser.add_argument("--minutes", type=float, default=1e9, help="of regression-tables: begin no fit after them")
     parser.add_argument("--output", type=Path, default=regression_tables.OUTPUT, help="of regression-tables")
     parser.add_argument("--seed", type=int, default=501, help="of regression-intervals")
     parser.add_argument(
-        "--cells", nargs="*", default=(), help="of regression-intervals: designs, or design,tau,epsilon"
+        "--cells",
+        nargs="*",
+        default=[],
+        help="of regression-intervals: design,tau,epsilon; of regression-tables: flights, or flights:0.75:2",
     )
     parser.add_argument("--people", type=int, nargs="*", help="of regression-intervals, ascending")
     parser.add_argument("--out", type=Path, help="of regression-intervals: a file to go on from")
@@ -156,6 +160,9 @@ def main() -> None:
     if "regression-tables" in options.parts:
         most = max(options.replications // 10, 4) if len(options.parts) > 1 else options.replications
         regression_tables.run(options.cells, most, options.jobs, options.output, options.minutes)
+    if "regression-plans" in options.parts:
+        most = max(options.replications // 10, 8) if len(options.parts) > 1 else options.replications
+        regression_plans.run(most, options.cells, options.people or regression_plans.PEOPLE)
     if "integration" in options.parts:
         integration.run(max(options.replications, 400), options.jobs)
     if "integration-table-b2" in options.parts:

@@ -75,6 +75,7 @@ def chosen(patterns: Sequence[str]) -> list[Cell]:
 def fit(table: Table, tau: Any, epsilon: float, seed: int, frame: Any = None) -> tuple[RegressionResult, Design]:
     """Call the regression as a user would: a data frame with complete rows, or a file where people have several."""
     given: dict[str, Any] = {"bounds": dict(table.bounds), "levels": dict(table.levels), "clip": True}
+    given["two_valued"] = list(table.two_valued)
     given |= {**table.guesses, "randomness": sv.sim.dice(seed)}
     if table.person is None:
         rows = table.complete if frame is None else frame

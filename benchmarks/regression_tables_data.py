@@ -42,6 +42,7 @@ class Table:
     unit: str
     bounds: Mapping[str, tuple[float, float]]  # of the numbers, in the order of the features
     levels: Mapping[str, list[Any]] = field(default_factory=dict)
+    two_valued: tuple[str, ...] = ()
     person: str | None = None
     taus: tuple[float, ...] = (0.5, 0.75)
     guesses: Mapping[str, float] = field(default_factory=dict)  # public, where too few people could tell them
@@ -129,13 +130,13 @@ def _flights() -> Any:
 def _by_airport() -> Table:
     bounds = {"miles": (0.0, 2.8), "hour": (5.0, 24.0), "summer": (0.0, 1.0)}
     levels = {"origin": ["JFK", "LGA", "EWR"]}
-    return Table("flights", _flights(), "delay", "minutes", bounds, levels, taus=(0.25, 0.5, 0.75, 0.9))
+    return Table("flights", _flights(), "delay", "minutes", bounds, levels, ("summer",), taus=(0.25, 0.5, 0.75, 0.9))
 
 
 def _by_carrier() -> Table:
     bounds = {"hour": (5.0, 24.0), "summer": (0.0, 1.0)}
     levels = {"carrier": ["UA", "B6", "EV", "DL", "AA", "MQ", "US", "other"]}
-    return Table("carriers", _flights(), "delay", "minutes", bounds, levels)
+    return Table("carriers", _flights(), "delay", "minutes", bounds, levels, ("summer",))
 
 
 def _taxi() -> Table:
@@ -159,7 +160,13 @@ def _taxi() -> Table:
     right = minutes.between(1, 180) & frame["trip_distance"].between(0.01, 100)
     indicators = dict.fromkeys(("rush", "night", "weekend", "airport", "pandemic"), (0.0, 1.0))
     return Table(
-        "taxi", frame[right], "minutes", "minutes", {"miles": (0.0, 20.0)} | indicators, taus=(0.25, 0.5, 0.75, 0.9)
+        "taxi",
+        frame[right],
+        "minutes",
+        "minutes",
+        {"miles": (0.0, 20.0)} | indicators,
+        two_valued=tuple(indicators),
+        taus=(0.25, 0.5, 0.75, 0.9),
     )
 
 
@@ -182,7 +189,7 @@ def _bike() -> Table:
         "weather": [1, 2, "other"],
         "time": ["midday", "morning", "evening", "late", "night"],
     }
-    return Table("bike", frame, "hires", "hires an hour", bounds, levels)
+    return Table("bike", frame, "hires", "hires an hour", bounds, levels, ("workingday",))
 
 
 def _community() -> Table:

@@ -231,3 +231,14 @@ def test_a_card_of_a_quantile_says_nothing_of_a_regression() -> None:
     quantile = json.loads((HERE / "device_vectors.json").read_text())["card"]
     assert "regression" not in quantile
     assert card_text(read_card(quantile)) == quantile
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+def test_javascript_moves_declared_columns_to_the_nearer_value() -> None:
+    script = Path(str(files("sottovoce.collector"))) / "web" / "device.js"
+    terms = "{low: [18, 0], high: [90, 1], two_valued: [1]}"
+    says = f"import {{ scaled }} from '{script.as_uri()}';"
+    says += f"console.log(JSON.stringify([[54, 0.3], [54, 0.5], [36, 7]].map((row) => scaled({terms}, row))))"
+    words = ["node", "--no-warnings", "--input-type=module", "-e", says]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    assert json.loads(done.stdout) == [[0, -1], [0, 1], [-0.5, 1]]

@@ -125,7 +125,9 @@ def plan_of(asked: dict[str, Any]) -> RegressionPlan:
     given = {key: value for key, value in asked.items() if key not in ("response", "features")}
     settings = read_settings({**DEFAULTS, **given})
     bounds = read_bounds(settings.bounds, ("age", "night"))
-    return RegressionPlan(settings, design_of(settings, 2), bounds, settings.starts(bounds.to_scaled), response="wait")
+    return RegressionPlan(
+        settings, design_of(settings, bounds), bounds, settings.starts(bounds.to_scaled), response="wait"
+    )
 
 
 def rows_of(name: str, plan: RegressionPlan) -> Rows:
@@ -160,7 +162,7 @@ def test_of_one_site_it_is_that_of_the_estimator_with_categories_and_clipping(tm
     asked = {**ASKED, **GUESSES, "features": ["age", "ward"], "bounds": {"age": [2.0, 8.0]}, "levels": levels}
     found = federated(tmp_path, asked, ("north",))
     given = {**GUESSES, "epsilon": 4.0, "channel": "box", "clip": True, "levels": levels}
-    throws = 2 + design_of(read_settings({**DEFAULTS, **given}), 3).channel.widest
+    throws = 2 + design_of(read_settings({**DEFAULTS, **given}), read_bounds(None, "abc")).channel.widest
     one = sv.PrivateQuantileRegressor(**given, bounds={"age": (2, 8)}, randomness=OfOneSite("north", throws))
     age, night, wait = PEOPLE["north"]
     one.partial_fit({"age": age, "ward": np.where(night > 0, "night", "day")}, wait)

@@ -42,6 +42,10 @@ def regress(
         list[str] | None,
         option("NAME=LEVELS", "Public levels of a category, the base first: carrier=AA,UA,other; once for each."),
     ] = None,
+    two_valued: Annotated[
+        list[str] | None,
+        option("COLUMNS", "Features that take their two bounds alone, declared in public: night,member."),
+    ] = None,
     clip: Annotated[bool, flag("--clip", "Move values to their bounds and count the rows.")] = False,
     channel: Annotated[str, option("NAME", "auto, cq, cq:q,s, lp, box, open.")] = "auto",
     inference: Annotated[str, option("METHOD", "dithered, self-normalised, groups, higrad.")] = "dithered",
@@ -72,6 +76,9 @@ def regress(
         "tau": options.numbers(options.joined(tau, "--tau"), "--tau"),
         "epsilon": options.number(epsilon, "--epsilon", "give a budget such as 1, or inf for no privacy"),
         "levels": declared,
+        "two_valued": options.names(options.joined(two_valued, "--two-valued") or "", "--two-valued")
+        if two_valued
+        else None,
         "bounds": options.feature_bounds(bounds or [], [name for name in columns if name not in declared]),
         "clip": clip,
         "channel": channel,

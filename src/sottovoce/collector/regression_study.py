@@ -9,7 +9,9 @@
     age = [18, 90]
     distance = [0, 30]
 
-Where density and size are not given, the first people are asked for location and scale of the response.
+Beside them may stand ``two_valued = ["member"]``, features that take their two bounds alone, and a table of moments
+that a census knows, each a mean or [mean, standard deviation]. Where density and size are not given, the first people
+are asked for location and scale of the response.
 """
 
 import math
@@ -30,7 +32,7 @@ from sottovoce.server.regression.plan import RegressionPlan
 from sottovoce.server.regression.settings import DEFAULTS, read_settings
 
 _NEEDED = ("response", "tau", "epsilon", "features")
-_KNOWN = {*_NEEDED, "level", "density", "size", "start", "second_moments", "limit", "channel"}
+_KNOWN = {*_NEEDED, "level", "density", "size", "start", "second_moments", "limit", "channel", "two_valued", "moments"}
 LONGEST = 60  # characters of a column's name
 
 
@@ -57,7 +59,7 @@ def plan_regression(given: Any, people: int, where: str) -> RegressionPlan:
         raise BadInput("people's devices answer in private: epsilon must be finite; give a number such as 1.")
     settings = read_settings({**DEFAULTS, **terms, "clip": True})
     bounds = read_bounds(features, tuple(features))
-    design = design_of(settings, len(features))
+    design = design_of(settings, bounds)
     if math.isinf(design.epsilon):
         raise BadInput("people's devices answer in private; give another channel than 'open'.")
     if max(int(alphabets(channel).max()) for channel in design.channels) > LETTERS:
@@ -74,6 +76,7 @@ def regression_terms(plan: RegressionPlan) -> RegressionTerms:
         low=tuple(plan.bounds.low.tolist()),
         high=tuple(plan.bounds.high.tolist()),
         channels=tuple(device_channel(channel) for channel in plan.design.channels),
+        two_valued=tuple(plan.bounds.names.index(name) for name in plan.settings.two_valued),
     )
 
 

@@ -41,7 +41,7 @@ METHODS: dict[str, frozenset[str]] = {
     "coverage": frozenset({"threshold", "alpha", "epsilon", "level", "shares"}),
     "regression": frozenset(
         {"response", "features", "tau", "epsilon", "level", "channel", "bounds", "levels"}
-        | {"density", "size", "start", "second_moments", "limit"},
+        | {"density", "size", "start", "second_moments", "limit", "two_valued", "moments"},
     ),
 }
 ROUNDS = {"deadline": 600.0, "least": None, "wait": 86_400.0}

@@ -50,7 +50,7 @@ class DeviceChannel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bit: tuple[str, str, str]
 
 
-class RegressionTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RegressionTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The columns of a row, their public bounds, and the channels, one of which each person answers through."""
 
     response: str
@@ -58,6 +58,7 @@ class RegressionTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     low: tuple[float, ...]
     high: tuple[float, ...]
     channels: tuple[DeviceChannel, ...]
+    two_valued: tuple[int, ...] = ()  # columns, from 0, that take their two bounds alone
 
     @property
     def widest(self) -> int:
@@ -65,10 +66,15 @@ class RegressionTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return max(1, *(_slopes(block) for channel in self.channels for block in channel.blocks))
 
     def scaled(self, row: Sequence[float]) -> list[float]:
-        """Return covariates scaled to [-1, 1]; what lies beyond its bounds is moved to them, as privacy needs it."""
+        """Return covariates scaled to [-1, 1]; what lies beyond its bounds is moved to them, as privacy needs it.
+
+        What lies between the two values of its column is moved to the nearer one.
+        """
         found = []
-        for value, low, high in zip(row, self.low, self.high, strict=True):
+        for k, (value, low, high) in enumerate(zip(row, self.low, self.high, strict=True)):
             place = (value - (low / 2.0 + high / 2.0)) / (high / 2.0 - low / 2.0)
+            if k in self.two_valued:
+                place = 1.0 if place >= 0 else -1.0
             found.append(min(max(place, -1.0), 1.0))
         return found
 
@@ -121,6 +127,7 @@ def check_terms(terms: RegressionTerms, taus: Sequence[float]) -> list[Fraction 
     named = len(set(terms.columns)) == p == len(terms.low) == len(terms.high) and 1 <= p <= MOST_COLUMNS
     bounded = all(math.isfinite(low) and math.isfinite(high) and high / 2 - low / 2 > 0 for low, high in ends)
     levels = [tau for channel in terms.channels for tau in channel.taus]
+    bounded = bounded and all(0 <= column < p for column in terms.two_valued)
     try:
         if named and bounded and levels == list(taus):
             return [ratio for channel in terms.channels for ratio in _ratios(channel, p)]

@@ -198,7 +198,7 @@ def test_an_estimate_that_is_interrupted_asks_nobody_twice(monkeypatch: pytest.M
 CHANGES: dict[str, Any] = {
     "tau": 0.4, "epsilon": 7.0, "channel": "cq:2,1", "bounds": (0, 11), "inference": "groups", "clip": True,
     "density": 0.13, "size": None, "start": 3.0, "second_moments": 0.3, "limit": 9.0, "groups": 4, "tree": (2, 2),
-    "shuffle": False, "randomness": sv.sim.dice(1),
+    "shuffle": False, "moments": {"x0": 5.0}, "randomness": sv.sim.dice(1),
 }  # fmt: skip
 
 

@@ -29,7 +29,9 @@ def planned(options: dict[str, Any]) -> RegressionPlan:
     """Make the plan, from public terms alone."""
     settings = read_settings({**DEFAULTS, "bounds": {"hours": (0, 10), "nights": (0, 7)}, **options})
     bounds = read_bounds(settings.bounds, ("hours", "nights"))
-    return RegressionPlan(settings, design_of(settings, 2), bounds, settings.starts(bounds.to_scaled), response="pay")
+    return RegressionPlan(
+        settings, design_of(settings, bounds), bounds, settings.starts(bounds.to_scaled), response="pay"
+    )
 
 
 def shown(result: Any) -> str:

@@ -79,7 +79,7 @@ def test_a_query_that_cannot_be_answered_costs_nothing(change: dict[str, Any]) -
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_recursion_that_leads_nowhere_costs_nothing() -> None:
     door, query = begun()
-    terms, limit, state = codec.from_bytes(query.runs[0], CarriedRun)
+    terms, limit, state, *_ = codec.from_bytes(query.runs[0], CarriedRun)
     flat = codec.to_bytes(CarriedRun(terms._replace(omega=np.zeros_like(terms.omega)), limit, state))
     with pytest.raises(BadInput, match="leads nowhere"):
         door.ask(1, LoopQuery(1, query.first, query.count, (flat,)))

@@ -29,7 +29,7 @@ WAYS: dict[str, dict[str, Any]] = {
 def plan_of(**options: Any) -> RegressionPlan:
     settings = read_settings({**DEFAULTS, "bounds": (-1, 1), **options})
     bounds = read_bounds(settings.bounds, ("a", "b"))
-    return RegressionPlan(settings, design_of(settings, 2), bounds, settings.starts(bounds.to_scaled), 0.9, "wait")
+    return RegressionPlan(settings, design_of(settings, bounds), bounds, settings.starts(bounds.to_scaled), 0.9, "wait")
 
 
 def over_sites(

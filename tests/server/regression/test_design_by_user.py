@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sottovoce.api.regression.regressor import PrivateQuantileRegressor
+from sottovoce.core.bounds import read_bounds
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.regression.box import cq
 from sottovoce.server.regression.design import Design, design_of
@@ -13,7 +14,10 @@ from sottovoce.server.regression.settings import read_settings
 
 
 def design(p: int = 2, **options: Any) -> Design:
-    return design_of(read_settings(PrivateQuantileRegressor(**options).get_params(deep=False)), p)
+    return design_of(
+        read_settings(PrivateQuantileRegressor(**options).get_params(deep=False)),
+        read_bounds(None, [f"x{j}" for j in range(p)]),
+    )
 
 
 def test_a_search_is_not_repeated_for_the_same_setting() -> None:

@@ -55,11 +55,12 @@ def regression_study(
     settings, certainty = read_settings(given), confidence(level)
     dice = SystemEntropy() if given["randomness"] is None else given["randomness"]
     how: dict[str, Any] = {"bounds": settings.bounds, "clip": settings.clip, "levels": settings.levels}
+    how["two_valued"] = settings.two_valued
     files = read_regression_files(
         paths, response, features, **how, person=person, missing=missing, dice=dice.words, **(marks or {})
     )
     found = files.found
-    design = design_of(settings, found.rows.p)
+    design = design_of(settings, found.bounds)
     plan = RegressionPlan(settings, design, found.bounds, settings.starts(found.bounds.to_scaled), certainty, response)
     feasibility.check(found.rows.size, design, settings)
     return FileStudy(plan, files, given["randomness"])

@@ -63,6 +63,12 @@ class PrivateQuantileRegressor(*REGRESSOR):  # type: ignore[misc]
     levels
         The levels of columns of categories, public: a mapping from column to its levels, such as ``{"carrier": ["AA",
         "UA", "other"]}``. Each becomes columns of 0 and 1 but for the first, the base; "other" takes what is not named.
+    two_valued
+        Names of columns that take their two bounds and nothing between: public, and checked. Fewer people then tell as
+        much; columns that `levels` makes are such anyway. Columns without names are x0, x1, ...
+    moments
+        What a census knows of the covariates: a mapping from column to its mean, or (mean, standard deviation); or the
+        whole matrix E x x' of x = (1, covariates). Taken as exact, so nobody is asked about it.
     randomness
         None for the operating system's entropy; `sim.dice(seed)` for simulation, which makes the fit not private. Each
         `fit` throws a fresh copy of seeded dice, so that it can be repeated.
@@ -114,6 +120,8 @@ class PrivateQuantileRegressor(*REGRESSOR):  # type: ignore[misc]
         tree: Any = (4, 4),
         shuffle: bool = True,
         levels: Any = None,
+        two_valued: Any = None,
+        moments: Any = None,
         randomness: RandomSource | None = None,
     ) -> None:
         self.tau = tau
@@ -132,6 +140,8 @@ class PrivateQuantileRegressor(*REGRESSOR):  # type: ignore[misc]
         self.tree = tree
         self.shuffle = shuffle
         self.levels = levels
+        self.two_valued = two_valued
+        self.moments = moments
         self.randomness = randomness
 
     @public

@@ -164,6 +164,7 @@ class RegressionStream:
         check_unchanged(settings, bounds, self.randomness, given)
         feasibility.check_batches(settings)
         known: dict[str, Any] = {"names": self.names, "p": self.plan.p, "levels": settings.levels}
+        known["two_valued"] = settings.two_valued
         return read(X, y, bounds, settings.clip, **known, collinear=False, warn=warn)
 
     def ask(self, found: ReadRows, progress: Progress | None, *, whole: bool) -> None:
@@ -230,8 +231,17 @@ def begin(
     """
     check_callers(given["randomness"], progress)
     settings = read_settings(given)
-    found = read(X, y, settings.bounds, settings.clip, collinear=whole, levels=settings.levels, warn=warn)
-    design = design_of(settings, found.rows.p)
+    found = read(
+        X,
+        y,
+        settings.bounds,
+        settings.clip,
+        collinear=whole,
+        levels=settings.levels,
+        two_valued=settings.two_valued,
+        warn=warn,
+    )
+    design = design_of(settings, found.bounds)
     response = getattr(y, "name", None)
     named = response if isinstance(response, str) else ""
     plan = RegressionPlan(settings, design, found.bounds, settings.starts(found.bounds.to_scaled), response=named)

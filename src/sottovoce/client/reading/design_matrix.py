@@ -12,7 +12,7 @@ from sottovoce.client.reading.matrix import (
     open_response,
     read_response,
 )
-from sottovoce.client.reading.scaling import refuse_collinear, refuse_not_finite, scaled
+from sottovoce.client.reading.scaling import refuse_collinear, refuse_not_finite, refuse_other_values, scaled
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Floats
 from sottovoce.core.bounds import Bounds, read_bounds
@@ -50,6 +50,7 @@ def read(
     p: int | None = None,
     collinear: bool = True,
     levels: Levels | None = None,
+    two_valued: Sequence[str] = (),
     estimator: str = ESTIMATOR,
     warn: Warn = plain_warning,
 ) -> ReadRows:
@@ -58,9 +59,9 @@ def read(
     X has one row a record: a two-dimensional array, a list of rows, a data frame of pandas or polars, an Arrow table,
     or a mapping from name to column. A contiguous y of float64 is used as it is, not copied. A `Bounds` of an earlier
     call is used as it is; without bounds covariates are in [-1, 1] already. With ``clip`` those beyond a bound are
-    moved to it, and their rows counted. ``names`` (None if they had none) and ``p`` are those of an earlier call that
-    this one continues. Looking for ``collinear`` columns tells something about the records: it is a check of the
-    holder's own machine, and False for a part of the data.
+    moved to it, and their rows counted; ``two_valued`` columns take their bounds alone. ``names`` (None if they had
+    none) and ``p`` are those of an earlier call that this one continues. Looking for ``collinear`` columns tells
+    something about the records: it is a check of the holder's own machine, and False for a part of the data.
 
     >>> trips = {"distance": [2.0, 7.5, 4.0, 12.0], "night": [False, True, False, False]}
     >>> read(trips, [9, 20, 18, 31], bounds={"distance": (0, 30), "night": (0, 1)}).rows
@@ -75,7 +76,7 @@ or give clip=True to move such values to the nearest bound
     matrix = open_matrix(X, levels)
     if p is not None:
         check_features(matrix, names, p, estimator, warn)
-    return read_opened(matrix, y, bounds, clip, collinear=collinear, levels=levels, warn=warn)
+    return read_opened(matrix, y, bounds, clip, collinear=collinear, levels=levels, two_valued=two_valued, warn=warn)
 
 
 def read_opened(
@@ -86,6 +87,7 @@ def read_opened(
     *,
     collinear: bool = True,
     levels: Levels | None = None,
+    two_valued: Sequence[str] = (),
     where: str = RESPONSE,
     warn: Warn,
 ) -> ReadRows:
@@ -100,6 +102,7 @@ def read_opened(
         )
     response = read_response(column, where)
     features, clipped = scaled(matrix, between, clip=clip)
+    refuse_other_values(features, matrix, two_valued)
     if collinear:
         if len(features) > matrix.p:
             refuse_unseen(features, matrix.names, levels or {})

@@ -40,6 +40,7 @@ def read_regression_files(
     bounds: Any = None,
     clip: bool = False,
     levels: Levels | None = None,
+    two_valued: Sequence[str] = (),
     person: str | None = None,
     missing: str = "refuse",
     dice: Roll | None = None,
@@ -99,7 +100,7 @@ def read_regression_files(
         rows = rows[one_row_a_person(people[rows], dice)]
     if rows.size < whole[response].size:
         whole = {name: values[rows] for name, values in whole.items()}
-    found = _read(whole, response, names, declared, bounds, clip, files)
+    found = _read(whole, response, names, declared, bounds, clip, files, two_valued)
     return FileRows(found, dropped, complete - rows.size, person is not None)
 
 
@@ -122,6 +123,7 @@ def _read(
     bounds: Any,
     clip: bool,
     files: Sequence[Path],
+    two_valued: Sequence[str],
 ) -> ReadRows:
     """Put the columns together, categories as columns of 0 and 1, and check them."""
     labels: list[str] = []
@@ -134,5 +136,10 @@ def _read(
         return where(files[0], name) if len(files) == 1 else f"column {quoted(name)} of {len(files):,} files"
 
     matrix = from_columns(labels, columns, place)
-    given: dict[str, Any] = {"levels": declared, "where": place(response), "warn": plain_warning}
+    given: dict[str, Any] = {
+        "levels": declared,
+        "two_valued": two_valued,
+        "where": place(response),
+        "warn": plain_warning,
+    }
     return read_opened(matrix, whole[response], bounds, clip, **given)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sottovoce.client.reading.matrix import CHUNK, Matrix
 from sottovoce.core.arrays import Floats
 from sottovoce.core.bounds import Bounds
-from sottovoce.core.checks import how_often, sentence
+from sottovoce.core.checks import first_few, how_often, sentence
 from sottovoce.core.errors import BadInput
 
 EDGE = 1e-9  # how far beyond a bound, in half-widths, rounding may have carried a value
@@ -64,6 +64,21 @@ def scaled(matrix: Matrix, bounds: Bounds, *, clip: bool = False) -> Scaled:
         if (complaint := tally.complaint(kind, matrix, bounds)) is not None:
             raise complaint
     return Scaled(features, clipped)
+
+
+def refuse_other_values(features: Floats, matrix: Matrix, two_valued: Sequence[str]) -> None:
+    """Refuse columns that are declared to take their two bounds alone and do not; scaled values are one exactly."""
+    for name in two_valued:
+        if name not in matrix.names:
+            raise BadInput(f"two_valued names {name!r}, which is not among {first_few(matrix.names)}; leave it out.")
+        column = features[:, matrix.names.index(name)]
+        between = np.flatnonzero(np.abs(column) < 1.0 - EDGE)
+        if len(between):
+            raise BadInput(
+                f"{matrix.place(name)} is declared in two_valued and lies between its bounds in "
+                f"{how_often(len(between), int(between[0]))}: correct those rows, or leave the column out of two_valued"
+            )
+        column[:] = np.sign(column)
 
 
 def refuse_not_finite(values: Floats, matrix: Matrix) -> None:

@@ -290,8 +290,9 @@ export function rowLetter(channel, asked, features, response, word, dice) {
 }
 
 /** Covariates scaled to [-1, 1]; what lies beyond its bounds is moved to them, as privacy needs it. */
-export const scaled = ({ low, high }, row) => row.map((value, k) => {
+export const scaled = ({ low, high, two_valued: two = [] }, row) => row.map((value, k) => {
   const place = (value - (low[k] / 2 + high[k] / 2)) / (high[k] / 2 - low[k] / 2);
+  if (two.includes(k)) return place >= 0 ? 1 : -1;
   return Math.min(Math.max(place, -1), 1);
 });
 

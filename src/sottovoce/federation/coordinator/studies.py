@@ -249,7 +249,7 @@ def _regression(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int)
         raise BadInput(f"levels of [regression] must name {OTHER!r} for what a site holds beside them; add it.")
     names = [each for name in features for each in dummies(name, settings.levels.get(name, ())) or [name]]
     bounds = read_bounds(with_dummies(settings.bounds, names, settings.levels), names)
-    design = design_of(settings, len(names))
+    design = design_of(settings, bounds)
     plan = RegressionPlan(settings, design, bounds, settings.starts(bounds.to_scaled), level, response)
     stay, said = large_enough(plan, roster.names, roster.sizes)
     left = tuple(name for name, stays in zip(roster.names, stay, strict=True) if not stays)
@@ -259,6 +259,7 @@ def _regression(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int)
     method = SitesRegression(plan, roster.sizes, coin, private=not roster.seeded)
     card = plan.card(coin, roster.sizes)
     asked = {"sites": roster.names, "sizes": roster.sizes, "response": response, "features": features}
+    asked["two_valued"] = list(settings.two_valued)
     terms = {**card.terms, **asked, "levels": settings.levels, "unit": roster.unit.kind}
     found = msgspec.structs.replace(card, terms=terms)
     return PlannedRounds(method, found, roster.names, left, (*roster.doubts, *said, *barely(plan, people)))

@@ -1,7 +1,8 @@
 """The columns beside the value that a site opens for regressions: read when it starts, and never shown or sent.
 
-Numbers beyond the public bounds of a study are moved to them, and categories that it does not name are its "other": a
-site that refused such a study would say something about its records, and could be asked again and again.
+Numbers beyond the public bounds of a study are moved to them, those between two declared values to the nearer one, and
+categories that it does not name are its "other": a site that refused such a study would say something about its
+records, and could be asked again and again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ class AskedColumns(NamedTuple):
     features: tuple[str, ...]
     levels: Mapping[str, tuple[str, ...]]
     bounds: Bounds  # of the columns that covariates become
+    two_valued: tuple[str, ...] = ()  # those that take their two bounds alone
 
 
 class FeatureColumns:
@@ -73,6 +75,9 @@ class FeatureColumns:
             else:
                 columns.append(self._numbers[name])
         scaled = np.clip(asked.bounds.scale(np.column_stack(columns)), -1.0, 1.0)
+        for name in asked.two_valued:
+            at = asked.bounds.names.index(name)
+            scaled[:, at] = np.where(scaled[:, at] >= 0, 1.0, -1.0)
         return Rows(np.ascontiguousarray(scaled), np.ascontiguousarray(response))
 
     def words(self) -> list[bytes]:

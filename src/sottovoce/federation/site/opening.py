@@ -188,7 +188,10 @@ def _columns(terms: dict[str, Any], coefficients: set[int]) -> AskedColumns:
     if len(set(features)) < len(features) or not all(OTHER in each for each in levels.values()):
         raise BadInput(f"the study card names a covariate twice, or levels without {OTHER!r}; correct it.")
     bounds = read_bounds(list(zip(terms["low"], terms["high"], strict=True)), names)
-    return AskedColumns(str(terms["response"]), features, levels, bounds)
+    two_valued = tuple(str(each) for each in terms.get("two_valued", ()))
+    if not set(two_valued) <= set(names):
+        raise BadInput("the study card declares a column of two values that it does not ask for; correct it.")
+    return AskedColumns(str(terms["response"]), features, levels, bounds, two_valued)
 
 
 def check_columns(asked: AskedColumns, value: str, features: FeatureColumns | None) -> None:

@@ -17,6 +17,7 @@ from sottovoce.core.kernels import njit
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.regression.blocks import Block, Open, RegressionChannel
 from sottovoce.protocol.regression.box_channel import BoxChannel
+from sottovoce.protocol.regression.dithered.declared import Declared, check_declared
 from sottovoce.protocol.regression.dithered.state import DitheredState, check_state
 from sottovoce.protocol.regression.dithered.study import DitheredStudy, StoredDithered
 from sottovoce.protocol.regression.questions import uniform
@@ -52,6 +53,8 @@ class CarriedRun(NamedTuple):
     terms: StoredDithered
     limit: float
     state: DitheredState
+    known: bool = False
+    declared: Declared | None = None
 
 
 def carried(channel: RegressionChannel) -> CarriedChannel:
@@ -103,13 +106,13 @@ def _block(plain: CarriedBlock) -> Block:
 
 def run_to_bytes(study: DitheredStudy, state: DitheredState) -> bytes:
     """Encode where a recursion stands."""
-    return codec.to_bytes(CarriedRun(study.terms, study.limit, state))
+    return codec.to_bytes(CarriedRun(study.terms, study.limit, state, study.known, study.declared))
 
 
 def run_of(data: bytes, channel: RegressionChannel) -> tuple[DitheredStudy, DitheredState]:
     """Decode where the recursion of a channel stands, or refuse what is none."""
     try:
-        terms, limit, state = codec.from_bytes(data, CarriedRun)
+        terms, limit, state, known, declared = codec.from_bytes(data, CarriedRun)
     except BadInput:
         raise BadInput("the query does not say where the regression stands; correct the query.") from None
     _, omega, density, size, start, moments = terms
@@ -123,7 +126,9 @@ def run_of(data: bytes, channel: RegressionChannel) -> tuple[DitheredStudy, Dith
         or not (0 < size < math.inf and limit > 0 and state.gain.limit > 0 and density.min() > 0)
     ):
         raise BadInput("where the regression stands does not fit the channel; correct the query.")
-    study = DitheredStudy(channel, omega, density, size, start, moments, limit=limit)
+    if declared is not None:
+        check_declared(declared, channel.p)
+    study = DitheredStudy(channel, omega, density, size, start, moments, known, limit, declared)
     check_state(study, state)
     return study, state
 

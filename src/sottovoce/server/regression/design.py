@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats
+from sottovoce.core.bounds import Bounds
 from sottovoce.core.checks import TAIL, nearest
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.exact import check_within
@@ -130,16 +131,22 @@ PROGRAM = (0.02, 5.0)  # budgets between which the linear program is solved; bey
 _WHY = "asked for by name"
 
 
-def choose(taus: float | Sequence[float], p: int, epsilon: float, second_moments: Moments | None = None) -> Design:
+def choose(
+    taus: float | Sequence[float],
+    p: int,
+    epsilon: float,
+    second_moments: Moments | None = None,
+    means: Sequence[float] | Floats | None = None,
+) -> Design:
     """Return the design with the smallest predicted error for a public setting.
 
-    An epsilon of ``math.inf`` sends exact scores; ``second_moments`` are public and those after scaling to [-1, 1]
-    (`covariates`).
+    An epsilon of ``math.inf`` sends exact scores; ``second_moments`` and ``means`` are public and those after scaling
+    to [-1, 1] (`covariates`).
 
     >>> choose(0.75, 2, 4.0).name
     'box'
     """
-    levels, known = setting(taus, p, epsilon, second_moments)
+    levels, known = setting(taus, p, epsilon, second_moments, means)
     if math.isinf(epsilon):
         return Design.of(open_channel(levels, p), known, "exact scores, not private")
     single = [_one(Setting(tau, epsilon, known)) for tau in levels]
@@ -149,7 +156,11 @@ def choose(taus: float | Sequence[float], p: int, epsilon: float, second_moments
 
 
 def setting(
-    taus: float | Sequence[float], p: int, epsilon: float, second_moments: Moments | None
+    taus: float | Sequence[float],
+    p: int,
+    epsilon: float,
+    second_moments: Moments | None,
+    means: Sequence[float] | Floats | None = None,
 ) -> tuple[tuple[float, ...], Covariates]:
     """Return levels and moments, checked; refuse what no channel can serve."""
     levels = (float(taus),) if isinstance(taus, float | int) else tuple(sorted(float(tau) for tau in taus))
@@ -171,7 +182,7 @@ def setting(
             f"epsilon {epsilon!r} is too small for any number of people to learn from; "
             f"give {SMALLEST:g} or more, such as 1."
         )
-    return levels, covariates(p, second_moments)
+    return levels, covariates(p, second_moments, means)
 
 
 def _one(wanted: Setting) -> Design:
@@ -208,7 +219,12 @@ def _together(levels: tuple[float, ...], known: Covariates, single: list[Design]
 
 
 def parse(
-    text: str, taus: float | Sequence[float], p: int, epsilon: float, second_moments: Moments | None = None
+    text: str,
+    taus: float | Sequence[float],
+    p: int,
+    epsilon: float,
+    second_moments: Moments | None = None,
+    means: Sequence[float] | Floats | None = None,
 ) -> Design:
     """Return the design that a name asks for; several levels of a named channel are split over people.
 
@@ -217,9 +233,9 @@ def parse(
     >>> parse("cq:2,1", 0.5, 2, 2.0).channel.letters
     2
     """
-    levels, known = setting(taus, p, epsilon, second_moments)
+    levels, known = setting(taus, p, epsilon, second_moments, means)
     if text == "auto":
-        return choose(levels, p, epsilon, second_moments)
+        return choose(levels, p, epsilon, second_moments, means)
     if text == "open":
         if not math.isinf(epsilon):
             raise BadInput(f"channel 'open' is not private, yet epsilon is {epsilon!r}; give epsilon = inf with it.")
@@ -257,13 +273,16 @@ def _split(channels: list[RegressionChannel], known: Covariates, epsilon: float)
     return Design("split", tuple(channels), known, epsilon, (whole,), whole.description)
 
 
-def design_of(settings: RegressionSettings, p: int) -> Design:
-    """Return the design for ``p`` covariates; it looks at public numbers alone, and spends nothing."""
-    moments = settings.second_moments
+def design_of(settings: RegressionSettings, bounds: Bounds) -> Design:
+    """Return the design for covariates; it looks at public numbers alone, and spends nothing."""
+    p, moments, means = len(bounds.names), settings.second_moments, None
+    public = settings.public_moments(bounds)
+    if public is not None:
+        moments, means = public.matrix[1:, 1:], tuple(public.matrix[0, 1:].tolist())
     if isinstance(settings.channel, RegressionChannel):
-        return _given(settings.channel, settings, p)
+        return _given(settings.channel, settings, covariates(p, moments, means))
     key = None if moments is None else (moments.shape, tuple(float(moment) for moment in moments.ravel()))
-    return _parsed(settings.channel, settings.taus, p, settings.epsilon, key)
+    return _parsed(settings.channel, settings.taus, p, settings.epsilon, key, means)
 
 
 @lru_cache(maxsize=64)
@@ -273,16 +292,17 @@ def _parsed(
     p: int,
     epsilon: float,
     key: tuple[tuple[int, ...], tuple[float, ...]] | None,
+    means: tuple[float, ...] | None,
 ) -> Design:
     # a search of up to two seconds, whose answer every refit needs again
     moments = None if key is None else np.array(key[1]).reshape(key[0])
-    return parse(text, taus, p, epsilon, moments)
+    return parse(text, taus, p, epsilon, moments, means)
 
 
-def _given(channel: RegressionChannel, settings: RegressionSettings, p: int) -> Design:
+def _given(channel: RegressionChannel, settings: RegressionSettings, known: Covariates) -> Design:
     """Return the design of a channel that somebody built, unless it is one for another regression."""
-    if channel.p != p:
-        raise BadInput(f"the channel is for {channel.p} covariates and X has {p}; build it for {p}.")
+    if channel.p != known.p:
+        raise BadInput(f"the channel is for {channel.p} covariates and X has {known.p}; build it for {known.p}.")
     if channel.taus != settings.taus:
         raise BadInput(f"the channel is for tau {channel.taus} and tau is {settings.taus}; give both the same levels.")
     if channel.epsilon > settings.epsilon:
@@ -290,4 +310,4 @@ def _given(channel: RegressionChannel, settings: RegressionSettings, p: int) -> 
             f"the channel's epsilon is {channel.epsilon:.9g}, above the budget epsilon={settings.epsilon:g}; "
             "raise the budget, or build the channel for it."
         )
-    return Design.of(channel, covariates(p, settings.second_moments), "given")
+    return Design.of(channel, known, "given")

@@ -1,6 +1,7 @@
 """What a regression would ask, and how wide the intervals of its coefficients will be, from public numbers alone.
 
-The predicted standard errors are those of the design at its public second moments, for the density that was guessed.
+The predicted widths are those of the design at its public moments, for the density that was guessed, with the people
+who are asked about moments and beside the point, and with what doubt about the slope adds (`predicted`).
 Without a guess they are told in levels: how far the level moves when a covariate goes from its middle to its end and
 its coefficient is off by one half of its interval.
 """
@@ -13,27 +14,42 @@ from sottovoce.core.arrays import Floats
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.server.description import finite
 from sottovoce.server.explanation import LEVELS, VALUES, ExpectedWidth, Explanation
+from sottovoce.server.regression.omega import omega_at
 from sottovoce.server.regression.plan import RegressionPlan
+from sottovoce.server.regression.predicted import predict
 
 BARELY = 0.25  # levels to each side: intervals that reach farther tell little
-LONGER = 1.15  # intervals over those of the limit, by the search and the first steps (docs/decisions/0055)
+LONGER = 1.15  # the paper's intervals over those of the limit (docs/decisions/0055)
 
 
-def half_widths(plan: RegressionPlan, people: int) -> Floats:
-    """Return half the expected width of every scaled coefficient, (levels, p + 1), in levels."""
-    return np.asarray(LONGER * two_sided(plan.level) * plan.design.alternative.errors / math.sqrt(people))
+def half_widths(plan: RegressionPlan, people: float, contrasts: Floats | None = None) -> Floats:
+    """Return half the expected width of every scaled coefficient, or contrast, in levels: (levels, p + 1)."""
+    z, settings, known = two_sided(plan.level), plan.settings, plan.design.known
+    if settings.inference != "dithered":
+        errors = plan.design.alternative.errors
+        if contrasts is not None:
+            errors = np.sqrt(np.square(errors) @ np.square(contrasts))
+        return np.asarray(LONGER * z * errors / math.sqrt(people))
+    public, found = settings.public_moments(plan.bounds), []
+    for channel in plan.design.channels:
+        sure = math.isinf(channel.epsilon) or (public is not None and public.known)
+        truth = 1.0 if sure else float(channel.bit.truth)
+        own = people / len(plan.design.channels)
+        for level, tau in enumerate(channel.taus):
+            omega = omega_at(channel, known, level)
+            told = predict(known.information, omega, tau, own, truth, z, contrasts, known=sure)
+            found.append(z * told.error * told.longer)
+    return np.array(found)
 
 
 def expected_widths(plan: RegressionPlan, people: int) -> list[ExpectedWidth]:
     """Return how wide the interval of every coefficient will be, raw where a density was guessed."""
-    halves, density = half_widths(plan, people), plan.settings.density
-    raw = plan.bounds.to_raw
+    density = plan.settings.density
+    halves = half_widths(plan, people, None if density is None else plan.bounds.to_raw.T)
     found = []
     for at, tau in enumerate(plan.settings.taus):
         level = f", tau {tau:g}" if len(plan.settings.taus) > 1 else ""
-        told = 2 * halves[at]
-        if density is not None:
-            told = np.sqrt(np.square(raw) @ np.square(told / density[at]))
+        told = 2 * halves[at] / (1.0 if density is None else density[at])
         for name, width in zip(("intercept", *plan.bounds.names), told, strict=True):
             found.append(ExpectedWidth(f"{name}{level}", float(width), LEVELS if density is None else VALUES))
     return found
@@ -44,8 +60,10 @@ def barely(plan: RegressionPlan, people: int) -> tuple[str, ...]:
     worst = float(half_widths(plan, people).max())
     if not worst > BARELY:
         return ()
-    needed = math.ceil(people * (worst / BARELY) ** 2)
-    unit = 10 ** max(len(str(needed)) - 2, 0)
+    needed = float(people)
+    for _ in range(20):  # the excess falls faster than the root of the people: from below
+        needed *= max(float(half_widths(plan, needed).max()) / BARELY, 1.0)
+    unit = 10 ** max(len(str(math.ceil(needed))) - 2, 0)
     return (
         f"the regression is barely supported: the interval of some coefficient will reach about {worst:.2g} levels to "
         f"each side; about {math.ceil(needed / unit) * unit:,} people would leave this zone",

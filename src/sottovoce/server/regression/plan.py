@@ -84,7 +84,11 @@ class RegressionPlan:
         noise = np.array([omega_at(channel, known, level) for level in range(len(channel.taus))])
         moments = known.information
         if settings.inference == "dithered":
-            return DitheredStudy(channel, noise, guess.density, guess.size, guess.start, moments, limit=settings.limit)
+            public = settings.public_moments(self.bounds)
+            sure, declared = (False, None) if public is None else (public.known, public.declared)
+            return DitheredStudy(
+                channel, noise, guess.density, guess.size, guess.start, moments, sure, settings.limit, declared
+            )
         taus = np.array(channel.taus)
         return LiuHuStudy(
             channel,

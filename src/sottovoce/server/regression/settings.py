@@ -16,6 +16,13 @@ from sottovoce.core.checks import TAIL, dimensions, number, unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource
 from sottovoce.protocol.regression.blocks import RegressionChannel
+from sottovoce.server.regression.declared import (
+    KnownMoments,
+    PublicMoments,
+    public_moments,
+    read_known_moments,
+    read_two_valued,
+)
 
 SMALLEST, LARGEST = 1e-15, 1e15  # of guesses; fourth powers of them are computed with
 FLATTEST = 1e-12  # of size times density, which is about 1: a step of less moves no point any more
@@ -27,7 +34,8 @@ DEFAULTS = MappingProxyType(
     {
         "tau": 0.5, "epsilon": 1.0, "channel": "auto", "bounds": None, "inference": "dithered", "clip": False,
         "schedule": "auto", "density": None, "size": None, "start": None, "second_moments": None, "limit": None,
-        "groups": None, "tree": (4, 4), "shuffle": True, "levels": None, "randomness": None,
+        "groups": None, "tree": (4, 4), "shuffle": True, "levels": None,
+        "two_valued": None, "moments": None, "randomness": None,
     }
 )  # fmt: skip
 
@@ -51,12 +59,18 @@ class RegressionSettings:
     shuffle: bool
     clip: bool
     levels: Levels
+    two_valued: tuple[str, ...]
+    moments: KnownMoments | None
     bounds: Any
 
     @property
     def searches(self) -> bool:
         """Tell whether the first people are asked for location and scale, as nobody guessed them."""
         return self.density is None or self.size is None
+
+    def public_moments(self, bounds: Bounds) -> PublicMoments | None:
+        """Return what is declared of the moments of the scaled covariates, or refuse it; None if nothing is."""
+        return public_moments(bounds, self.two_valued, self.levels, self.moments, self.second_moments)
 
     def starts(self, to_scaled: Floats) -> Floats | None:
         """Return the guessed coefficients of scaled covariates, (levels, d); None if nobody guessed.
@@ -120,6 +134,8 @@ def read_settings(given: Mapping[str, Any]) -> RegressionSettings:
         _truth(given["shuffle"], "shuffle"),
         _truth(given["clip"], "clip"),
         read_levels(given["levels"]),
+        read_two_valued(given["two_valued"]),
+        read_known_moments(given["moments"]),
         given["bounds"],
     )
 

@@ -7,6 +7,7 @@ follow from predictions alone (decision 0076).
 import numpy as np
 
 from sottovoce.core.arrays import Floats
+from sottovoce.protocol.regression.dithered.declared import calmed
 from sottovoce.protocol.regression.dithered.density import bend_prior, reach
 from sottovoce.protocol.regression.dithered.functionals import is_wide, ranges_of, scaled_pairs
 from sottovoce.protocol.regression.dithered.knowledge import Functionals, Knowledge, _carried
@@ -62,7 +63,8 @@ def _bits(study: DitheredStudy, part: float, knowledge: Knowledge, doubt: Doubt)
     """Return the pairs with their ranges, and the shares of people asked about products and each pair's ranges."""
     found = [scaled_pairs(each.u, each.w, knowledge.moments.matrix) for each in doubt.functionals]
     pairs = np.concatenate([each[0] for each in found])
-    ranges = ranges_of(pairs, np.concatenate([each[1] for each in found]))
+    correlations = np.concatenate([each[1] for each in found])
+    ranges = ranges_of(pairs, correlations, study.declared, knowledge.moments.matrix)
     if study.known or study.exact or study.d == 1:
         return pairs, ranges, np.zeros(1 + len(ranges))
     doubts = doubt.moments.ravel()
@@ -85,6 +87,8 @@ def _ways(study: DitheredStudy, people: int, knowledge: Knowledge, doubt: Doubt)
         near = far * np.sqrt(min(max(told / bend_prior(tail)[1], NEAREST), 1.0))
         ways[:INTERCEPT_WAYS, level, 0] = near / 2, near
         ways[INTERCEPT_WAYS:, level] = far * _weak(functionals, omega, knowledge)
+        if study.declared is not None:
+            ways[INTERCEPT_WAYS:, level] *= calmed(study.declared, ways[INTERCEPT_WAYS:, level] / far)[:, None]
     doubts = doubt.all.max(axis=0)
     least, more = INTERCEPT
     top = least + more * min(float(doubt.density.max()) / max(float(doubts.max()), 1e-300), 1.0)

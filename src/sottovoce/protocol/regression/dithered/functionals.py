@@ -8,6 +8,7 @@ the whole range shows that they do, the short range is given up.
 import numpy as np
 
 from sottovoce.core.arrays import Floats
+from sottovoce.protocol.regression.dithered.declared import Declared, reaches
 from sottovoce.protocol.regression.dithered.moments import BitAnswers, values_of
 from sottovoce.protocol.regression.dithered.segments import Stacked
 from sottovoce.protocol.regression.dithered.vech import product
@@ -26,18 +27,26 @@ def scaled_pairs(u: Floats, w: Floats, moments: Floats) -> tuple[Floats, Floats]
     return np.stack([a, b], axis=1), np.minimum(np.abs(correlation), 1.0)
 
 
-def ranges_of(pairs: Floats, correlation: Floats) -> Floats:
+def ranges_of(
+    pairs: Floats, correlation: Floats, declared: Declared | None = None, moments: Floats | None = None
+) -> Floats:
     """Return the short range of each pair's product, then the whole one of each: (2 pairs, 2).
+
+    The short one never cuts what columns of two values can reach: of a rare one, that is all there is to see.
 
     >>> import numpy as np
     >>> ranges_of(np.array([[[0.0, 1.0], [0.0, 1.0]]]), np.array([1.0])).tolist()
     [[0.0, 1.0], [0.0, 1.0]]
     """
-    high = _largest((pairs[:, 0] + pairs[:, 1]) / 2) ** 2
-    low = 0.0 - _largest((pairs[:, 0] - pairs[:, 1]) / 2) ** 2
-    short = np.stack(
-        [np.maximum(0.0 - SQUARE * (1 - correlation) / 2, low), np.minimum(SQUARE * (1 + correlation) / 2, high)]
-    )
+    sums, differences = (pairs[:, 0] + pairs[:, 1]) / 2, (pairs[:, 0] - pairs[:, 1]) / 2
+    near, far = 0.0 - SQUARE * (1 - correlation) / 2, SQUARE * (1 + correlation) / 2
+    if declared is None:
+        low, high = 0.0 - _largest(differences) ** 2, _largest(sums) ** 2
+    else:
+        low, high = 0.0 - reaches(declared, differences) ** 2, reaches(declared, sums) ** 2
+        near = np.minimum(near, 0.0 - reaches(declared, differences, moments) ** 2)
+        far = np.maximum(far, reaches(declared, sums, moments) ** 2)
+    short = np.stack([np.maximum(near, low), np.minimum(far, high)])
     return np.concatenate([short.T, np.stack([low, high], axis=1)])
 
 
@@ -62,7 +71,7 @@ def banned(told: Stacked, rate: float) -> tuple[bool, ...]:
     variances = (weights**2 / np.maximum(precisions, 1e-300) * (asked > 0)).sum(axis=0)
     short, whole = means[:pairs], means[pairs:]
     sd = np.sqrt(variances[:pairs] + variances[pairs:])
-    both = (n[:pairs] > 0) & (n[pairs:] > 0)
+    both = (n[:pairs] > 0) & (n[pairs:] > 0) & np.any(told.ranges[:, :pairs] != told.ranges[:, pairs:], axis=(0, 2))
     return tuple((both & (whole - short > SURELY * sd) & (short < SMALLER * whole)).tolist())
 
 
@@ -73,4 +82,4 @@ def answers(told: Stacked, without: tuple[bool, ...], rate: float) -> BitAnswers
     combinations = product(told.pairs[:, :, 0], told.pairs[:, :, 1])
     both = np.concatenate([combinations, combinations], axis=1)
     used = (precisions > 0) & kept
-    return BitAnswers(both[used], values[used], precisions[used])
+    return BitAnswers(both[used], values[used], precisions[used], told.ranges[..., 0][used], told.ranges[..., 1][used])

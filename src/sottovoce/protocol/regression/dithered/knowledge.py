@@ -127,7 +127,8 @@ def _moments(study: DitheredStudy, omegas: Floats, told: Stacked) -> tuple[Momen
     if study.known:
         return certain(study.moments), without
     heard = answers(told, without, study.bit_rate)
-    return learn_moments(told.products[0], told.products[1], study.bit_rate, study.moments, heard), without
+    found = learn_moments(told.products[0], told.products[1], study.bit_rate, study.moments, heard, study.declared)
+    return found, without
 
 
 def _slope(study: DitheredStudy, level: int, omega: Floats, moments: Moments, told: Stacked) -> Slope:

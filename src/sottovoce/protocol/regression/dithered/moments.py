@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats
+from sottovoce.protocol.regression.dithered.declared import Declared, Frame, frame_of
 from sottovoce.protocol.regression.dithered.vech import packed, places, unpacked
 
 # how far squares, means and crosses lie from their mean: believed, for the steps (decision 0020), and possible, for the
@@ -20,6 +21,7 @@ BELIEVED, POSSIBLE = (0.03, 0.05, 0.05), (0.15, 0.15, 0.15)
 STEPS = 6  # until mean and spread of the groups have settled
 SMALLEST_SQUARE, SMALLEST_ROOT = 0.005, 0.01  # of a square moment, and of an eigenvalue of the correlations
 LARGEST_ROOT = 0.5  # what noise may lift that eigenvalue to
+RAREST = 0.02  # that a bit is believed to be one, or zero
 LEAST = 0.01  # of the prior variance: no group of entries is believed to agree with its guess better
 
 
@@ -29,6 +31,8 @@ class BitAnswers(NamedTuple):
     combinations: Floats  # (answers, entries)
     values: Floats
     precisions: Floats
+    low: Floats | None = None  # of the ranges, for a prediction of the bits
+    high: Floats | None = None
 
 
 class Moments(NamedTuple):
@@ -48,8 +52,12 @@ def values_of(asked: Floats, ones: Floats, low: Floats, high: Floats, rate: floa
     return np.asarray(values), np.asarray(4 * rate**2 * asked / (high - low) ** 2)
 
 
-def learn_moments(asked: Floats, ones: Floats, rate: float, guess: Floats, pairs: BitAnswers) -> Moments:
+def learn_moments(
+    asked: Floats, ones: Floats, rate: float, guess: Floats, pairs: BitAnswers, declared: Declared | None = None
+) -> Moments:
     """Return the moments from how many were ``asked`` about each product (upper triangle) and said one, and from pairs.
+
+    With columns of which something is ``declared``, only what is free of the moments is learnt.
 
     >>> import numpy as np
     >>> nobody = np.zeros((2, 2))
@@ -64,6 +72,15 @@ def learn_moments(asked: Floats, ones: Floats, rate: float, guess: Floats, pairs
     aim = packed(guess)[1:]
     low = np.where(square, 0.0, -1.0)
     values, precisions = values_of(asked[rows, columns], ones[rows, columns], low, np.ones(len(rows)), rate)
+    if declared is not None:
+        every = BitAnswers(
+            np.concatenate([np.eye(1 + len(aim))[1:], pairs.combinations]),
+            np.concatenate([values, pairs.values]),
+            np.concatenate([precisions, pairs.precisions]),
+            np.concatenate([low, np.zeros(0) if pairs.low is None else pairs.low]),
+            np.concatenate([np.ones(len(rows)), np.zeros(0) if pairs.high is None else pairs.high]),
+        )
+        return _learn_free(every, rate, guess, declared)
     told = pairs.combinations[:, 1:]
     weighted = told * pairs.precisions[:, None]
     information = weighted.T @ told
@@ -79,6 +96,38 @@ def learn_moments(asked: Floats, ones: Floats, rate: float, guess: Floats, pairs
         _possible(unpacked(np.concatenate(([1.0], aim + steady)), d), noise),
         _padded(steady_covariance),
     )
+
+
+def _learn_free(answers: BitAnswers, rate: float, guess: Floats, declared: Declared) -> Moments:
+    """Return the moments where some of them are known: first as the guess is believed, then with an open mind.
+
+    Bits about what is rare vary far less than bits could, by as much as the moments found first predict.
+    """
+    d, about = len(guess), guess[0, 1:]
+    for _ in range(2):  # products are counted from the means, which are found first
+        steady, steady_covariance = _solved(answers, frame_of(declared, guess, about), BELIEVED)
+        about = np.clip(unpacked(steady, d)[0, 1:], -1.0, 1.0)
+    low, high = np.asarray(answers.low), np.asarray(answers.high)
+    part = np.clip((answers.combinations @ steady - low) / (high - low), 0.0, 1.0)
+    said = np.clip(0.5 + rate * (part - 0.5), RAREST, 1 - RAREST)
+    sharper = answers._replace(precisions=answers.precisions / (4 * said * (1 - said)))
+    found, covariance = _solved(sharper, frame_of(declared, guess, about), POSSIBLE)
+    return Moments(
+        _possible(unpacked(found, d), np.zeros((d, d))),
+        covariance,
+        _possible(unpacked(steady, d), unpacked(np.diag(steady_covariance), d)),
+        steady_covariance,
+    )
+
+
+def _solved(answers: BitAnswers, frame: Frame, prior: tuple[float, ...]) -> tuple[Floats, Floats]:
+    """Return posterior mean and covariance of all packed moments, of which some are free."""
+    aim = frame.fixed + frame.free @ frame.guess
+    told = answers.combinations @ frame.free
+    weighted = told * answers.precisions[:, None]
+    heard = weighted.T @ (answers.values - answers.combinations @ aim)
+    found, covariance = _shrunk(weighted.T @ told, heard, frame.groups, prior)
+    return aim + frame.free @ found, np.asarray(frame.free @ covariance @ frame.free.T)
 
 
 def _shrunk(

@@ -13,6 +13,7 @@ import numpy as np
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.protocol.regression.blocks import Open, RegressionChannel, Tables, tables_of
 from sottovoce.protocol.regression.decode import alphabets, check_sendable
+from sottovoce.protocol.regression.dithered.declared import Declared
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +79,7 @@ class DitheredStudy(ChannelStudy):
     moments: Floats  # (d, d)
     known: bool = False
     limit: float = math.inf  # how far a coefficient may move from its start
+    declared: Declared | None = None  # columns of two values, categories, and single moments that are known
 
     @property
     def exact(self) -> bool:
