@@ -97,6 +97,14 @@ class SplitFit:
         """Return the interval of a contrast, or refuse."""
         return self._told(lambda: self.fit.interval(index, contrast, level))
 
+    def needed(self) -> int:
+        """Return about how many people of all levels determine the coefficients of this one."""
+        return self.fit.needed(0) * self.levels if isinstance(self.fit, DitheredFit) else self.fit.people
+
+    def missing(self, index: int, contrast: Floats) -> str:
+        """Say why a contrast's interval has no ends."""
+        return self._counted(self.fit.missing(index, contrast)) if isinstance(self.fit, DitheredFit) else ""
+
     def ellipsoid(self, index: int, level: float) -> Ellipsoid:
         """Return the ellipsoid of the coefficients, or refuse."""
         return self._told(lambda: self.fit.ellipsoid(index, level))
@@ -105,10 +113,10 @@ class SplitFit:
         try:
             return ask()
         except Infeasible as why:
-            sentence = str(why).removesuffix(".")
-            raise Infeasible(
-                f"{sentence}; counted are the people of this level, one in {self.levels} of all."
-            ) from None
+            raise Infeasible(self._counted(str(why))) from None
+
+    def _counted(self, sentence: str) -> str:
+        return f"{sentence.removesuffix('.')}; counted are the people of this level, one in {self.levels} of all."
 
 
 RegressionFit = DitheredFit | LiuHuFit | SearchingFit | SplitFit  # an estimate in units of scaled covariates
@@ -246,7 +254,7 @@ class RegressionResult(StoredResult):
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Return what the fits warn of, each sentence once; worked out when somebody asks, as some take a second."""
-        doubtful = sentence_of_doubt(self.facts, self.names, self.determined)
+        doubtful = sentence_of_doubt(self.facts, self.names, self.determined, self._needed)
         return tuple(dict.fromkeys([*(warning for fit in self.fits for warning in fit.warnings), *doubtful]))
 
     @cached_property
@@ -254,6 +262,13 @@ class RegressionResult(StoredResult):
         """Return which raw coefficients the reports tell enough of to rely on them, (levels, d), intercept first."""
         turn = self.bounds.to_raw
         return np.array([[fit.determined(index, axis) for axis in turn] for fit, index in self._levels])
+
+    @property
+    def _needed(self) -> int | None:
+        """Return about how many people determine every coefficient; None where no method says."""
+        beside = self.facts.people - sum(fit.people for fit in self.fits)  # asked by a search
+        told = [fit.needed() for fit in self.fits if isinstance(fit, DitheredFit | SplitFit)]
+        return max(told) + beside if told else None
 
     def predict(self, features: Floats) -> Floats:
         """Return the fitted quantiles of raw covariates, (n, levels), rearranged so that they never cross."""
@@ -273,13 +288,23 @@ class RegressionResult(StoredResult):
         raise BadInput(f"{wrong}; give tau as one of {', '.join(f'{known:g}' for known in self.taus)}.")
 
     def interval(self, level: int, contrast: Any, confidence: float) -> tuple[float, float]:
-        """Return the interval of a contrast of raw coefficients, or refuse."""
+        """Return the interval of a contrast of raw coefficients; without ends where nothing is known, or refuse."""
         a = vector(contrast, len(self.bounds.low) + 1, "contrast")
         fit, index = self._levels[level]
         return fit.interval(index, self.bounds.to_raw.T @ a, confidence)
 
+    def missing(self, level: int, contrast: Any, ends: tuple[float, float]) -> str | None:
+        """Say why an interval has no ends; None if it has."""
+        fit, index = self._levels[level]
+        if math.isfinite(ends[0]) or math.isfinite(ends[1]) or not isinstance(fit, DitheredFit | SplitFit):
+            return None
+        return fit.missing(index, self.bounds.to_raw.T @ vector(contrast, len(self.bounds.low) + 1, "contrast"))
+
     def intervals(self, level: int, confidence: float) -> tuple[Floats, dict[str, str]]:
-        """Return the intervals of all coefficients, (d, 2), and why some are NaN, by name; refuse if none is given."""
+        """Return the intervals of all coefficients, (d, 2), and why some are NaN or have no ends, by name.
+
+        Refuse if all are NaN.
+        """
         rows: list[tuple[float, float]] = []
         reasons: dict[str, str] = {}
         for name, axis in zip(self.names, np.eye(len(self.names)), strict=True):
@@ -288,9 +313,13 @@ class RegressionResult(StoredResult):
             except Infeasible as refusal:
                 reasons[name] = str(refusal)
                 rows.append((math.nan, math.nan))
-        if len(reasons) == len(rows):
+            else:
+                if reason := self.missing(level, axis, rows[-1]):
+                    reasons[name] = reason
+        ends = np.array(rows)
+        if np.isnan(ends).all():
             raise Infeasible(reasons[self.names[-1]])
-        return np.array(rows), reasons
+        return ends, reasons
 
     def ellipsoid(self, tau: Any, confidence: float) -> Ellipsoid:
         """Return the ellipsoid of the raw coefficients of a level, or refuse."""
@@ -308,8 +337,8 @@ class RegressionResult(StoredResult):
             ends = self.interval(level, axis, confidence)
         except Infeasible as refusal:
             return CoefficientRow(value, None, None, str(refusal), determined=False)
-        sure = bool(self.determined[level, coefficient])
-        return CoefficientRow(value, (high - low) / 2, ends, None, determined=sure)
+        sure, reason = bool(self.determined[level, coefficient]), self.missing(level, axis, ends)
+        return CoefficientRow(value, (high - low) / 2, ends, reason, determined=sure)
 
     def tables(self, confidence: float) -> list[dict[str, CoefficientRow]]:
         """Return the rows of each level by name, the intercept first."""
