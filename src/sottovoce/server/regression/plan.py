@@ -22,7 +22,7 @@ from sottovoce.server.regression.settings import RegressionSettings
 from sottovoce.server.regression.study import LiuHuStudy, paper_scale
 from sottovoce.server.regression.summary import RegressionFacts
 
-WIDEST = 60  # covariates: what is known of d^2 / 2 moments together is a matrix of d^4 / 4 numbers (decision 0076)
+WIDEST = 300  # covariates: what a look keeps grows as their square, and its time as their cube (decision 0081)
 RegressionStudy = DitheredStudy | LiuHuStudy
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from sottovoce.core.arrays import Floats, Ints, Words
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.regression.dithered.asking import Doubt, ask_next
-from sottovoce.protocol.regression.dithered.knowledge import Knowledge, coefficients_size, learn_all
+from sottovoce.protocol.regression.dithered.knowledge import DROPS, Knowledge, coefficients_size, learn_all
 from sottovoce.protocol.regression.dithered.segments import INTERCEPT_WAYS, LookSegment
 from sottovoce.protocol.regression.dithered.step import (
     ASKED,
@@ -146,7 +146,7 @@ def under_way(state: DitheredState) -> LookSegment:
 
 def know(study: DitheredStudy, state: DitheredState) -> Knowledge:
     """Return what all people so far tell."""
-    return learn_all(study, (*state.behind, under_way(state)))
+    return learn_all(study, (*state.behind, under_way(state)), drops=DROPS)
 
 
 def design_after(study: DitheredStudy, people: int, knowledge: Knowledge) -> tuple[QueryDesign, InformationGain]:

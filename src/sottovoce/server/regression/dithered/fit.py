@@ -30,7 +30,7 @@ PLENTY = 20  # times the people who are worth the guess: from then on the first 
 # times the people who are worth the guess: an interval's need shows, and is, typically (decision 0021)
 SETTLED, TYPICAL = 10, 130
 FAR_OFF = 0.3  # of the dithers' square: up to there they see the same curvature as the points (decision 0021)
-APART = 0.6  # standard errors between a point and the middle of its interval (decision 0021)
+APART = 1.5  # standard errors between a point and the middle of its interval, at most (decision 0081)
 EARLIEST = 1000  # people: fewer are never said to be enough
 DETERMINED = 0.45  # doubt, as a standard deviation, up to which a coefficient counts as determined (decision 0076)
 NOTHING = 2.0  # and from which on nothing is known of it, and its interval has no ends (decision 0081)
