@@ -56,7 +56,7 @@ class Doubt:
 
 def ask_next(study: DitheredStudy, people: int, settled: float, knowledge: Knowledge, doubt: Doubt) -> QueryDesign:
     """Return how the next people are asked; ``settled``: those so far, of whom the guess is worth."""
-    part, more = min(settled / BEGIN, 1.0), 1 + 0.5 * min(settled / LATER, 1.0)
+    part, more = min(settled / BEGIN, 1.0), 1 + 0.5 * min(settled / LATER, 1.0) ** 2
     dithered = part * min(max(WORTH * float(doubt.all.max()), DITHERED[0]), more * DITHERED[1])
     pairs, ranges, bits = _bits(study, (part, more), knowledge, doubt)
     ways, shares = _ways(study, people, knowledge, doubt)

@@ -37,7 +37,7 @@ NOTHING = 2.0  # and from which on nothing is known of it, and its interval has 
 LONGEST = 300.0  # times: a doubt that makes an interval longer leaves it no ends either
 # people needed, in those so far, at the doubt up to which a coefficient is determined; by what power of the doubt they
 # grow, and up to what doubt: early doubts differ by a factor 10 between two studies that need as many (decision 0081)
-MORE, FALL, LARGEST = 1.5, 0.35, 6.0
+MORE, FALL, LARGEST = 1.6, 0.25, 7.2
 
 
 @dataclass(frozen=True, eq=False)
