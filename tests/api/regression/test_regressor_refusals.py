@@ -246,5 +246,5 @@ def test_an_interval_that_cannot_be_given_says_how_many_people_it_takes() -> Non
 
 def test_more_covariates_than_the_default_takes_are_refused_before_anybody_is_asked() -> None:
     wide = np.linspace(-1, 1, 301)[None, :] * np.ones((9, 1))
-    with pytest.raises(sv.BadInput, match="X has 301 covariates, and the default takes up to 300"):
+    with pytest.raises(sv.BadInput, match="a regression has at most 300 covariates, and 301 are given"):
         PrivateQuantileRegressor(epsilon=2.0, bounds=(-1, 1)).fit(wide, np.arange(9.0))

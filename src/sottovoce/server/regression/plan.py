@@ -22,7 +22,6 @@ from sottovoce.server.regression.settings import RegressionSettings
 from sottovoce.server.regression.study import LiuHuStudy, paper_scale
 from sottovoce.server.regression.summary import RegressionFacts
 
-WIDEST = 300  # covariates: what a look keeps grows as their square, and its time as their cube (decision 0081)
 RegressionStudy = DitheredStudy | LiuHuStudy
 
 
@@ -36,13 +35,6 @@ class RegressionPlan:
     starts: Floats | None = None  # (levels, d), scaled; None: nobody guessed
     level: float = 0.95
     response: str = ""
-
-    def __post_init__(self) -> None:
-        if self.settings.inference == "dithered" and self.p > WIDEST:
-            raise BadInput(
-                f"X has {self.p} covariates, and the default takes up to {WIDEST}; leave some out, or give inference="
-                "'self-normalised'."
-            )
 
     @property
     def p(self) -> int:

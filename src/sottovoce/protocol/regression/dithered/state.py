@@ -9,6 +9,7 @@ State is plain: where the points stand, the sums of the segment under way, and t
 come at fixed numbers of people, so that it does not matter in which batches people arrive.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -149,6 +150,12 @@ def know(study: DitheredStudy, state: DitheredState) -> Knowledge:
     return learn_all(study, (*state.behind, under_way(state)), drops=DROPS)
 
 
+@lru_cache(maxsize=16)
+def worth_of(study: DitheredStudy, level: int) -> float:
+    """Return the people whom the public guess of a level is worth; it is asked for at every look."""
+    return float(np.mean(gain(study.density[level] * study.moments, study.omega[level], study.size)[2]))
+
+
 def design_after(study: DitheredStudy, people: int, knowledge: Knowledge) -> tuple[QueryDesign, InformationGain]:
     """Return how the next people are asked, and what their gradients do."""
     levels, d = study.levels, study.d
@@ -158,9 +165,8 @@ def design_after(study: DitheredStudy, people: int, knowledge: Knowledge) -> tup
         slope = knowledge.slopes[level]
         size = coefficients_size(study, knowledge, level)
         left, right, need = gain(slope.steady, knowledge.omegas[level], size)
-        _, _, at_first = gain(study.density[level] * study.moments, study.omega[level], study.size)
         gains[0, level], gains[1, level], needs[level, :d] = left, right, need
-        worth[level] = float(np.mean(at_first))
+        worth[level] = worth_of(study, level)
         needs[level, d] = 1 / pace(people, worth[level], knowledge.steady_sd(level))
     design = ask_next(study, people, people / float(worth.max()), knowledge, doubt)
     return design, InformationGain(gains, needs, study.limit)
