@@ -15,9 +15,10 @@ from sottovoce.protocol.regression.blocks import RegressionChannel
 from sottovoce.protocol.regression.carried import carried
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.design import Design
+from sottovoce.server.regression.fits import RegressionFit, SearchingFit, SplitFit
 from sottovoce.server.regression.omega import omega_at
 from sottovoce.server.regression.pilot import Guess
-from sottovoce.server.regression.result import RegressionFit, RegressionResult, SearchingFit, SplitFit
+from sottovoce.server.regression.result import RegressionResult
 from sottovoce.server.regression.settings import RegressionSettings
 from sottovoce.server.regression.study import LiuHuStudy, paper_scale
 from sottovoce.server.regression.summary import RegressionFacts
