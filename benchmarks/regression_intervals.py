@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -72,7 +72,7 @@ def _kept(fit: DitheredFit, beta: Floats) -> list[float]:
         _or_nothing(lambda: float(fit.ellipsoid(0, LEVEL).contains(beta))),
     ]
     for axis in np.eye(len(beta)):
-        low, high = _or_nothing(partial(fit.interval, 0, axis, LEVEL), (-np.inf, np.inf))
+        low, high = fit.interval(0, axis, LEVEL)
         kept += [low, high, fit.doubt(0, axis) if fit.determined(0, axis) else max(fit.doubt(0, axis), 1.0)]
         kept.append(fit.needed(0, axis))
     return kept
@@ -100,7 +100,7 @@ class Row(NamedTuple):
     length: float  # median over the oracle's, of those that are determined
     decile: float  # its ninth decile
     longest: float  # median over the oracle's, of the others
-    refused: float  # part of the coefficients without an interval
+    refused: float  # part of the coefficients whose interval has no ends
     doubt: float
     needed: float  # ninth over first decile of the people said to be needed, where they are
     error: float

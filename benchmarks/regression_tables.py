@@ -139,6 +139,7 @@ def measured(result: RegressionResult, level: int = 0) -> dict[str, Any]:
         ends, reasons = result.intervals(level, 0.95)
     except Infeasible as refusal:
         ends, reasons = np.full((len(result.names), 2), np.nan), {"all": str(refusal)}
+    ends = np.where(np.isfinite(ends), ends, np.nan)  # an interval without ends is none
     determined = getattr(result, "determined", None)
     return {
         "coef": result.raw[level].tolist(),

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 import sottovoce as sv
-from sottovoce.core.errors import Infeasible
 
 Floats = npt.NDArray[np.float64]
 LONGEST = 2.8  # thousand miles: New York to San Francisco is 2.6; the few flights beyond it are moved to it
@@ -57,11 +56,9 @@ def at(hour: float) -> Floats:
 
 def ends(m: sv.PrivateQuantileRegressor, contrast: Floats, tau: float) -> tuple[float, float] | None:
     """Return the interval of a contrast, or None where too few people answered for one."""
-    try:
+    with warnings.catch_warnings(action="ignore"):  # it says how many people it takes
         low, high = m.confidence_interval(contrast=contrast, tau=tau)
-    except Infeasible:
-        return None
-    return float(low), float(high)
+    return (float(low), float(high)) if np.isfinite(low) and np.isfinite(high) else None
 
 
 def coefficients(m: sv.PrivateQuantileRegressor, tau: float) -> Floats:

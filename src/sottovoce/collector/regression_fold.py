@@ -271,7 +271,12 @@ class RegressionFold:
             {
                 "tau": tau,
                 "coefficients": [
-                    {"name": name, "estimate": row.value, "interval": row.interval, "why": row.reason}
+                    {
+                        "name": name,
+                        "estimate": row.value,
+                        "interval": row.interval if row.bounded else None,  # JSON has no infinity
+                        "why": row.reason,
+                    }
                     for name, row in table.items()
                 ],
                 "why": None,

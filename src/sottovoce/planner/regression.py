@@ -95,7 +95,7 @@ def _planned(question: RegressionQuestion, epsilon: float) -> RegressionPlan:
     names = tuple(name for name, _ in question.features)
     settings = read_settings({**DEFAULTS, "tau": asked, "epsilon": epsilon, **known})
     bounds = read_bounds(dict(question.features), names)
-    return RegressionPlan(settings, design_of(settings, len(names)), bounds, None, question.level)
+    return RegressionPlan(settings, design_of(settings, bounds), bounds, None, question.level)
 
 
 def _one(epsilon: Budgets) -> float:

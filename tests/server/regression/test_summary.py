@@ -92,15 +92,30 @@ def test_coefficients_of_several_levels_are_left_out_with_one_warning() -> None:
     assert "for 'night' at tau 0.4, 'night' at tau 0.6: it" in model.summary().replace("\n" + " " * 15, " ")
 
 
-def test_a_refusal_of_a_split_design_says_whom_it_counts() -> None:
+def test_of_a_split_design_it_is_said_whom_a_number_counts() -> None:
     model = fitted(500, tau=[0.25, 0.75], channel="cq:2,1", epsilon=1.0)
-    for ask in (model.confidence_interval, lambda: model.ellipsoid(tau=0.25)):
-        with pytest.raises(
-            sv.Infeasible, match=r"needs about .*; counted are the people of this level, one in 2 of all\.$"
-        ):
-            ask()
-    with pytest.raises(sv.Infeasible, match=r"needs about [^;]*; ask more people, or allow a larger epsilon\.$"):
-        fitted(300, epsilon=1.0).confidence_interval()
+    part = r"needs about .*; counted are the people of this level, one in 2 of all\.$"
+    with pytest.raises(sv.Infeasible, match=part):
+        model.ellipsoid(tau=0.25)
+    with pytest.warns(UserWarning, match=part):
+        assert np.isinf(model.confidence_interval()).all()
+    with pytest.warns(UserWarning, match=r"needs about [^;]*; ask more people, or allow a larger epsilon\.$"):
+        assert np.isinf(fitted(300, epsilon=1.0).confidence_interval()).all()
+
+
+def test_an_interval_without_ends_is_shown_as_one_and_marked() -> None:
+    model = fitted(300, epsilon=1.0)
+    rows = [line.split() for line in model.summary().splitlines() if line.startswith("night")]
+    assert rows[0][1] == "?"
+    assert rows[0][3:] == ["-", "-inf", "inf"]
+    [said] = model.warnings_
+    assert said.startswith("the reports do not determine 'intercept', ")
+    assert "ask about " in said
+    assert "differ by up to a factor 2" in said
+    with pytest.warns(UserWarning, match="^no interval for the contrast: 300 people tell nothing of it yet"):
+        assert model.confidence_interval(contrast=[0, 1, 1]).tolist() == [-math.inf, math.inf]
+    assert model.test([0, 1, 0], 5.0).pvalue == 1.0
+    assert "(no interval)" in model.result_.headline
 
 
 def test_several_levels_have_a_table_each() -> None:

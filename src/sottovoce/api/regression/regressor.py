@@ -219,7 +219,8 @@ class PrivateQuantileRegressor(*REGRESSOR):  # type: ignore[misc]
     def confidence_interval(self, level: float = 0.95, contrast: Any = None, tau: Any = None) -> Floats:
         """Return the intervals of intercept and slopes, (p + 1, 2), or of a contrast of them, (2,).
 
-        Where people tell enough of some coefficients only, the others are NaN, and one warning names them and why.
+        Where people tell too little of a coefficient its interval has no ends, (-inf, inf), or is NaN under another
+        ``inference``; one warning names such coefficients, and says why and how many people it takes.
 
         Parameters
         ----------
@@ -241,6 +242,9 @@ class PrivateQuantileRegressor(*REGRESSOR):  # type: ignore[misc]
             found = [ends for ends, _ in told]
         else:
             found = [np.array(answers.interval(at, contrast, wanted)) for at in levels]
+            why = [answers.missing(at, contrast, tuple(ends)) for at, ends in zip(levels, found, strict=True)]
+            for reason in dict.fromkeys(reason for reason in why if reason is not None):
+                warn(f"no interval for the contrast: {reason}")
         return np.array(found) if tau is None and self._several else found[0]
 
     @public

@@ -15,14 +15,14 @@ from sottovoce.protocol.regression.blocks import RegressionChannel
 from sottovoce.protocol.regression.carried import carried
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.server.regression.design import Design
+from sottovoce.server.regression.fits import RegressionFit, SearchingFit, SplitFit
 from sottovoce.server.regression.omega import omega_at
 from sottovoce.server.regression.pilot import Guess
-from sottovoce.server.regression.result import RegressionFit, RegressionResult, SearchingFit, SplitFit
+from sottovoce.server.regression.result import RegressionResult
 from sottovoce.server.regression.settings import RegressionSettings
 from sottovoce.server.regression.study import LiuHuStudy, paper_scale
 from sottovoce.server.regression.summary import RegressionFacts
 
-WIDEST = 60  # covariates: what is known of d^2 / 2 moments together is a matrix of d^4 / 4 numbers (decision 0076)
 RegressionStudy = DitheredStudy | LiuHuStudy
 
 
@@ -36,13 +36,6 @@ class RegressionPlan:
     starts: Floats | None = None  # (levels, d), scaled; None: nobody guessed
     level: float = 0.95
     response: str = ""
-
-    def __post_init__(self) -> None:
-        if self.settings.inference == "dithered" and self.p > WIDEST:
-            raise BadInput(
-                f"X has {self.p} covariates, and the default takes up to {WIDEST}; leave some out, or give inference="
-                "'self-normalised'."
-            )
 
     @property
     def p(self) -> int:

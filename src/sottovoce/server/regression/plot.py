@@ -66,7 +66,7 @@ def _side_by_side(axes: "Axes", facts: RegressionFacts, bounds: Bounds, rows: Ta
 def _drawn(name: str, row: CoefficientRow, factor: float) -> Drawn:
     """Return a coefficient, times a factor, as it is drawn."""
     low, high = (-math.inf, math.inf) if row.interval is None else row.interval
-    return Drawn(name, row.value * factor, low * factor, high * factor, INK if row.interval is not None else SOFT)
+    return Drawn(name, row.value * factor, low * factor, high * factor, INK if row.bounded else SOFT)
 
 
 def _against_tau(figure: "Figure", facts: RegressionFacts, rows: Sequence[Table], level: float) -> None:
@@ -85,7 +85,7 @@ def _against_tau(figure: "Figure", facts: RegressionFacts, rows: Sequence[Table]
         clear(axes)
     for axes in list(grid.flat)[len(names) :]:
         axes.set_visible(False)
-    known = [row.interval is not None for each in rows for row in each.values()]
+    known = [row.bounded for each in rows for row in each.values()]
     shown = (
         f"coefficients with {percent(level)} intervals" if any(known) else "coefficients, too few people for intervals"
     )
@@ -95,9 +95,10 @@ def _against_tau(figure: "Figure", facts: RegressionFacts, rows: Sequence[Table]
 
 
 def _panel(axes: "Axes", taus: Sequence[float], rows: Sequence[CoefficientRow]) -> None:
-    """Draw one coefficient at every level: hollow where it has no interval, an arrow where a long one is cut."""
-    ends = [row.interval for row in rows if row.interval is not None]
+    """Draw one coefficient at every level: hollow where it is in doubt, an arrow where a long interval is cut."""
+    ends = [row.interval for row in rows if row.interval is not None and row.bounded]
     values = [row.value for row in rows if math.isfinite(row.value)]
+    # one without ends goes across the panel, with an arrow at each edge
     lengths = sorted(high - low for low, high in ends)
     reach = FAR * lengths[len(lengths) // 2] if lengths else math.inf
     bottom = max(min([*values, *(low for low, _ in ends)], default=0.0), min(values, default=0.0) - reach)

@@ -6,11 +6,10 @@ the scaled contrast ``T'a``, and an ellipsoid is carried over by ``T``.
 
 import math
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -20,144 +19,13 @@ from sottovoce.core.bounds import Bounds
 from sottovoce.core.checks import confidence
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.region import Ellipsoid, vector
-from sottovoce.protocol.regression.dithered.knowledge import DROPS, Knowledge
-from sottovoce.protocol.regression.dithered.study import DitheredStudy, StoredDithered
 from sottovoce.server.description import Description
 from sottovoce.server.picture import check_path, save
 from sottovoce.server.regression.dithered.fit import DitheredFit
-from sottovoce.server.regression.liu_hu.fit import LiuHuFit
-from sottovoce.server.regression.liu_hu.step import LiuHuState, chains_of
+from sottovoce.server.regression.fits import RegressionFit, SplitFit, StoredFit, restored, stored
 from sottovoce.server.regression.plot import draw
-from sottovoce.server.regression.study import LiuHuStudy, StoredLiuHu
 from sottovoce.server.regression.summary import CoefficientRow, RegressionFacts, describe, headline, sentence_of_doubt
 from sottovoce.server.stored import StoredResult
-
-Found = TypeVar("Found")
-
-
-@dataclass(frozen=True, eq=False)
-class SearchingFit:
-    """What is known while the first people are still being asked for location and scale: nothing."""
-
-    people: int
-    point: Floats
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Say that there is no estimate yet."""
-        return (self._sentence,)
-
-    @property
-    def _sentence(self) -> str:
-        return (
-            f"{self.people:,} people were asked for location and scale, and that search is not over: "
-            "ask more people, or give density and size, public guesses."
-        )
-
-    def determined(self, index: int, contrast: Floats) -> bool:  # noqa: ARG002
-        """Tell that nothing is known."""
-        return False
-
-    def interval(self, index: int, contrast: Floats, level: float) -> tuple[float, float]:  # noqa: ARG002
-        """Refuse."""
-        raise Infeasible(self._sentence)
-
-    def ellipsoid(self, index: int, level: float) -> Ellipsoid:  # noqa: ARG002
-        """Refuse."""
-        raise Infeasible(self._sentence)
-
-
-@dataclass(frozen=True, eq=False)
-class SplitFit:
-    """The fit of a level that a part of the people answered for; its refusals say that they count this part alone."""
-
-    fit: "RegressionFit"
-    levels: int
-
-    @property
-    def people(self) -> int:
-        """Return how many people were asked for this level."""
-        return self.fit.people
-
-    @property
-    def point(self) -> Floats:
-        """Return the coefficients."""
-        return self.fit.point
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Return what the user should know of the fit."""
-        return self.fit.warnings
-
-    def determined(self, index: int, contrast: Floats) -> bool:
-        """Tell whether the people of this level tell enough of a contrast to rely on its estimate."""
-        return self.fit.determined(index, contrast)
-
-    def interval(self, index: int, contrast: Floats, level: float) -> tuple[float, float]:
-        """Return the interval of a contrast, or refuse."""
-        return self._told(lambda: self.fit.interval(index, contrast, level))
-
-    def ellipsoid(self, index: int, level: float) -> Ellipsoid:
-        """Return the ellipsoid of the coefficients, or refuse."""
-        return self._told(lambda: self.fit.ellipsoid(index, level))
-
-    def _told(self, ask: Callable[[], Found]) -> Found:
-        try:
-            return ask()
-        except Infeasible as why:
-            sentence = str(why).removesuffix(".")
-            raise Infeasible(
-                f"{sentence}; counted are the people of this level, one in {self.levels} of all."
-            ) from None
-
-
-RegressionFit = DitheredFit | LiuHuFit | SearchingFit | SplitFit  # an estimate in units of scaled covariates
-
-
-class StoredFit(NamedTuple):
-    """One fit as it is stored: one of its kinds, or none while the search for location and scale went on."""
-
-    people: int
-    shape: tuple[int, int]  # of the point
-    split: int = 0  # of how many levels each person answered for one; 0: for all
-    dithered: tuple[StoredDithered, Knowledge] | None = None
-    liu_hu: tuple[StoredLiuHu, int, LiuHuState] | None = None  # with the people a tree was made for
-
-
-def stored(fit: RegressionFit) -> StoredFit:
-    """Return the plain state of a fit."""
-    if isinstance(fit, SplitFit):
-        return stored(fit.fit)._replace(split=fit.levels)
-    shape = (int(fit.point.shape[0]), int(fit.point.shape[1]))
-    if isinstance(fit, DitheredFit):
-        terms = fit.study.terms if isinstance(fit.study, DitheredStudy) else fit.study
-        return StoredFit(fit.people, shape, dithered=(terms, fit.knowledge))
-    if isinstance(fit, LiuHuFit):
-        public = fit.study.terms if isinstance(fit.study, LiuHuStudy) else fit.study
-        planned = fit.people if fit.chains.tree is None else fit.chains.tree.n
-        return StoredFit(fit.people, shape, liu_hu=(public, planned, fit.state))
-    return StoredFit(fit.people, shape)
-
-
-def restored(state: StoredFit) -> RegressionFit:
-    """Return the fit of a plain state, or refuse one that does not hold together."""
-    fit: RegressionFit
-    if state.dithered is not None:
-        terms, knowledge = state.dithered
-        if (
-            len(knowledge.windows) != len(DROPS)
-            or len(knowledge.slopes) != terms.levels
-            or knowledge.omegas.shape != (terms.levels, terms.d, terms.d)
-        ):
-            raise BadInput("this is not a stored regression: its parts do not fit each other; store it again.")
-        fit = DitheredFit(terms, state.people, knowledge)
-    elif state.liu_hu is not None:
-        public, planned, run = state.liu_hu
-        fit = LiuHuFit(public, chains_of(public, planned), run)
-    else:
-        fit = SearchingFit(state.people, np.full(state.shape, np.nan))
-    return SplitFit(fit, state.split) if state.split else fit
-
 
 ONE_SIGMA = math.erf(math.sqrt(0.5))  # the level of an interval of one standard error to each side
 INTERCEPT = "intercept"
@@ -246,7 +114,7 @@ class RegressionResult(StoredResult):
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Return what the fits warn of, each sentence once; worked out when somebody asks, as some take a second."""
-        doubtful = sentence_of_doubt(self.facts, self.names, self.determined)
+        doubtful = sentence_of_doubt(self.facts, self.names, self.determined, self._needed)
         return tuple(dict.fromkeys([*(warning for fit in self.fits for warning in fit.warnings), *doubtful]))
 
     @cached_property
@@ -254,6 +122,13 @@ class RegressionResult(StoredResult):
         """Return which raw coefficients the reports tell enough of to rely on them, (levels, d), intercept first."""
         turn = self.bounds.to_raw
         return np.array([[fit.determined(index, axis) for axis in turn] for fit, index in self._levels])
+
+    @property
+    def _needed(self) -> int | None:
+        """Return about how many people determine every coefficient; None where no method says."""
+        beside = self.facts.people - sum(fit.people for fit in self.fits)  # asked by a search
+        told = [fit.needed() for fit in self.fits if isinstance(fit, DitheredFit | SplitFit)]
+        return max(told) + beside if told else None
 
     def predict(self, features: Floats) -> Floats:
         """Return the fitted quantiles of raw covariates, (n, levels), rearranged so that they never cross."""
@@ -273,13 +148,23 @@ class RegressionResult(StoredResult):
         raise BadInput(f"{wrong}; give tau as one of {', '.join(f'{known:g}' for known in self.taus)}.")
 
     def interval(self, level: int, contrast: Any, confidence: float) -> tuple[float, float]:
-        """Return the interval of a contrast of raw coefficients, or refuse."""
+        """Return the interval of a contrast of raw coefficients; without ends where nothing is known, or refuse."""
         a = vector(contrast, len(self.bounds.low) + 1, "contrast")
         fit, index = self._levels[level]
         return fit.interval(index, self.bounds.to_raw.T @ a, confidence)
 
+    def missing(self, level: int, contrast: Any, ends: tuple[float, float]) -> str | None:
+        """Say why an interval has no ends; None if it has."""
+        fit, index = self._levels[level]
+        if math.isfinite(ends[0]) or math.isfinite(ends[1]) or not isinstance(fit, DitheredFit | SplitFit):
+            return None
+        return fit.missing(index, self.bounds.to_raw.T @ vector(contrast, len(self.bounds.low) + 1, "contrast"))
+
     def intervals(self, level: int, confidence: float) -> tuple[Floats, dict[str, str]]:
-        """Return the intervals of all coefficients, (d, 2), and why some are NaN, by name; refuse if none is given."""
+        """Return the intervals of all coefficients, (d, 2), and why some are NaN or have no ends, by name.
+
+        Refuse if all are NaN.
+        """
         rows: list[tuple[float, float]] = []
         reasons: dict[str, str] = {}
         for name, axis in zip(self.names, np.eye(len(self.names)), strict=True):
@@ -288,9 +173,13 @@ class RegressionResult(StoredResult):
             except Infeasible as refusal:
                 reasons[name] = str(refusal)
                 rows.append((math.nan, math.nan))
-        if len(reasons) == len(rows):
+            else:
+                if reason := self.missing(level, axis, rows[-1]):
+                    reasons[name] = reason
+        ends = np.array(rows)
+        if np.isnan(ends).all():
             raise Infeasible(reasons[self.names[-1]])
-        return np.array(rows), reasons
+        return ends, reasons
 
     def ellipsoid(self, tau: Any, confidence: float) -> Ellipsoid:
         """Return the ellipsoid of the raw coefficients of a level, or refuse."""
@@ -308,8 +197,8 @@ class RegressionResult(StoredResult):
             ends = self.interval(level, axis, confidence)
         except Infeasible as refusal:
             return CoefficientRow(value, None, None, str(refusal), determined=False)
-        sure = bool(self.determined[level, coefficient])
-        return CoefficientRow(value, (high - low) / 2, ends, None, determined=sure)
+        sure, reason = bool(self.determined[level, coefficient]), self.missing(level, axis, ends)
+        return CoefficientRow(value, (high - low) / 2, ends, reason, determined=sure)
 
     def tables(self, confidence: float) -> list[dict[str, CoefficientRow]]:
         """Return the rows of each level by name, the intercept first."""

@@ -51,13 +51,18 @@ class RegressionFacts(NamedTuple):
 
 
 class CoefficientRow(NamedTuple):
-    """A line of the table: a coefficient, its standard error and interval, or why they are missing."""
+    """A line of the table: a coefficient, its standard error and interval, or why they are missing or have no ends."""
 
     value: float
     error: float | None
     interval: tuple[float, float] | None
     reason: str | None
     determined: bool = True  # whether the reports tell enough of it to rely on the estimate
+
+    @property
+    def bounded(self) -> bool:
+        """Tell whether its interval has ends."""
+        return self.interval is not None and all(map(math.isfinite, self.interval))
 
 
 Table = Mapping[str, CoefficientRow]
@@ -77,7 +82,7 @@ def headline(facts: RegressionFacts, table: Table, level: float) -> str:
 
 def row_text(row: CoefficientRow, factor: float = 1.0) -> str:
     """Return a coefficient, times a factor, with its interval."""
-    if row.interval is None:
+    if row.interval is None or not row.bounded:
         return f"{_rough(row.value * factor)} (no interval)" if math.isfinite(row.value) else "not known"
     low, high = row.interval[0] * factor, row.interval[1] * factor
     width = span(low, row.value * factor, high)
@@ -126,8 +131,10 @@ def _cells(
     for tau, rows in zip(facts.taus, tables, strict=True):
         for name, row in rows.items():
             shown = f"{name} at {tau:.6g}" if several else name
-            shown += "" if row.determined or row.reason is not None else DOUBTFUL
-            if row.interval is None or row.error is None:
+            shown += "" if row.determined or row.interval is None else DOUBTFUL
+            if row.interval is not None and not row.bounded:
+                cells.append((shown, _rough(row.value), "-", *map(number_text, row.interval)))
+            elif row.interval is None or row.error is None:
                 cells.append((shown, _rough(row.value), "-", "-", "-"))
             else:
                 width = span(row.interval[0], row.value, row.interval[1])
@@ -167,7 +174,7 @@ def _outside(facts: RegressionFacts, tables: Sequence[Table], level: float) -> O
     assumed = (
         "The quantile is a linear function of the covariates, within their public bounds.",
         "People answer in random order, each once; no answer is missing.",
-        "Intervals are asymptotic, and are not given where people tell too little.",
+        "Intervals are asymptotic, and have no ends where people tell too little.",
         *((f"Where sites differ, a coefficient is {OF_SITES}.",) if facts.sites > 1 else ()),
     )
     settings = (
@@ -188,7 +195,7 @@ def _values(facts: RegressionFacts, tables: Sequence[Table], warnings: Sequence[
                 {
                     "name": name,
                     "estimate": finite(row.value),
-                    "error": row.error,
+                    "error": None if row.error is None else finite(row.error),
                     "low": None if row.interval is None else finite(row.interval[0]),
                     "high": None if row.interval is None else finite(row.interval[1]),
                     "reason": row.reason,
@@ -216,7 +223,7 @@ def _values(facts: RegressionFacts, tables: Sequence[Table], warnings: Sequence[
 
 
 def sentence_of_missing(refused: list[tuple[float, dict[str, str]]]) -> str:
-    """Name the coefficients without an interval, those with the same reason together; empty if there are none."""
+    """Name the coefficients without an interval, or with one without ends, those with the same reason together."""
     missing: dict[str, list[str]] = {}
     for tau, reasons in refused:
         for name, reason in reasons.items():
@@ -224,7 +231,9 @@ def sentence_of_missing(refused: list[tuple[float, dict[str, str]]]) -> str:
     return " ".join(f"no interval for {', '.join(names)}: {reason}" for reason, names in missing.items())
 
 
-def sentence_of_doubt(facts: RegressionFacts, names: Sequence[str], determined: Bools) -> list[str]:
+def sentence_of_doubt(
+    facts: RegressionFacts, names: Sequence[str], determined: Bools, needed: int | None = None
+) -> list[str]:
     """Name the coefficients that the reports do not determine, in one sentence; none if there are none."""
     several = len(facts.taus) > 1
     doubtful = [
@@ -235,9 +244,10 @@ def sentence_of_doubt(facts: RegressionFacts, names: Sequence[str], determined: 
     ]
     if not doubtful:
         return []
+    more = "more people" if needed is None else f"about {needed:,} people (studies alike differ by up to a factor 2)"
     return [
-        f"the reports do not determine {', '.join(doubtful)}: do not rely on the estimate alone; ask more people, or "
-        "allow a larger epsilon."
+        f"the reports do not determine {', '.join(doubtful)}: do not rely on the estimate alone; ask {more}, or allow "
+        "a larger epsilon."
     ]
 
 

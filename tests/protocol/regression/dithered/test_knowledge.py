@@ -78,7 +78,7 @@ def test_the_windows_leave_out_the_first_people() -> None:
 
 def test_of_several_runs_each_leaves_out_its_first_people() -> None:
     other = (segment(0, 100, 4), segment(100, 1_500, 5), segment(1_500, 3_300, 6))
-    found = learn_all(study(), SEGMENTS, other)
+    found = learn_all(study(), SEGMENTS, other, drops=DROPS)
     assert found.windows[0].people == pytest.approx(tight(SEGMENTS[2], *other))  # 3 % of 3,300 are 99
     assert found.windows[-1].people == pytest.approx(tight(SEGMENTS[2], other[2]))
     assert found.whole.people == pytest.approx(tight(*SEGMENTS, *other))

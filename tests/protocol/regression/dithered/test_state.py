@@ -121,10 +121,10 @@ def test_designs_stay_within_bounds(name: str, known: bool) -> None:
         if known or one.exact:
             assert of_moments == 0
         else:
-            assert MOMENTS[0] * (number > 14) <= of_moments + 1e-12 <= MOMENTS[1] + 1e-9
+            assert MOMENTS[0] * (number > 14) <= of_moments + 1e-12 <= 1.5 * MOMENTS[1] + 1e-9
         # the first people are needed to come near, all later ones to learn the slope as well
         assert DITHERED[0] * (number > 14) <= beside + 1e-12
-        assert beside <= DITHERED[1] + 1e-12
+        assert beside <= 1.5 * DITHERED[1] + 1e-12
         assert (np.diff(design.upto) >= 0).all()
         assert (state.gain.needs > 0).all()
         assert (design.ranges[:, 1] > design.ranges[:, 0]).all()

@@ -3,6 +3,7 @@
 import math
 import os
 import re
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 
@@ -127,12 +128,11 @@ def test_more_people_and_more_budget_shorten_intervals() -> None:
     assert (lengths(fit("auto", math.inf)) < lengths(fit("auto", 4.0))).all()
 
 
-def refused(one: DitheredFit, level: float = 0.9) -> int:
-    """The number of people that a refusal asks for."""
-    with pytest.raises(Infeasible) as caught:
-        one.interval(0, np.eye(one.study.d)[1], level)
-    assert isinstance(caught.value, BadInput)
-    sentence = str(caught.value)
+def endless(one: DitheredFit, level: float = 0.9) -> int:
+    """The number of people that an interval without ends asks for."""
+    axis = np.eye(one.study.d)[1]
+    assert one.interval(0, axis, level) == (-math.inf, math.inf)
+    sentence = one.missing(0, axis)
     assert f"{one.people:,}" in sentence
     assert sentence.endswith(".")
     found = re.search(r"needs about ([\d,]+)", sentence)
@@ -141,18 +141,48 @@ def refused(one: DitheredFit, level: float = 0.9) -> int:
 
 
 @pytest.mark.parametrize(("n", "epsilon"), [(200, 1.0), (1000, 1.0), (100, 4.0)])
-def test_too_few_people_are_refused_with_a_number(n: int, epsilon: float) -> None:
+def test_of_too_few_people_intervals_have_no_ends_and_say_a_number(n: int, epsilon: float) -> None:
     one = fit("cq:2,1", epsilon, n)
-    assert refused(one) == one.needed() > n
-    with pytest.raises(Infeasible, match=f"needs about {one.needed():,}, within a factor of 2; ask more people"):
+    assert endless(one) == one.needed() > n
+    assert not one.determined(0, np.eye(3)[1])
+    with pytest.raises(Infeasible, match=f"needs about {one.needed():,}, within a factor of 2; ask more people") as why:
         one.ellipsoid(0, 0.9)
+    assert isinstance(why.value, BadInput)
     assert np.isfinite(one.point).all()
+
+
+def doubted(one: DitheredFit, doubt: float) -> DitheredFit:
+    """The same fit, with so much doubt of each coefficient's standard error, or more."""
+    slope = one.knowledge.slopes[0]
+    factor = (doubt / math.sqrt(one.knowledge.relative_variances(0, np.eye(3)).min())) ** 2
+    return replace(
+        one, knowledge=one.knowledge._replace(slopes=(slope._replace(covariance=factor * slope.covariance),))
+    )
+
+
+@compiled
+def test_much_doubt_makes_an_interval_long_and_more_leaves_it_no_ends() -> None:
+    one, axis = fit("auto", 4.0), np.eye(3)[1]
+    apart = [np.diff(doubted(one, doubt).interval(0, axis, 0.95))[0] for doubt in (0.5, 1.0, 1.4, 3.0)]
+    assert all(shorter < longer for shorter, longer in pairwise(apart))
+    assert np.isfinite(apart).tolist() == [True, True, True, False]
+    # a level near one has no ends where a lower one has
+    assert np.isfinite(doubted(one, 1.0).interval(0, axis, 0.9)).all()
+    assert np.isinf(doubted(one, 1.0).interval(0, axis, 1 - 1e-9)).all()
+
+
+@compiled
+def test_how_many_people_it_takes_grows_slowly_with_the_doubt() -> None:
+    one = fit("auto", 4.0)
+    wanted = [doubted(one, doubt).needed(0, np.eye(3)[1]) for doubt in (0.5, 1.0, 3.0, 100.0)]
+    assert all(fewer < more for fewer, more in pairwise(wanted))
+    assert one.people * 1.6 <= wanted[0] < wanted[-1] < 2.05 * wanted[0]
 
 
 @compiled
 def test_the_number_asked_for_is_enough_or_nearly() -> None:
     one = fit("auto", 4.0, 100)
-    n = refused(one)
+    n = endless(one)
     assert 100 < n < 20_000
     later = fit("auto", 4.0, 2 * n)
     assert (lengths(later) > 0).all()
@@ -174,9 +204,8 @@ def test_before_anybody_was_asked_the_point_is_the_start() -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1])
-def test_hardly_anybody_is_refused_like_few(n: int) -> None:
-    with pytest.raises(Infeasible):
-        fit("cq:2,1", 1.0, n).interval(0, np.eye(3)[1], 0.9)
+def test_of_hardly_anybody_intervals_have_no_ends(n: int) -> None:
+    assert fit("cq:2,1", 1.0, n).interval(0, np.eye(3)[1], 0.9) == (-math.inf, math.inf)
 
 
 def test_few_people_barely_move_the_estimate() -> None:
@@ -220,3 +249,19 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
             # either tail of the binomial: false alarm 1e-6 over two coefficients and two levels
             assert special.bdtr(count, REPLICATIONS, level) > 1e-6 / 8
             assert special.bdtrc(count - 1, REPLICATIONS, level) > 1e-6 / 8
+
+
+@compiled
+def test_a_fit_of_many_covariates_says_what_it_does_not_know() -> None:
+    p = 60
+    source, channel = dice(8).generator(), parse("cq:2,1", 0.5, p, 8.0).channel
+    run, features = DitheredRun(study(channel)), source.uniform(-1, 1, (4_000, p))
+    run.ask(Rows(features, features[:, 0] + source.logistic(0, 0.5, len(features))), dice(9), shuffle=False)
+    one, axes = run.estimate(), np.eye(p + 1)
+    assert np.isfinite(one.point).all()
+    assert not any(one.determined(0, axis) for axis in axes)
+    assert all(one.interval(0, axis, 0.9) == (-math.inf, math.inf) for axis in axes[:3])
+    assert one.needed() > 4_000
+    doubts = one.knowledge.relative_variances(0, axes)
+    assert np.isfinite(doubts).all()
+    assert (doubts > 0).all()

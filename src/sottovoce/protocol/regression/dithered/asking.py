@@ -10,13 +10,18 @@ from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.dithered.declared import calmed
 from sottovoce.protocol.regression.dithered.density import bend_prior, reach
 from sottovoce.protocol.regression.dithered.functionals import is_wide, ranges_of, scaled_pairs
-from sottovoce.protocol.regression.dithered.knowledge import Functionals, Knowledge, _carried
+from sottovoce.protocol.regression.dithered.knowledge import Functionals, Knowledge
 from sottovoce.protocol.regression.dithered.segments import INTERCEPT_WAYS
+from sottovoce.protocol.regression.dithered.spread import is_apart
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.protocol.regression.questions import QueryDesign
 
-DITHERED = (0.02, 0.15)  # least and most people asked beside the point (decision 0018)
-MOMENTS = (0.002, 0.15)  # and about moments
+DITHERED = (0.02, 0.10)  # least and most people asked beside the point (decision 0018), among the first
+MOMENTS = (0.002, 0.10)  # and about moments
+BEGIN, LATER = (
+    4.0,
+    100.0,
+)  # times the people who are worth the guess: asked so from then on; and by half more, from then
 WORTH = 2.0  # times the doubt: the share of people that makes intervals shortest (decision 0076)
 VAGUE = 1.5  # doubt from moments, as a standard deviation: beyond it no pair is worth asking about
 PRODUCTS = 0.25  # of the bits are about products of two covariates, below that
@@ -34,11 +39,11 @@ class Doubt:
         axes, levels = np.eye(study.d), range(study.levels)
         self.functionals: list[Functionals] = [knowledge.functionals(level, axes) for level in levels]
         self.all = np.array(
-            [_carried(each.gradient, knowledge.slopes[level].covariance) for level, each in enumerate(self.functionals)]
+            [each.doubt(knowledge.slopes[level].covariance) for level, each in enumerate(self.functionals)]
         )
         self.moments = np.array(
             [
-                knowledge.slopes[level].density.value ** 2 * _carried(each.gradient, knowledge.moments.covariance)
+                knowledge.slopes[level].density.value ** 2 * each.doubt(knowledge.moments.covariance)
                 for level, each in enumerate(self.functionals)
             ]
         )
@@ -52,14 +57,16 @@ class Doubt:
 
 def ask_next(study: DitheredStudy, people: int, settled: float, knowledge: Knowledge, doubt: Doubt) -> QueryDesign:
     """Return how the next people are asked; ``settled``: those so far, of whom the guess is worth."""
-    part = min(settled, 1.0)
-    dithered = part * min(max(WORTH * float(doubt.all.max()), DITHERED[0]), DITHERED[1])
-    pairs, ranges, bits = _bits(study, part, knowledge, doubt)
+    part, more = min(settled / BEGIN, 1.0), 1 + 0.5 * min(settled / LATER, 1.0) ** 2
+    dithered = part * min(max(WORTH * float(doubt.all.max()), DITHERED[0]), more * DITHERED[1])
+    pairs, ranges, bits = _bits(study, (part, more), knowledge, doubt)
     ways, shares = _ways(study, people, knowledge, doubt)
     return QueryDesign(pairs, ranges, ways, np.cumsum(np.concatenate([bits, dithered * shares])))
 
 
-def _bits(study: DitheredStudy, part: float, knowledge: Knowledge, doubt: Doubt) -> tuple[Floats, Floats, Floats]:
+def _bits(
+    study: DitheredStudy, parts: tuple[float, float], knowledge: Knowledge, doubt: Doubt
+) -> tuple[Floats, Floats, Floats]:
     """Return the pairs with their ranges, and the shares of people asked about products and each pair's ranges."""
     found = [scaled_pairs(each.u, each.w, knowledge.moments.matrix) for each in doubt.functionals]
     pairs = np.concatenate([each[0] for each in found])
@@ -69,8 +76,8 @@ def _bits(study: DitheredStudy, part: float, knowledge: Knowledge, doubt: Doubt)
         return pairs, ranges, np.zeros(1 + len(ranges))
     doubts = doubt.moments.ravel()
     worst = float(doubts.max())
-    share = part * min(max(WORTH * worst, MOMENTS[0]), MOMENTS[1])
-    products = 1.0 if worst >= VAGUE**2 else PRODUCTS
+    share = parts[0] * min(max(WORTH * worst, MOMENTS[0]), parts[1] * MOMENTS[1])
+    products = 1.0 if worst >= VAGUE**2 or is_apart(study.d) else PRODUCTS
     each = (1 - products) * (EVEN / len(doubts) + (1 - EVEN) * doubts / max(float(doubts.sum()), 1e-300))
     short = np.where(is_wide(ranges) & ~np.array(knowledge.banned or [False] * len(pairs), dtype=np.bool_), SHORT, 0.0)
     return pairs, ranges, share * np.concatenate([[products], each * short, each * (1 - short)])
@@ -92,7 +99,7 @@ def _ways(study: DitheredStudy, people: int, knowledge: Knowledge, doubt: Doubt)
     doubts = doubt.all.max(axis=0)
     least, more = INTERCEPT
     top = least + more * min(float(doubt.density.max()) / max(float(doubts.max()), 1e-300), 1.0)
-    if d == 1:
+    if d == 1 or is_apart(d):
         top = 1.0
     rest = EVEN_WAYS / d + (1 - EVEN_WAYS) * doubts / max(float(doubts.sum()), 1e-300)
     return ways, np.concatenate([[top / 2, top / 2], (1 - top) * rest])
@@ -105,9 +112,9 @@ def _weak(functionals: Functionals, omega: Floats, knowledge: Knowledge) -> Floa
     along far.
     """
     u, w = functionals.u, functionals.w
-    noise = [np.einsum("kj,ji,ki->k", part, omega, part) for part in (u, w)]
+    noise = [((part @ omega) * part).sum(axis=1) for part in (u, w)]
     size, steady = (
-        [np.einsum("kj,ji,ki->k", part, moments, part) for part in (u, w)]
+        [((part @ moments) * part).sum(axis=1) for part in (u, w)]
         for moments in (knowledge.moments.matrix, knowledge.moments.steady)
     )
     along_w = noise[0] * size[1] < noise[1] * size[0]

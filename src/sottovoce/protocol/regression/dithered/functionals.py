@@ -11,6 +11,7 @@ from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.dithered.declared import Declared, reaches
 from sottovoce.protocol.regression.dithered.moments import BitAnswers, values_of
 from sottovoce.protocol.regression.dithered.segments import Stacked
+from sottovoce.protocol.regression.dithered.spread import is_apart
 from sottovoce.protocol.regression.dithered.vech import product
 
 SQUARE = 9.0  # of three standard deviations: where the short range ends
@@ -20,9 +21,9 @@ SURELY, SMALLER = 2.5, 0.9  # standard errors and factor by which the short rang
 
 def scaled_pairs(u: Floats, w: Floats, moments: Floats) -> tuple[Floats, Floats]:
     """Return the pairs of u and w, each row of variance one and turned to the same side, and their correlations."""
-    sizes = [np.sqrt(np.einsum("kj,ji,ki->k", part, moments, part))[:, None] for part in (u, w)]
+    sizes = [np.sqrt(((part @ moments) * part).sum(axis=1))[:, None] for part in (u, w)]
     a, b = u / sizes[0], w / sizes[1]
-    correlation = np.einsum("kj,ji,ki->k", a, moments, b)
+    correlation = ((a @ moments) * b).sum(axis=1)
     b = np.where(correlation[:, None] < 0, -b, b)
     return np.stack([a, b], axis=1), np.minimum(np.abs(correlation), 1.0)
 
@@ -77,6 +78,9 @@ def banned(told: Stacked, rate: float) -> tuple[bool, ...]:
 
 def answers(told: Stacked, without: tuple[bool, ...], rate: float) -> BitAnswers:
     """Return what the bits about pairs say of the packed moments; banned pairs' short ranges are left out."""
+    d = told.pairs.shape[3]
+    if is_apart(d):  # not asked
+        return BitAnswers(np.zeros((0, d * (d + 1) // 2)), np.zeros(0), np.zeros(0))
     kept = ~np.concatenate([np.array(without, dtype=np.bool_), np.zeros(len(without), dtype=np.bool_)])
     values, precisions = values_of(told.bits[:, 0], told.bits[:, 1], told.ranges[..., 0], told.ranges[..., 1], rate)
     combinations = product(told.pairs[:, :, 0], told.pairs[:, :, 1])

@@ -25,10 +25,10 @@ from sottovoce.protocol.regression.dithered.segments import (
     stacked,
     tight,
 )
-from sottovoce.protocol.regression.dithered.slope import Heard, Slope, learn_slope
+from sottovoce.protocol.regression.dithered.slope import Heard, Slope, learn_slope, scaled_slope
+from sottovoce.protocol.regression.dithered.spread import carried, is_apart
 from sottovoce.protocol.regression.dithered.step import SIGNED
 from sottovoce.protocol.regression.dithered.study import DitheredStudy, DitheredTerms
-from sottovoce.protocol.regression.dithered.vech import product
 
 # parts of the people, the first: their points were far off, and one of these is left out of the root, by what it costs
 DROPS = (0.03, 0.1, 0.2, 0.35, 0.5)
@@ -42,11 +42,15 @@ BENT = (0.4, 2.5)  # the density at a way's end over that at the point, at most
 
 
 class Functionals(NamedTuple):
-    """For each contrast a: u = H^-1 a, w = H^-1 Omega u, and what of the packed H its standard error depends on."""
+    """For each contrast a: u = H^-1 a, w = H^-1 Omega u, and u' Omega u; its standard error depends on u' H w."""
 
     u: Floats  # (contrasts, d)
     w: Floats
-    gradient: Floats  # (contrasts, entries): of log s
+    variances: Floats  # (contrasts,)
+
+    def doubt(self, spread: Floats) -> Floats:
+        """Return the variances of the logarithms of the standard errors, if H is known within a spread."""
+        return carried(self.u, self.w, spread) / np.square(self.variances)
 
 
 class Knowledge(NamedTuple):
@@ -66,12 +70,11 @@ class Knowledge(NamedTuple):
         inverse = np.linalg.inv(slope.steady if steady else slope.matrix)
         u = inverse @ contrasts
         w = inverse @ (omega @ u)
-        variances = np.einsum("ja,jk,ka->a", u, omega, u)
-        return Functionals(u.T, w.T, product(u.T, w.T) / variances[:, None])
+        return Functionals(u.T, w.T, np.asarray((u * (omega @ u)).sum(axis=0)))
 
     def relative_variances(self, level: int, contrasts: Floats) -> Floats:
         """Return the doubt of each contrast: the relative variance of its standard error."""
-        return _carried(self.functionals(level, contrasts).gradient, self.slopes[level].covariance)
+        return self.functionals(level, contrasts).doubt(self.slopes[level].covariance)
 
     def relative_variance(self, level: int, contrast: Floats) -> float:
         """Return the doubt of a contrast."""
@@ -85,19 +88,17 @@ class Knowledge(NamedTuple):
     def steady_sd(self, level: int) -> float:
         """Return the same of one level, if the guesses are believed and the density is known."""
         found = self.functionals(level, np.eye(self.omegas.shape[1]), steady=True)
-        return float(np.sqrt(_carried(found.gradient, self.slopes[level].steady_covariance).max()))
+        return float(np.sqrt(found.doubt(self.slopes[level].steady_covariance).max()))
 
 
-def _carried(gradients: Floats, covariance: Floats) -> Floats:
-    """Return the variances of linear functions of the packed H."""
-    return np.asarray(np.einsum("ae,ef,af->a", gradients, covariance, gradients, optimize=True))
+def learn_all(study: DitheredStudy, *runs: Sequence[LookSegment], drops: Sequence[float] = DROPS[:1]) -> Knowledge:
+    """Return what the segments of one run tell, or those of several runs together.
 
-
-def learn_all(study: DitheredStudy, *runs: Sequence[LookSegment]) -> Knowledge:
-    """Return what the segments of one run tell, or those of several runs together."""
+    A look needs one of the ``drops`` only, and a root all of them.
+    """
     levels, d = study.levels, study.d
     told = stacked([segment for run in runs for segment in run], levels, d)
-    windows = tuple(tight(late(runs, drop), levels, d) for drop in DROPS)
+    windows = tuple(tight(late(runs, drop), levels, d) for drop in drops)
     weight = PRIOR_PEOPLE * d
     omegas = (noise(windows[0]) + weight * study.omega) / (windows[0].people + weight)
     moments, without = _moments(study, omegas, told)
@@ -144,7 +145,9 @@ def _slope(study: DitheredStudy, level: int, omega: Floats, moments: Moments, to
         float(study.density[level]),
         tail,
     )
-    far = np.einsum("swj,jk,swk->sw", ways, moments.matrix, ways) * (density.value / reach(tail)) ** 2
+    if is_apart(study.d):  # the density alone is asked for, and told
+        return scaled_slope(moments, density)
+    far = ((ways @ moments.matrix) * ways).sum(axis=2) * (density.value / reach(tail)) ** 2
     heard = told.people * (far < TOO_FAR)
     signed = signed * (far < TOO_FAR)[:, :, None]
     far[:, INTERCEPT_WAYS:] *= KURTOSIS

@@ -13,12 +13,13 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.dithered.declared import Declared, Frame, frame_of
+from sottovoce.protocol.regression.dithered.spread import apart, is_apart, nothing
 from sottovoce.protocol.regression.dithered.vech import packed, places, unpacked
 
 # how far squares, means and crosses lie from their mean: believed, for the steps (decision 0020), and possible, for the
 # intervals (decision 0076)
 BELIEVED, POSSIBLE = (0.03, 0.05, 0.05), (0.15, 0.15, 0.15)
-STEPS = 6  # until mean and spread of the groups have settled
+STEPS, CLOSE = 6, 0.03  # at most, until mean and spread of the groups have settled, and what counts as settled
 SMALLEST_SQUARE, SMALLEST_ROOT = 0.005, 0.01  # of a square moment, and of an eigenvalue of the correlations
 LARGEST_ROOT = 0.5  # what noise may lift that eigenvalue to
 RAREST = 0.02  # that a bit is believed to be one, or zero
@@ -72,7 +73,7 @@ def learn_moments(
     aim = packed(guess)[1:]
     low = np.where(square, 0.0, -1.0)
     values, precisions = values_of(asked[rows, columns], ones[rows, columns], low, np.ones(len(rows)), rate)
-    if declared is not None:
+    if declared is not None and not is_apart(d):
         every = BitAnswers(
             np.concatenate([np.eye(1 + len(aim))[1:], pairs.combinations]),
             np.concatenate([values, pairs.values]),
@@ -81,20 +82,21 @@ def learn_moments(
             np.concatenate([np.ones(len(rows)), np.zeros(0) if pairs.high is None else pairs.high]),
         )
         return _learn_free(every, rate, guess, declared)
-    told = pairs.combinations[:, 1:]
-    weighted = told * pairs.precisions[:, None]
-    information = weighted.T @ told
-    information[np.diag_indices(len(aim))] += precisions
     # everything is counted from the guess
-    heard = precisions * (values - aim) + weighted.T @ (pairs.values - pairs.combinations[:, 0] - told @ aim)
-    found, covariance = _shrunk(information, heard, groups, POSSIBLE)
-    steady, steady_covariance = _shrunk(information, heard, groups, BELIEVED)
-    noise = unpacked(np.concatenate(([0.0], np.diag(steady_covariance))), d)
+    information, heard = precisions, precisions * (values - aim)
+    if not is_apart(d):
+        told = pairs.combinations[:, 1:]
+        weighted = told * pairs.precisions[:, None]
+        information = weighted.T @ told
+        information[np.diag_indices(len(aim))] += precisions
+        heard = heard + weighted.T @ (pairs.values - pairs.combinations[:, 0] - told @ aim)
+    (found, steady), (covariance, believed) = _shrunk(information, heard, groups, np.array([POSSIBLE, BELIEVED]))
+    noise = unpacked(np.concatenate(([0.0], _variances(believed))), d)
     return Moments(
         _possible(unpacked(np.concatenate(([1.0], aim + found)), d), np.zeros((d, d))),
         _padded(covariance),
         _possible(unpacked(np.concatenate(([1.0], aim + steady)), d), noise),
-        _padded(steady_covariance),
+        _padded(believed),
     )
 
 
@@ -126,48 +128,60 @@ def _solved(answers: BitAnswers, frame: Frame, prior: tuple[float, ...]) -> tupl
     told = answers.combinations @ frame.free
     weighted = told * answers.precisions[:, None]
     heard = weighted.T @ (answers.values - answers.combinations @ aim)
-    found, covariance = _shrunk(weighted.T @ told, heard, frame.groups, prior)
+    [found], [covariance] = _shrunk(weighted.T @ told, heard, frame.groups, np.array([prior]))
     return aim + frame.free @ found, np.asarray(frame.free @ covariance @ frame.free.T)
 
 
 def _shrunk(
-    information: Floats, heard: Floats, groups: np.ndarray[tuple[int], np.dtype[np.int64]], prior: tuple[float, ...]
+    information: Floats, heard: Floats, groups: np.ndarray[tuple[int], np.dtype[np.int64]], priors: Floats
 ) -> tuple[Floats, Floats]:
-    """Return posterior mean and covariance; each group has a mean and a spread, which weigh one entry beforehand."""
-    members = [groups == group for group in range(len(prior))]
-    counts = [int(np.count_nonzero(own)) for own in members]
-    centres, spreads = np.zeros(len(prior)), np.square(prior)
-    covariance, found = np.zeros_like(information), np.zeros(len(heard))
+    """Return posterior means and covariances, one for each row of ``priors``, which are of the groups.
+
+    Each group has a mean and a spread, which weigh one entry beforehand.
+    """
+    members = (groups == np.arange(priors.shape[1])[:, None]).astype(np.float64)
+    counts, least = members.sum(axis=1), LEAST * priors**2
+    centres, spreads = np.zeros_like(priors), priors**2
+    diagonal, settled = np.arange(len(heard)), False
     for step in range(STEPS + 1):
-        total = information.copy()
-        precision = 1 / spreads[groups]
-        total[np.diag_indices(len(heard))] += precision
-        covariance = np.asarray(np.linalg.inv(total), dtype=np.float64)
-        found = covariance @ (heard + precision * centres[groups])
-        if step == STEPS:
+        precision = (1 / spreads)[:, groups]
+        aims = heard + precision * centres[:, groups]
+        if information.ndim == 1:  # of entries that are told of one by one
+            covariance = 1 / (information + precision)
+            variances, found = covariance, covariance * aims
+        else:
+            total = np.repeat(information[None], len(priors), axis=0)
+            total[:, diagonal, diagonal] += precision
+            covariance = np.asarray(np.linalg.inv(total), dtype=np.float64)
+            variances, found = covariance[:, diagonal, diagonal], (covariance @ aims[:, :, None])[:, :, 0]
+        if settled or step == STEPS:
             break
-        variances = np.diag(covariance)
-        for group, (own, count) in enumerate(zip(members, counts, strict=True)):
-            if count:
-                centre = float(found[own].sum()) / (1 + count)
-                # the fixed point of expectation and maximisation, reached faster (MacKay 1992)
-                learnt = max(count - float(variances[own].sum()) / spreads[group], 0.0)
-                beyond = float(np.square(found[own] - centre).sum())
-                centres[group] = centre
-                spreads[group] = max((prior[group] ** 2 + beyond) / (1 + learnt), LEAST * prior[group] ** 2)
-    return found, covariance
+        centres = found @ members.T / (1 + counts)
+        # the fixed point of expectation and maximisation, reached faster (MacKay 1992)
+        learnt = np.maximum(counts - variances @ members.T / spreads, 0.0)
+        beyond = np.square(found - centres[:, groups]) @ members.T
+        before, spreads = spreads, np.maximum((priors**2 + beyond) / (1 + learnt), least)
+        settled = bool((np.abs(spreads - before) <= CLOSE * before).all())
+    return np.asarray(found), np.asarray(covariance)
+
+
+def _variances(covariance: Floats) -> Floats:
+    return np.asarray(covariance if covariance.ndim == 1 else np.diag(covariance))
 
 
 def _padded(covariance: Floats) -> Floats:
     """Return the covariance with the entry that is known: the constant times itself."""
-    return np.pad(covariance, ((1, 0), (1, 0)))
+    if covariance.ndim == 1:
+        return apart(np.concatenate(([0.0], covariance)), np.zeros(1 + len(covariance)))
+    found = np.zeros((len(covariance) + 1,) * 2)
+    found[1:, 1:] = covariance
+    return found
 
 
 def certain(matrix: Floats) -> Moments:
     """Return moments that need not be learnt."""
-    entries = len(packed(matrix))
-    nothing = np.zeros((entries, entries))
-    return Moments(matrix, nothing, matrix, nothing)
+    known = nothing(len(matrix))
+    return Moments(matrix, known, matrix, known)
 
 
 def _possible(matrix: Floats, variances: Floats) -> Floats:

@@ -107,10 +107,9 @@ def stacked(segments: Sequence[LookSegment], levels: int, d: int) -> Stacked:
 
 def beside(told: Stacked, moments: Floats) -> Beside:
     """Add the sums of people asked beside the point."""
-    halves = 0.5 * np.einsum("swlj,jk,swlk->swl", told.ways, moments, told.ways)
-    sums = np.stack(
-        [np.einsum("sw,swl->l", told.people, halves), np.einsum("sw,swl->l", told.people, np.square(halves))]
-    )
+    halves = 0.5 * ((told.ways @ moments) * told.ways).sum(axis=3)
+    counted = told.people[:, :, None] * halves
+    sums = np.stack([counted.sum(axis=(0, 1)), (counted * halves).sum(axis=(0, 1))])
     both = told.besides[:, :2]
     weighted = np.einsum("svwlj,swl->vlj", both, halves)
     return Beside(float(told.people.sum()), sums, both.sum(axis=(0, 2)), weighted)

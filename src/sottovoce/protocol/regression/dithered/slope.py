@@ -13,6 +13,7 @@ import numpy as np
 from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.dithered.density import DENSITY_SD, Density
 from sottovoce.protocol.regression.dithered.moments import Moments, roots
+from sottovoce.protocol.regression.dithered.spread import about_product, apart
 from sottovoce.protocol.regression.dithered.vech import congruence, of_products, packed, places, unpacked
 
 # spread of the whitened slope's entries about the identity, and the factors of it that the people choose from: how
@@ -52,16 +53,13 @@ def learn_slope(heard: Heard, omega: Floats, moments: Moments, density: Density)
     told = inverse @ heard.gradients
     about = f * _folded(told)
     away = about - information @ centre
-    best, found, covariance = -np.inf, centre, level
-    for factor in FACTORS:
-        prior = moments.covariance + factor**2 * spread + level
-        mixed = np.eye(len(centre)) + prior @ information
-        after = np.linalg.solve(mixed, prior)
-        move = after @ away
-        likelihood = -0.5 * float(np.linalg.slogdet(mixed)[1]) + 0.5 * float(away @ move)
-        likelihood -= 0.5 * (np.log(factor) / FACTOR_SD) ** 2
-        if likelihood > best:
-            best, found, covariance = likelihood, centre + move, (after + after.T) / 2
+    priors = moments.covariance + level + np.square(FACTORS)[:, None, None] * spread
+    mixed = np.eye(len(centre)) + priors @ information
+    moves = np.linalg.solve(mixed, (priors @ away)[:, :, None])[:, :, 0]
+    likelihoods = 0.5 * (moves @ away) - 0.5 * np.linalg.slogdet(mixed)[1]
+    best = int(np.argmax(likelihoods - 0.5 * np.square(np.log(FACTORS) / FACTOR_SD)))
+    found, covariance = centre + moves[best], np.linalg.solve(mixed[best], priors[best])
+    covariance = (covariance + covariance.T) / 2
     covariance = covariance + density.of_bend * np.outer(centre, centre)
     eigenvalues, eigenvectors = np.linalg.eigh(back @ unpacked(found, d) @ back)
     shape = (eigenvectors * np.maximum(eigenvalues, FLATTEST)) @ eigenvectors.T
@@ -72,6 +70,17 @@ def learn_slope(heard: Heard, omega: Floats, moments: Moments, density: Density)
         density,
         f * moments.steady,
         f**2 * (moments.steady_covariance + _about(steady_root, STEADY_CROSSES)),
+    )
+
+
+def scaled_slope(moments: Moments, density: Density) -> Slope:
+    """Return the slope of many covariates: the density times the moments as they are believed, with an open doubt."""
+    f, matrix = density.value, moments.steady
+    spread = moments.covariance[0] + about_product(matrix, DIAGONAL, CROSSES)
+    steady = moments.steady_covariance[0] + about_product(matrix, DIAGONAL, STEADY_CROSSES)
+    way = np.sqrt(density.variance) * packed(matrix)
+    return Slope(
+        f * matrix, apart(f**2 * spread, f * way), density, f * matrix, apart(f**2 * steady, np.zeros(len(way)))
     )
 
 

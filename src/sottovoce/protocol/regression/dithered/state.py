@@ -9,6 +9,7 @@ State is plain: where the points stand, the sums of the segment under way, and t
 come at fixed numbers of people, so that it does not matter in which batches people arrive.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from sottovoce.core.arrays import Floats, Ints, Words
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.regression.dithered.asking import Doubt, ask_next
-from sottovoce.protocol.regression.dithered.knowledge import Knowledge, coefficients_size, learn_all
+from sottovoce.protocol.regression.dithered.knowledge import DROPS, Knowledge, coefficients_size, learn_all
 from sottovoce.protocol.regression.dithered.segments import INTERCEPT_WAYS, LookSegment
 from sottovoce.protocol.regression.dithered.step import (
     ASKED,
@@ -146,7 +147,13 @@ def under_way(state: DitheredState) -> LookSegment:
 
 def know(study: DitheredStudy, state: DitheredState) -> Knowledge:
     """Return what all people so far tell."""
-    return learn_all(study, (*state.behind, under_way(state)))
+    return learn_all(study, (*state.behind, under_way(state)), drops=DROPS)
+
+
+@lru_cache(maxsize=16)
+def worth_of(study: DitheredStudy, level: int) -> float:
+    """Return the people whom the public guess of a level is worth; it is asked for at every look."""
+    return float(np.mean(gain(study.density[level] * study.moments, study.omega[level], study.size)[2]))
 
 
 def design_after(study: DitheredStudy, people: int, knowledge: Knowledge) -> tuple[QueryDesign, InformationGain]:
@@ -158,9 +165,8 @@ def design_after(study: DitheredStudy, people: int, knowledge: Knowledge) -> tup
         slope = knowledge.slopes[level]
         size = coefficients_size(study, knowledge, level)
         left, right, need = gain(slope.steady, knowledge.omegas[level], size)
-        _, _, at_first = gain(study.density[level] * study.moments, study.omega[level], study.size)
         gains[0, level], gains[1, level], needs[level, :d] = left, right, need
-        worth[level] = float(np.mean(at_first))
+        worth[level] = worth_of(study, level)
         needs[level, d] = 1 / pace(people, worth[level], knowledge.steady_sd(level))
     design = ask_next(study, people, people / float(worth.max()), knowledge, doubt)
     return design, InformationGain(gains, needs, study.limit)

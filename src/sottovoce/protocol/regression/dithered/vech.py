@@ -49,21 +49,27 @@ def product(left: Floats, right: Floats) -> Floats:
 
 def of_products(left: Floats, right: Floats) -> Floats:
     """Return the quadratic form of the packed H that trace(left H right H) is; both matrices are symmetric."""
-    rows, columns, halves = places(len(left))
-    found = _pick(left, rows, rows) * _pick(right, columns, columns)
-    found += _pick(left, rows, columns) * _pick(right, columns, rows)
-    found += _pick(left, columns, rows) * _pick(right, rows, columns)
-    found += _pick(left, columns, columns) * _pick(right, rows, rows)
-    return np.asarray(found * np.outer(halves, halves))
+    first, second, across, back, halves = _pairs(len(left))
+    found = left.take(first) * right.take(second)
+    found += left.take(across) * right.take(back)
+    found += left.take(back) * right.take(across)
+    found += left.take(second) * right.take(first)
+    found *= halves
+    return np.asarray(found)
 
 
 def congruence(root: Floats) -> Floats:
     """Return the map from a packed E to the packed root E root'."""
-    rows, columns, halves = places(len(root))
-    found = _pick(root, rows, rows) * _pick(root, columns, columns)
-    found += _pick(root, rows, columns) * _pick(root, columns, rows)
-    return np.asarray(found * halves)
+    first, second, across, back, _ = _pairs(len(root))
+    found = root.take(first) * root.take(second)
+    found += root.take(across) * root.take(back)
+    found *= places(len(root))[2]
+    return np.asarray(found)
 
 
-def _pick(matrix: Floats, rows: Ints, columns: Ints) -> Floats:
-    return np.asarray(matrix[rows[:, None], columns[None, :]])
+@lru_cache(maxsize=4)
+def _pairs(d: int) -> tuple[Ints, Ints, Ints, Ints, Floats]:
+    """Return where in a matrix, row by row, two entries' first indices meet, their second ones, and each other's."""
+    rows, columns, halves = places(d)
+    met = [d * one[:, None] + other[None, :] for one in (rows, columns) for other in (rows, columns)]
+    return met[0], met[3], met[1], met[2], np.outer(halves, halves)

@@ -5,7 +5,7 @@ start by as much as the guess is worth.
 Interval: the root over all but the first people (`root`), with the noise of a gradient carried through H^-1. What is
 not known of H makes the standard error itself uncertain: with its logarithm off by a normal error of variance
 ``doubt``, the half-length z s exp((z^2 - 1) / 2 doubt) covers as it should to second order. So an interval grows with
-the doubt; it is refused only where nothing is known of its direction, or the points have not settled yet.
+the doubt; where nothing is known of its direction, or the points have not settled yet, it has no ends.
 """
 
 import math
@@ -30,15 +30,14 @@ PLENTY = 20  # times the people who are worth the guess: from then on the first 
 # times the people who are worth the guess: an interval's need shows, and is, typically (decision 0021)
 SETTLED, TYPICAL = 10, 130
 FAR_OFF = 0.3  # of the dithers' square: up to there they see the same curvature as the points (decision 0021)
-APART = 0.6  # standard errors between a point and the middle of its interval (decision 0021)
+APART = 1.5  # standard errors between a point and the middle of its interval, at most (decision 0081)
 EARLIEST = 1000  # people: fewer are never said to be enough
 DETERMINED = 0.45  # doubt, as a standard deviation, up to which a coefficient counts as determined (decision 0076)
-NOTHING = 1.5  # and from which on nothing is known of it: an interval would be twenty times as long and more
-MOST = 200.0  # of a factor's logarithm: what is longer has no end that matters
-FALL, LARGEST = (
-    1.5,
-    4.0,
-)  # people are needed as the doubt's power, which is believed up to so many times (decision 0076)
+NOTHING = 2.0  # and from which on nothing is known of it, and its interval has no ends (decision 0081)
+LONGEST = 300.0  # times: a doubt that makes an interval longer leaves it no ends either
+# people needed, in those so far, at the doubt up to which a coefficient is determined; by what power of the doubt they
+# grow, and up to what doubt: early doubts differ by a factor 10 between two studies that need as many (decision 0081)
+MORE, FALL, LARGEST = 1.6, 0.25, 7.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,57 +111,64 @@ class DitheredFit:
         precision = np.linalg.solve(self.knowledge.omegas[level], way)
         return np.asarray(way * float(precision @ self.roots[level].gradient) / float(precision @ way))
 
-    def needed(self, index: int = 0, contrast: Floats | None = None) -> int:
-        """Return about how many people determine a contrast (None: every coefficient of every level).
+    def needed(self, index: int | None = None, contrast: Floats | None = None) -> int:
+        """Return about how many people determine a contrast of one level (None: every coefficient, or every level).
 
-        At most as many as there are if it is determined; else within a factor of about 2.
+        At most as many as there are if it is determined; else about the same between studies alike, within a factor 2.
         """
-        if contrast is not None:
-            return self._people_for(index, self.doubt(index, contrast))
-        axes = np.eye(self.study.d)
-        return max(
-            self._people_for(level, math.sqrt(float(self.knowledge.relative_variances(level, axes).max())))
-            for level in range(self.study.levels)
-        )
+        axes = np.eye(self.study.d) if contrast is None else contrast[:, None]
+        levels = range(self.study.levels) if index is None else [index]
+        return max(self._people_for(level, axes) for level in levels)
 
-    def _people_for(self, index: int, doubt: float) -> int:
+    def _people_for(self, index: int, contrasts: Floats) -> int:
         if not self._settled(index):  # too early to tell from the people
             worth = float(np.mean(_worth(self.study, index)))
             return _rounded_up(max(TYPICAL * worth, 1.2 * self.people, EARLIEST))
-        if doubt <= DETERMINED:
+        own, all_ = (
+            np.sqrt(self.knowledge.relative_variances(index, each)) for each in (contrasts, np.eye(self.study.d))
+        )
+        if own.max() <= DETERMINED:
             return self.people
-        return _rounded_up(max(min(doubt / DETERMINED, LARGEST) ** FALL, 1.2) * self.people)
+        doubts = np.concatenate([own, all_])
+        # what is in doubt is so for the same reason: their mean differs less between studies than each of them
+        pooled = np.log(np.minimum(doubts[~(doubts <= DETERMINED)], LARGEST) / DETERMINED).mean()
+        return _rounded_up(MORE * math.exp(FALL * float(pooled)) * self.people)
 
     def interval(self, index: int, contrast: Floats, level: float) -> tuple[float, float]:
-        """Return the interval of a contrast of one level's coefficients; refuse where nothing is known of it."""
+        """Return the interval of a contrast of one level's coefficients; without ends where nothing is known of it."""
         if not np.any(contrast):
             raise BadInput("a contrast of zeros has no interval; give a vector with an entry that is not zero.")
         z, doubt = float(ndtri((1 + level) / 2)), self.doubt(index, contrast)
+        longer = (z**2 - 1) / 2 * doubt**2
+        if not self._known(index, doubt) or longer > math.log(LONGEST):
+            return -math.inf, math.inf
         root = self.roots[index]
         middle = float(contrast @ root.place)
-        self._check_known(index, doubt)
-        half = z * math.sqrt(float(contrast @ root.covariance @ contrast)) * _longer((z**2 - 1) / 2 * doubt**2)
+        half = z * math.sqrt(float(contrast @ root.covariance @ contrast)) * math.exp(longer)
         return middle - half, middle + half
 
+    def missing(self, index: int, contrast: Floats | None = None) -> str:
+        """Say why a contrast's interval has no ends, or all coefficients have no ellipsoid, and what would help."""
+        return (
+            f"{self.people:,} people tell nothing of it yet, which needs about {self.needed(index, contrast):,}, "
+            "within a factor of 2; ask more people, or allow a larger epsilon."
+        )
+
     def ellipsoid(self, index: int, level: float) -> Ellipsoid:
-        """Return the ellipsoid of one level's coefficients, which the worst doubt of them widens."""
+        """Return the ellipsoid of one level's coefficients, which the worst doubt of them widens; or refuse.
+
+        All of space is no ellipsoid.
+        """
         d, root = self.study.d, self.roots[index]
         doubt = float(self.knowledge.relative_variances(index, np.eye(d)).max())
-        self._check_known(index, math.sqrt(doubt))
-        return normal_ellipsoid(root.place, root.covariance * _longer((float(chi2.ppf(level, d)) - d) * doubt), level)
+        longer = (float(chi2.ppf(level, d)) - d) * doubt
+        if not self._known(index, math.sqrt(doubt)) or longer > 2 * math.log(LONGEST):
+            raise Infeasible(self.missing(index))
+        return normal_ellipsoid(root.place, root.covariance * math.exp(longer), level)
 
-    def _check_known(self, index: int, doubt: float) -> None:
-        """Refuse where an interval would say nothing, or could not be relied on."""
-        if not doubt < NOTHING or not self._settled(index):
-            raise Infeasible(
-                f"{self.people:,} people tell nothing of it yet, which needs about {self._people_for(index, doubt):,}, "
-                "within a factor of 2; ask more people, or allow a larger epsilon."
-            )
-
-
-def _longer(logarithm: float) -> float:
-    """Return by what factor the doubt makes a length longer."""
-    return math.exp(min(logarithm, MOST))
+    def _known(self, index: int, doubt: float) -> bool:
+        """Tell whether an interval says anything, and can be relied on."""
+        return doubt < NOTHING and self._settled(index)
 
 
 def _worth(study: DitheredTerms, level: int) -> Floats:

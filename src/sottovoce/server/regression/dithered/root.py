@@ -13,9 +13,9 @@ import numpy as np
 from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.dithered.knowledge import Knowledge
 from sottovoce.protocol.regression.dithered.segments import Tight
+from sottovoce.protocol.regression.dithered.spread import moved
 from sottovoce.protocol.regression.dithered.step import GRADIENT, POINT, SPREAD
 from sottovoce.protocol.regression.dithered.study import DitheredTerms
-from sottovoce.protocol.regression.dithered.vech import product
 
 STEEPNESS = 1.5  # the density's slope, in units of density^2 / min(tau, 1 - tau), thought possible
 GAIN = 0.01  # of the logarithms of the variances: by so much a larger drop has to be better
@@ -68,6 +68,6 @@ def _root_of(study: DitheredTerms, knowledge: Knowledge, level: int, sums: Tight
         square = square_about(sums, level, place, moments)
         place = point - inverse @ (gradient - curve * square)
     # what is not known of H moves the root by H^-1 dH H^-1 gradient
-    moves = product(inverse, (inverse @ (gradient - curve * square))[None, :])
-    covariance = inverse @ (omega / n + np.diag(left) * square**2) @ inverse.T + moves @ slope.covariance @ moves.T
+    covariance = inverse @ (omega / n + np.diag(left) * square**2) @ inverse.T
+    covariance = covariance + moved(inverse, inverse @ (gradient - curve * square), slope.covariance)
     return Root(study.start[level] + place, covariance, curve)
