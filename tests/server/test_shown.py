@@ -145,7 +145,7 @@ def test_a_coefficient_without_an_interval_is_hollow_and_a_long_one_has_an_arrow
     from matplotlib.figure import Figure
 
     axes = Figure().subplots()
-    rows = [CoefficientRow(1.0, 0.1, (0.9, 1.1), None), CoefficientRow(1.2, None, None, "few")]
+    rows = [CoefficientRow(1.0, 0.1, (0.9, 1.1), None), CoefficientRow(1.2, None, None, "few", determined=False)]
     rows += [CoefficientRow(1.1, 0.1, (1.0, 1.2), None), CoefficientRow(1.0, 9.0, (-50.0, 60.0), None)]
     _panel(axes, (0.2, 0.4, 0.6, 0.8), rows)
     points = [line for line in axes.lines if line.get_marker() == "o"]
