@@ -1,11 +1,14 @@
 """A collector that lies gets one letter from a device or none, and learns nothing from what the device does not do."""
 
+import io
 import json
 import shutil
 import stat
 import subprocess
 import threading
+import urllib.error
 from collections.abc import Iterator
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from itertools import product
@@ -15,6 +18,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from sottovoce.client import device
 from sottovoce.client.device import Device, make_report
 from sottovoce.client.kept_answers import KeptAnswers
 from sottovoce.core.errors import BadInput
@@ -314,3 +318,15 @@ def test_a_broken_twin_is_noticed(twin: str, tmp_path: Path) -> None:
     assert text.count(sound) == 1
     (tmp_path / "device.mjs").write_text(text.replace(sound, broken))
     assert not in_node(tmp_path / "device.mjs").endswith(" 0 wrong\n")
+
+
+def test_a_refusal_lets_go_of_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = io.BytesIO(b"no")
+
+    def refuses(*_: Any, **__: Any) -> Any:
+        raise urllib.error.HTTPError("http://localhost", 503, "no", Message(), said)
+
+    monkeypatch.setattr(device._OPENER, "open", refuses)
+    with pytest.raises(BadInput, match="refused with status 503"):
+        device._fetched("http://localhost/v1/studies")
+    assert said.closed

@@ -259,6 +259,7 @@ def _fetched(url: str, body: bytes | None = None) -> bytes:
         with _OPENER.open(request, timeout=30) as answer:
             data: bytes = answer.read(LARGEST + 1)
     except urllib.error.HTTPError as error:
+        error.close()  # it holds the connection
         raise BadInput(f"the collector refused with status {error.code}; the same report can be sent again.") from None
     except (OSError, ValueError):
         raise BadInput("the collector cannot be reached; the same report can be sent again later.") from None
