@@ -237,18 +237,6 @@ def test_a_deadline_closes_with_what_came_but_never_without_an_answer(log: Colle
     assert gathering.folds[0].log.answered[0][1].tolist() == [came]
 
 
-def test_many_groups_close_their_rounds_some_at_a_time(log: CollectorStore) -> None:
-    clock, names = Time(), [str(k) for k in range(40)]
-    gathering, people = begun(log, clock, groups=names), People(14)
-    for group in range(40):
-        gathering.upload(people.upload(gathering, group, 60))
-    for _ in range(400):
-        gathering.commit()
-    assert all(fold.log.rounds == 1 for fold in gathering.folds)  # the clock stands still, and each was looked at
-    assert stands(begun(log, clock, groups=names)) == stands(gathering)
-    assert check_replay(gathering.study, log)["reports"] == 40 * 60
-
-
 def test_a_paused_study_takes_nothing_and_a_closed_one_stays_closed(log: CollectorStore) -> None:
     gathering = begun(log)
     body = People(9).upload(gathering, 0, 1)
