@@ -289,6 +289,7 @@ def fuzz(folder: Path, requests: int, seed: int) -> dict[str, Any]:
         slowest = {name: round(took, 3) for name, took in sorted(run.slowest.items())}
         return {**found, "counts": run.counts, "memory": memory, "slowest": slowest, "wrong": run.wrong}
     finally:
+        run.line.close()
         run.process.end()
 
 
