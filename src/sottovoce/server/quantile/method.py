@@ -34,6 +34,12 @@ FENCED = (
 )
 
 
+SCARCELY = (
+    "records are scarce: the interval takes the density to be smooth around the quantile (no mode, edge or atom "
+    'nearby); compare with method="certified", which holds for every distribution'
+)
+
+
 AWAY = (
     "some sites stayed away from some stages: their other answers stand in for what they missed, and the interval is "
     "longer for it"
@@ -116,7 +122,7 @@ def staged_warnings(local: Left, method: str) -> tuple[str, ...]:
     if local.fence is not None:
         return (FENCED,)
     if isinstance(local, Fitted):
-        return ("records are scarce: the interval takes the density to be smooth around the quantile, no edge nearby",)
+        return (SCARCELY,)
     if local.stages[0].shares is not None:
         return (AWAY,)
     if local.dips:

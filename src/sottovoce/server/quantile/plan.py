@@ -23,7 +23,17 @@ from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.messages import Study
 from sottovoce.protocol.randomised_response import binary, flips_of, rate_of, with_flips
 from sottovoce.server.quantile.asking import SiteProfile
-from sottovoce.server.quantile.feasibility import CERTIFIED, PAIRS, STAGES, Limits, NoiseToTail, check, expected, reach
+from sottovoce.server.quantile.feasibility import (
+    CERTIFIED,
+    PAIRS,
+    SCARCE,
+    STAGES,
+    Limits,
+    NoiseToTail,
+    check,
+    expected,
+    reach,
+)
 from sottovoce.server.quantile.left_out import overall, small_sites, without
 
 LEAST = 1e-9  # of the estimand: a site that counts less is left out
@@ -190,6 +200,8 @@ def barely(
     """Say that records barely support a level, and how far a certified interval will reach where it is one."""
     needed = measured.records_for(int(crowd.sizes.sum()), limits.at(tau).warn)
     longer = f"the interval may be {limits.longer} as with ample data"
+    if limits is PAIRS and measured.ratio > SCARCE:
+        longer += ", and takes the density to be smooth, where method='certified' takes nothing for granted"
     if ends is not None:
         longer = f"of these records expect an interval {expected(*ends)}"
     return f"the {tau:g} quantile is barely supported: {longer}; {needed:,} records would leave this zone"
