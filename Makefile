@@ -12,7 +12,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-federation demo-collector test test-lowest test-install lint types bench house clean
+.PHONY: help install demo demo-federation demo-collector test test-lowest test-install lint types docs docs-serve bench house clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,13 @@ lint: $(VENV)/.all ## ruff and the import contracts
 
 types: $(VENV)/.all ## mypy, strict
 	@$(BIN)/mypy
+
+docs: $(VENV)/.docs ## the documentation site into build/site; a warning stops it
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Built: build/site/index.html"
+
+docs-serve: $(VENV)/.docs ## the site on this machine, built again whenever a page changes
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --strict --watch src
 
 bench: $(VENV)/.all ## the statistical promises and the speeds, measured (minutes)
 	@$(BIN)/python -m benchmarks
