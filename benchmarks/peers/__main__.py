@@ -4,17 +4,23 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.peers import central_quantiles, randomised_response
+from benchmarks.peers import central_quantiles, conformal, randomised_response, regression, streams
 from benchmarks.peers.page import write
 from benchmarks.peers.sheets import Comparison
 
 PARTS: Mapping[str, Callable[[], Comparison]] = {
     "randomised-response": randomised_response.run,
     "central-quantiles": central_quantiles.run,
+    "conformal": conformal.run,
+    "regression": regression.run,
+    "streams": streams.run,
 }
 QUICK: Mapping[str, Callable[[], Comparison]] = {
     "randomised-response": lambda: randomised_response.run(500, 20_000, 2),
     "central-quantiles": lambda: central_quantiles.run(3, (1_000, 3_000), 3),
+    "conformal": lambda: conformal.run((49, 99), (500,), 2),
+    "regression": lambda: regression.run(((2_000, 2),)),
+    "streams": lambda: streams.run(20_000, 2),
 }
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import sottovoce as sv
+from benchmarks.peers.central_picture import draw
 from benchmarks.peers.installed import Peer, diffprivlib, peer
 from benchmarks.peers.populations import Asked, candidates, ordinary, real
 from benchmarks.peers.sheets import Comparison, Sheet, figure, seconds
@@ -247,6 +248,7 @@ def run(replications: int = 100, sizes: Sequence[int] = (1_000, 10_000, 100_000)
         sheets,
         tuple(_findings(cells, names)),
         (*peers, *(Peer("", "", None, why) for why in absent)),
+        {"peers-central.png": lambda path: draw(path, cells, names)} if len(sizes) > 1 else {},
     )
 
 

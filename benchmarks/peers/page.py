@@ -52,5 +52,8 @@ def page(comparisons: Sequence[Comparison], today: datetime.date) -> str:
 
 
 def write(path: Path, comparisons: Sequence[Comparison]) -> None:
-    """Write the page to a file."""
+    """Write the page to a file, and its pictures beside it."""
+    for each in comparisons:
+        for name, draw in each.pictures.items():
+            draw(path.parent / name)
     path.write_text(page(comparisons, datetime.datetime.now(datetime.UTC).date()), encoding="utf-8")

@@ -128,7 +128,7 @@ def pure_ldp_way(module: Any, epsilon: float) -> Way:
         truths = _halves(n).astype(int).tolist()
         return lambda: sum(client.privatise(bit) != bit for bit in truths)
 
-    return Way("pure-LDP, direct encoding", SEEDED, "none", ready)
+    return Way("pure-LDP, direct encoding", SEEDED, "as given", ready)
 
 
 def numpy_ways(epsilon: float) -> tuple[Way, Way, Way]:
@@ -216,11 +216,11 @@ def run(singles: int = 20_000, batch: int = 1_000_000, turns: int = 9) -> Compar
     if pure.module is not None:
         one.append(pure_ldp_way(pure.module, EPSILON))
     first, _ = _sheet("One report at a time", [*one, single], singles, turns, "Calls of Python, one after the other.")
-    second, timed = _sheet("Many at once", [*many, system, plain], batch, turns, "A million bits a call.")
+    second, timed = _sheet("Many at once", [*many, system, plain], batch, turns, f"{batch:,} bits a call.")
     findings = [
         _agreement([float(row[-1]) for sheet in (first, second) for row in sheet.rows]),
-        f"Bare numpy's generator takes {timed[plain.name].ratio:.2g} times what a site's answer does, but whoever sees "
-        "enough of its numbers can compute the others; the system's words alone take "
+        f"Bare numpy's generator takes {timed[plain.name].ratio:.2g} times what a site's answer does, but is not "
+        "made for secrets; the system's words alone take "
         f"{timed[system.name].ratio:.2g} times as long as a site's whole answer.",
         "A device's report does more than the others: it checks card, study, round and value, and packs 41 bytes.",
         "OpenDP's boolean can run in constant time; Sottovoce's kernel branches on no record, and promises no more.",

@@ -1,9 +1,12 @@
 """What a comparison gives: sheets of figures, sentences that follow from them, and the peers that were not there."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from benchmarks.peers.installed import Peer
+
+Draw = Callable[[Path], None]
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Comparison:
     sheets: tuple[Sheet, ...]
     findings: tuple[str, ...]
     peers: tuple[Peer, ...]
-    pictures: tuple[str, ...] = field(default=())
+    pictures: Mapping[str, Draw] = field(default_factory=dict)  # file names, in the folder of the page
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -52,7 +55,7 @@ class Comparison:
         """Write the section of the page."""
         parts = [f"## {self.title}", "", self.question, ""]
         parts += [line for sheet in self.sheets for line in (sheet.markdown(),)]
-        parts += [f"![{name}]({name}.png)\n" for name in self.pictures]
+        parts += [f"![{self.title}]({name})\n" for name in self.pictures]
         parts += bullets(self.findings)
         parts += bullets(f"Left out, or only in part: {sentence}." for sentence in self.missing)
         return "\n".join([*parts, ""])

@@ -7,8 +7,18 @@ from pathlib import Path
 
 import pytest
 from benchmarks.peers import __main__ as command
-from benchmarks.peers import central_quantiles, installed, page, populations, randomised_response, timing
-from benchmarks.peers.sheets import Comparison, Sheet
+from benchmarks.peers import (
+    central_quantiles,
+    conformal,
+    installed,
+    page,
+    populations,
+    randomised_response,
+    regression,
+    streams,
+    timing,
+)
+from benchmarks.peers.sheets import Sheet
 
 
 @pytest.fixture(autouse=True)
@@ -17,12 +27,6 @@ def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
-
-
-def rows(comparison: Comparison, title: str) -> dict[str, tuple[str, ...]]:
-    """Return the rows of the sheet whose title begins so, by their first column."""
-    (sheet,) = (sheet for sheet in comparison.sheets if sheet.title.startswith(title))
-    return {row[0]: row[1:] for row in sheet.rows}
 
 
 def needs(*names: str) -> None:
@@ -78,11 +82,52 @@ def test_all_libraries_find_the_median_of_ages() -> None:
     assert all(cell.error < 12 for cell in cells)  # ages of 18 to 95 with the median 48
 
 
+def test_intervals_are_those_of_mapie_and_of_crepes_where_it_takes_the_same_rank() -> None:
+    needs("mapie", "crepes")
+    there = [
+        ("MAPIE", installed.peer("mapie", "mapie.regression").module, conformal.mapie_intervals),
+        ("crepes", installed.peer("crepes", "crepes").module, conformal.crepes_intervals),
+    ]
+    tasks, _ = conformal.regressions((49, 100))
+    intervals, same = conformal.intervals_sheet(tasks, there)
+    assert intervals.columns[-2:] == ("MAPIE: apart", "crepes: apart")
+    assert all(float(row[-2]) < 1e-9 for row in intervals.rows)
+    assert all(float(row[-1]) < 1e-9 for row in intervals.rows if row[1] == "100")
+    assert same["MAPIE"] == len(tasks)
+
+
+def test_without_peers_conformal_compares_nothing() -> None:
+    tasks, _ = conformal.regressions((49,))
+    intervals, same = conformal.intervals_sheet(tasks[:2], [])
+    assert same == {}
+    assert [len(row) for row in intervals.rows] == [4, 4]
+
+
+def test_coefficients_beside_the_exact_fits() -> None:
+    needs("statsmodels", "river")
+    fitters, _ = regression.libraries()
+    cell = regression.measure(regression.waits(), 2_000, fitters, 1, 3)
+    assert set(cell) == {"statsmodels", "scikit-learn", "river, online", regression.OPEN, regression.PRIVATE}
+    assert cell["statsmodels"].error == pytest.approx(cell["scikit-learn"].error, rel=0.05)
+    assert all(shown.error < 30 for shown in cell.values())  # waits spread by 4 to 16 minutes
+
+
+def test_streams_beside_sketches() -> None:
+    needs("river", "datasketches")
+    found, _ = streams.libraries()
+    for ascending in (False, True):
+        measured = streams.measure(found, 5_000, 1, ascending, 3)
+        assert measured["numpy, all values kept"].errors == (0.0, 0.0, 0.0)
+        assert measured["datasketches REQ, array"].errors[0] < 0.05
+        assert measured["numpy, all values kept"].kept == 40_000 > measured["datasketches REQ, array"].kept
+        assert 0 < measured["river, one by one"].kept < 1000
+
+
 def test_the_quick_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command.main(["central-quantiles", "--quick", "--write", str(tmp_path / "peers.md")])
+    command.main(["randomised-response", "--quick", "--write", str(tmp_path / "peers.md")])
     said, written = capsys.readouterr().out, (tmp_path / "peers.md").read_text()
-    assert "QUANTILES WITH AND WITHOUT A TRUSTED CURATOR" in said
-    assert "| Sottovoce, local |" in written
+    assert "RANDOMISED RESPONSE" in said
+    assert "| Sottovoce, a site's answer |" in written
     assert "Measured on" in written
     assert "/site-packages/" not in written
 
