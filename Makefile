@@ -12,7 +12,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-federation demo-collector test test-lowest test-install lint types docs docs-serve bench house clean
+.PHONY: help install demo demo-federation demo-collector test test-lowest test-install lint types docs docs-serve bench bench-peers house clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ docs-serve: $(VENV)/.docs ## the site on this machine, built again whenever a pa
 
 bench: $(VENV)/.all ## the statistical promises and the speeds, measured (minutes)
 	@$(BIN)/python -m benchmarks
+
+bench-peers: $(VENV)/.bench ## other libraries side by side with this one (WRITE="--write docs/peers.md": the page; minutes)
+	@$(ONE_THREAD) $(BIN)/python -m benchmarks.peers $(WRITE)
 
 house: $(VENV)/.test ## the package at a glance: who imports whom, cycles, longest files, what a call loads
 	@$(BIN)/python scripts/house.py
