@@ -10,11 +10,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "sottovoce"
-MOST_FILES = 430
+MOST_FILES = 480
 # 33,000 before plans, reports and the memory of rows, 39,500 before the federation, 47,000 before the collector,
 # 51,500 with several studies, regression by devices, keys and pages, 53,300 with the planner, 56,500 with audits and
 # the shortfall; docs/decisions/0047
-MOST_LINES = 60_000
+MOST_LINES = 70_000
 MOST_LOADED = 76  # modules of the package that a conformal threshold needs
 
 
