@@ -7,7 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.client.regression.lent import Room, lent, make_room
-from sottovoce.client.regression.randomize_row import randomize_pair, randomize_product, randomize_row, show
+from sottovoce.client.regression.randomize_row import (
+    randomize_beside,
+    randomize_pair,
+    randomize_product,
+    randomize_row,
+    show,
+    weighed_side,
+)
 from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Floats, Ints, Words
 from sottovoce.core.kernels import njit
@@ -16,12 +23,13 @@ from sottovoce.protocol.regression.decode import decode
 from sottovoce.protocol.regression.dithered.state import DitheredState, look
 from sottovoce.protocol.regression.dithered.step import InformationGain, Sums, book_bit, learn
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
+from sottovoce.protocol.regression.overheard import Overheard, overhear
 from sottovoce.protocol.regression.questions import (
     PRODUCT,
     TIGHT,
     QueryDesign,
-    beside,
     choose,
+    is_up,
     which_cell,
     which_product,
 )
@@ -41,6 +49,7 @@ def ask_piece(
         with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
             segment(
                 tables,
+                study.overheard,
                 state.design,
                 state.gain,
                 state.sums,
@@ -50,7 +59,7 @@ def ask_piece(
                 words[part],
                 state.people,
                 study.start,
-                state.points,
+                state.point[None],
                 room,
                 letters[part],
             )
@@ -64,6 +73,7 @@ def ask_piece(
 @njit(cache=True, nogil=True, error_model="numpy")
 def segment(
     tables: Tables,
+    heard: Overheard,
     design: QueryDesign,
     gain: InformationGain,
     sums: Sums,
@@ -83,43 +93,52 @@ def segment(
     pairs, ranges, ways, shares = lent(design[0]), lent(design[1]), lent(design[2]), lent(design[3])
     gains, needs, limit = lent(gain[0]), lent(gain[1]), gain[2]
     counts, vectors, squares = lent(sums[0]), lent(sums[1]), lent(sums[2])
-    products, told, people, besides = lent(sums[3]), lent(sums[4]), lent(sums[5]), lent(sums[6])
+    products, told, turned, overheard = lent(sums[3]), lent(sums[4]), lent(sums[5]), lent(sums[6])
+    weights, table, scales, shifts = lent(heard[0]), lent(heard[1]), lent(heard[2]), lent(heard[3])
     features, response, where, words = lent(features), lent(response), lent(where), lent(words)
     reference, points, letters = lent(reference), lent(points), lent(letters)
     chosen, index, values, along = lent(room[0]), lent(room[1]), lent(room[2]), lent(room[3])
-    _, _, d = points.shape
-    p, bits = d - 1, len(shares) - len(ways)
+    _, levels, d = points.shape
+    p, beyond, each = d - 1, 1 + 2 * len(pairs), len(ways) // levels
+    exact = plan[0, FORM] == OPEN
     for i in range(len(where)):
         word, who = words[i, 0], where[i]
         # the public part: what this person is asked, and where
         cell = which_cell(shares, word)
-        if cell == PRODUCT or (cell != TIGHT and cell < bits):
+        if cell != TIGHT:
             if cell == PRODUCT:
                 j, k = which_product(d, word)
                 bit = randomize_product(faces, len(upto), features, who, j, k, words, i)
-            else:
+            elif cell < beyond:
                 pair = (cell - 1) % len(pairs)
                 bit = randomize_pair(faces, len(upto), features, who, pairs, pair, ranges, cell - 1, words, i)
-            book_bit(products, told, d, cell, word, bit)
+            elif exact:  # what the bit would be on average
+                way = cell - beyond
+                value = weighed_side(features, response[who], who, points, 0, way // each, ways, way, is_up(word))
+                book_bit(products, told, turned, d, cell, word, 0.5 * (value + 1.0))
+                letters[i] = 0
+                continue
+            else:
+                way = cell - beyond
+                bit = randomize_beside(
+                    faces, len(upto), features, response[who], who, points, 0, way // each, ways, way, words, i
+                )
+            book_bit(products, told, turned, d, cell, word, float(bit))
             letters[i] = bit
             continue
-        at, way = 0, -1
-        if cell != TIGHT:
-            at, way = 1, cell - bits
-            beside(ways, way, word, points)
         block = choose(upto, plan, p, word, chosen)
         # the person's part: a letter (or, without a channel, the exact score), which the server decodes
         if plan[block, FORM] == OPEN:
-            found = show(score, features, response, who, points, at, index, values)
+            found = show(score, features, response, who, points, 0, index, values)
             letters[i] = 0
         else:
             letter = randomize_row(
-                plan, faces, steps, score, radius, block, chosen, features, response, who, points, at, words, i
+                plan, faces, steps, score, radius, block, chosen, features, response, who, points, 0, words, i
             )
             found = decode(plan, score, read, matrix, radius, block, chosen, letter, index, values)
+            overhear(plan, weights, table, scales, shifts, block, chosen, letter, overheard)
             letters[i] = letter
         # the server's part: everybody is booked under the point they were asked about, which they then move
         learn(
-            gains, needs, limit, counts, vectors, squares, people, besides, way, word, first + i, found, index, values,
-            reference, points, 0, along,
-        )  # fmt: skip
+            gains, needs, limit, counts, vectors, squares, first + i, found, index, values, reference, points, 0, along
+        )

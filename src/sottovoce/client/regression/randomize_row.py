@@ -24,11 +24,13 @@ from sottovoce.protocol.regression.blocks import (
     Weights,
 )
 from sottovoce.protocol.regression.questions import (
+    ABOUT,
     PRODUCT,
     TIGHT,
+    WAY,
     QueryDesign,
-    beside,
     choose,
+    is_up,
     which_cell,
     which_product,
 )
@@ -163,6 +165,55 @@ def randomize_pair(
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def randomize_beside(
+    faces: Weights,
+    block: int,
+    features: Floats,
+    response: float,
+    who: int,
+    points: Floats,
+    at: int,
+    level: int,
+    ways: Floats,
+    way: int,
+    words: Words,
+    i: int,
+) -> int:
+    """Return one bit about the side on which the response lies of a point beside ``points[at]``."""
+    die = words[i, words.shape[1] - 1] >> uint64(2)
+    if die < faces[block, COMMON]:
+        return int(np.int64(die // faces[block, LOW]))
+    if die - faces[block, COMMON] >= faces[block, INSIDE]:
+        return 0
+    told = weighed_side(features, response, who, points, at, level, ways, way, is_up(words[i, 0]))
+    return rounded(0.5 * (told + 1.0), 2, words[i, 1])
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def weighed_side(
+    features: Floats,
+    response: float,
+    who: int,
+    points: Floats,
+    at: int,
+    level: int,
+    ways: Floats,
+    way: int,
+    up: bool,
+) -> float:
+    """Return a combination of covariates, moved to [-1, 1]; its negative where the response lies above the point."""
+    off = ways[way, WAY, 0]
+    fit = points[at, level, 0] + (off if up else -off)
+    about = ways[way, ABOUT, 0]
+    for j in range(features.shape[1]):
+        off = ways[way, WAY, 1 + j]
+        fit += (points[at, level, 1 + j] + (off if up else -off)) * features[who, j]
+        about += ways[way, ABOUT, 1 + j] * features[who, j]
+    about = min(max(about, -1.0), 1.0)
+    return about if response <= fit else -about
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
 def rounded(place: float, positions: int, word: np.uint64) -> int:
     """Round a place up or down at random, so that it is right on average."""
     below = np.int64(np.floor(place))
@@ -205,11 +256,12 @@ def randomize_people(
 ) -> None:
     """Fill the letters of the people ``where``, all asked about one point; column 0 of ``words`` is public.
 
-    ``points[0]`` is the point, ``points[1]`` room for a dithered one. Each question follows from the public word alone.
+    ``points[0]`` is the point. Each question follows from the public word alone.
     """
     upto, plan, faces, steps, score, radius = tables[0], tables[1], tables[2], tables[3], tables[4], tables[7]
     p = points.shape[2] - 1
-    chosen, bits = np.zeros(max(p, 1), dtype=np.int64), len(design[3]) - len(design[2])
+    chosen, pairs, ways = np.zeros(max(p, 1), dtype=np.int64), len(design[0]), len(design[2])
+    beyond = 1 + 2 * pairs
     for i in range(len(where)):
         word, who = words[i, 0], where[i]
         cell = which_cell(design[3], word)
@@ -217,17 +269,20 @@ def randomize_people(
             j, k = which_product(p + 1, word)
             letters[i] = randomize_product(faces, len(upto), features, who, j, k, words, i)
             continue
-        if cell != TIGHT and cell < bits:
-            pair = (cell - 1) % len(design[0])
+        if cell >= beyond:
+            way = cell - beyond
+            level = way // (ways // points.shape[1])
+            letters[i] = randomize_beside(
+                faces, len(upto), features, response[who], who, points, 0, level, design[2], way, words, i
+            )
+            continue
+        if cell != TIGHT:
+            pair = (cell - 1) % pairs
             letters[i] = randomize_pair(faces, len(upto), features, who, design[0], pair, design[1], cell - 1, words, i)
             continue
-        at = 0
-        if cell != TIGHT:
-            beside(design[2], cell - bits, word, points)
-            at = 1
         block = choose(upto, plan, p, word, chosen)
         letters[i] = randomize_row(
-            plan, faces, steps, score, radius, block, chosen, features, response, who, points, at, words, i
+            plan, faces, steps, score, radius, block, chosen, features, response, who, points, 0, words, i
         )
 
 

@@ -2,7 +2,7 @@
 
 A public word is a keyed hash of the person's number (BLAKE2b, RFC 7693), so that whoever knows the study's public key
 can check every draw. Of the word come what a person is asked about (`which_cell`), the block and its slopes
-(`choose`), the sign of a dither (`beside`), and the product of covariates (`which_product`).
+(`choose`), to which side of the point a bit is asked (`is_up`), and the product of covariates (`which_product`).
 """
 
 import hashlib
@@ -19,19 +19,22 @@ LARGEST = 1e100  # of a pair's coefficients: products of combinations stay finit
 KEY = 16  # bytes of a study's public key
 TIGHT = -1  # the cell of whoever is asked at the point
 PRODUCT = 0  # of a bit about a product of two covariates; then come pairs, within each of their ranges, and ways
+WAY, ABOUT = 0, 1  # rows of a way: how far beside the point, and what the bit is about
 KIND, PRODUCT_OF, SIGN = 1 << 20, 1 << 21, 1 << 22  # public draws beyond those that choose a block
 
 
 class QueryDesign(NamedTuple):
-    """How the next people are asked: how often about moments and beside the point, about which and how far.
+    """How the next people are asked: how often one bit about moments or beside the point, about what and how far.
 
-    ``upto`` are the cumulative probabilities of the cells: one product of two covariates, drawn at random; each pair
-    within the first range, each within the second; each way. Whoever is in none is asked at the point.
+    ``upto`` are the cumulative probabilities of the cells, each of which asks one bit: about a product of two
+    covariates, drawn at random; about each pair within its first range, and within its second; beside the point of one
+    level along each way. Whoever is in none is asked at the point, and answers through a block.
     """
 
     pairs: Floats  # (pairs, 2, d): two combinations of (1, z), a bit about whose product is asked
     ranges: Floats  # (2 pairs, 2): to which that product is moved: the pairs' first ranges, then their second ones
-    ways: Floats  # (ways, levels, d): how far beside the point, to either side
+    ways: Floats  # (ways, 2, d): how far beside the point, to either side, and the combination that the bit is about;
+    # as many ways for each level, level by level
     upto: Floats  # (1 + 2 pairs + ways,)
 
 
@@ -109,17 +112,6 @@ def which_cell(upto: Floats, word: np.uint64) -> int:
 def is_up(word: np.uint64) -> bool:
     """Tell to which side of the point a person is asked."""
     return bool(public(word, SIGN) & uint64(1))
-
-
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def beside(ways: Floats, way: int, word: np.uint64, points: Floats) -> None:
-    """Fill ``points[1]`` with where a person is asked beside ``points[0]``."""
-    _, levels, d = points.shape
-    up = is_up(word)
-    for level in range(levels):
-        for j in range(d):
-            off = ways[way, level, j]
-            points[1, level, j] = points[0, level, j] + (off if up else -off)
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")

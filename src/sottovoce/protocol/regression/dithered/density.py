@@ -1,7 +1,8 @@
-"""The density about the quantile, from people whose intercept alone was moved: a line through two distances.
+"""The density about the quantile, from people whose intercept alone was moved: a line through squared distances.
 
-Of their gradients the first coordinate is read alone, whose slope is the density: the constant's moments need not be
-known. Far off the density is another, f (1 + bend distance^2), and the bend is taken out, as far as it is known.
+The side of their response changes by density times distance: the covariates' moments need not be known. Far off the
+density is another, f (1 + bend distance^2), and the bend is taken out, as far as it is known. Points that swing about
+the root see it from farther off: a swing of variance s^2 counts as 3 s^2 of squared distance.
 """
 
 from typing import NamedTuple
@@ -14,7 +15,10 @@ DENSITY_SD = 0.5  # relative standard deviation of the guessed density: guesses 
 LOWEST, HIGHEST = 0.2, 8.0  # the density, in units of its guess
 BENDS = (-0.6, 1.5)  # the bend at the far distance, which no usual distribution leaves (decision 0018)
 STEEP, FARTHEST = 0.45, 0.25
+FARTHEST_SEEN = 4.0  # squared distances that the line is thought to reach
 WIDER = 1.5  # log-likelihoods by which a wide prior of the bend has to win
+SWING = 3.0  # squared distances that a point's squared distance from the root is worth: (F(r + h) - F(r - h)) / 2h is
+# f (1 + c (h^2 + 3 r^2)) where the density is f (1 + 3 c r^2)
 
 
 class Density(NamedTuple):
@@ -23,7 +27,8 @@ class Density(NamedTuple):
     value: float
     bend: float
     variance: float  # relative
-    of_bend: float  # the part of that variance that not knowing the bend adds
+    prior: float  # of the bend
+    prior_sd: float
 
 
 def reach(tail: float) -> float:
@@ -41,29 +46,22 @@ def bend_prior(tail: float) -> tuple[float, float, float]:
     return max(0.6 - 2 * tail, -0.2) * steep, 0.25 * steep + 0.02, 0.75 * steep + 0.02
 
 
-def learn_density(people: Floats, sizes: Floats, told: Floats, noise: float, guess: float, tail: float) -> Density:
-    """Return the density from people moved by ``sizes``: the sums ``told`` of their gradients, turned to one side."""
+def learn_density(seen: Floats, weights: Floats, squares: Floats, guess: float, tail: float) -> Density:
+    """Return the density from those that were ``seen`` at squared distances, with their precisions."""
     mean, *spreads = bend_prior(tail)
-    narrow, wide = (_fit(people, sizes, told, noise, guess, reach(tail), (mean, spread)) for spread in spreads)
+    asked = weights > 0
+    told = seen[asked], weights[asked], squares[asked]
+    narrow, wide = (_fit(*told, guess, reach(tail), (mean, spread)) for spread in spreads)
     return wide[1] if wide[0] > narrow[0] + WIDER else narrow[1]
 
 
 def _fit(
-    people: Floats,
-    sizes: Floats,
-    told: Floats,
-    noise: float,
-    guess: float,
-    far: float,
-    prior: tuple[float, float],
+    seen: Floats, weights: Floats, squares: Floats, guess: float, far: float, prior: tuple[float, float]
 ) -> tuple[float, Density]:
     """Return log-likelihood and density of one prior of the bend, which is in units of the density."""
-    asked = people > 0
-    n, h = people[asked], sizes[asked]
-    seen, weights = told[asked] / (n * h), n * h**2 / noise
     value = guess
     for _ in range(3):
-        distances = np.square(h * value / far)
+        distances = np.minimum(squares * (value / far) ** 2, FARTHEST_SEEN)
         a, b, c = float(weights.sum()), float(weights @ distances), float(weights @ distances**2)
         first, second = 1 / (DENSITY_SD * guess) ** 2, 1 / (prior[1] * value) ** 2
         upper, lower = float(weights @ seen) + first * guess, float((weights * distances) @ seen)
@@ -76,5 +74,4 @@ def _fit(
     likelihood = 0.5 * np.log(first * second / determinant) + 0.5 * (upper * line + lower * slope)
     likelihood -= 0.5 * (first * guess**2 + second * (prior[0] * value) ** 2)
     variance = (c + second) / determinant
-    straight = 1 / (first + float(weights @ np.square(1 + bend * distances)))
-    return float(likelihood), Density(value, bend, variance / value**2, max(variance - straight, 0.0) / value**2)
+    return float(likelihood), Density(value, bend, variance / value**2, *prior)

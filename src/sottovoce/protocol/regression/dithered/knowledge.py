@@ -11,24 +11,25 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.protocol.regression.dithered.density import learn_density, reach
+from sottovoce.protocol.regression.dithered.density import FARTHEST_SEEN, SWING, learn_density, reach
 from sottovoce.protocol.regression.dithered.functionals import answers, banned
-from sottovoce.protocol.regression.dithered.moments import Moments, certain, learn_moments, spread_about
+from sottovoce.protocol.regression.dithered.moments import Moments, certain, heard_of, learn_moments, spread_about
 from sottovoce.protocol.regression.dithered.segments import (
     INTERCEPT_WAYS,
-    Beside,
     LookSegment,
     Stacked,
     Tight,
-    beside,
     noise,
     stacked,
+    swings,
     tight,
 )
 from sottovoce.protocol.regression.dithered.slope import Heard, Slope, learn_slope, scaled_slope
 from sottovoce.protocol.regression.dithered.spread import carried, is_apart
-from sottovoce.protocol.regression.dithered.step import SIGNED
+from sottovoce.protocol.regression.dithered.step import POINT
 from sottovoce.protocol.regression.dithered.study import DitheredStudy, DitheredTerms
+from sottovoce.protocol.regression.dithered.turned import Curve, curve_of, turned
+from sottovoce.protocol.regression.dithered.vech import product
 
 # parts of the people, the first: their points were far off, and one of these is left out of the root, by what it costs
 DROPS = (0.03, 0.1, 0.2, 0.35, 0.5)
@@ -38,7 +39,6 @@ TRUST = 0.4  # noiseless coefficients that the guessed size weighs (decision 002
 PRIOR_PEOPLE = 20  # people a coefficient that the predicted noise of a gradient weighs
 KURTOSIS = 2.0  # of a way along the covariates: it sees more of the bend than its length says
 TOO_FAR = 4.0  # times the square of the far distance: what people say of a way is not read, if it was longer
-BENT = (0.4, 2.5)  # the density at a way's end over that at the point, at most
 
 
 class Functionals(NamedTuple):
@@ -61,7 +61,7 @@ class Knowledge(NamedTuple):
     slopes: tuple[Slope, ...]
     windows: tuple[Tight, ...]  # without the first people, by each of the drops
     whole: Tight
-    beside: Beside
+    curves: tuple[Curve, ...]  # of the first coordinate of each level
     banned: tuple[bool, ...]  # pairs whose products are not moved to a range any more
 
     def functionals(self, level: int, contrasts: Floats, steady: bool = False) -> Functionals:
@@ -102,16 +102,23 @@ def learn_all(study: DitheredStudy, *runs: Sequence[LookSegment], drops: Sequenc
     weight = PRIOR_PEOPLE * d
     omegas = (noise(windows[0]) + weight * study.omega) / (windows[0].people + weight)
     moments, without = _moments(study, omegas, told)
-    slopes = tuple(_slope(study, level, omegas[level], moments, told) for level in range(levels))
+    settled = np.concatenate([_settled(run, drops[0], levels, d) for run in runs if run] or [np.zeros((1, levels, d))])
+    found = [_slope(study, level, omegas[level], moments, told, settled[:, level]) for level in range(levels)]
     return Knowledge(
         moments,
         omegas,
-        slopes,
+        tuple(slope for slope, _ in found),
         windows,
         tight([segment for run in runs for segment in run], levels, d),
-        beside(told, moments.matrix),
+        tuple(curve for _, curve in found),
         without,
     )
+
+
+def _settled(run: Sequence[LookSegment], drop: float, levels: int, d: int) -> Floats:
+    """Return for each segment of a run where the run's late points lie."""
+    sums = tight(late([run], drop), levels, d)
+    return np.repeat(sums.vectors[POINT][None] / max(sums.people, 1.0), len(run), axis=0)
 
 
 def late(runs: Sequence[Sequence[LookSegment]], drop: float) -> list[LookSegment]:
@@ -128,33 +135,39 @@ def _moments(study: DitheredStudy, omegas: Floats, told: Stacked) -> tuple[Momen
     if study.known:
         return certain(study.moments), without
     heard = answers(told, without, study.bit_rate)
-    found = learn_moments(told.products[0], told.products[1], study.bit_rate, study.moments, heard, study.declared)
+    letters = heard_of(told.overheard, study.overheard.rounding)
+    found = learn_moments(told.products, study.bit_rate, study.moments, heard, letters, study.declared)
     return found, without
 
 
-def _slope(study: DitheredStudy, level: int, omega: Floats, moments: Moments, told: Stacked) -> Slope:
-    """Return the slope of one level."""
-    tail, ways = float(study.tails[level]), told.ways[:, :, level]
-    signed, intercept = told.besides[:, SIGNED, :, level], slice(0, INTERCEPT_WAYS)
-    sizes = ways[:, intercept, 0].ravel()
+def _slope(
+    study: DitheredStudy, level: int, omega: Floats, moments: Moments, told: Stacked, settled: Floats
+) -> tuple[Slope, Curve]:
+    """Return slope and curvature of one level; ``settled`` is where the late points of each segment's run lie."""
+    tail, tau, intercept = float(study.tails[level]), study.taus[level], slice(0, INTERCEPT_WAYS)
+    found = turned(told, level, tau, study.bit_rate, moments.matrix, study.exact)
+    curve = curve_of(told, found, level, tau, omega)
+    swing = SWING * swings(told, level, settled, moments.matrix)[:, None]
+    sizes = np.maximum(found.ways[:, intercept, 0], 1e-300)
     density = learn_density(
-        told.people[:, intercept].ravel(),
-        np.where(sizes > 0, sizes, 1.0),
-        signed[:, intercept, 0].ravel(),
-        float(omega[0, 0]),
+        (found.values[:, intercept] / sizes).ravel(),
+        (found.precisions[:, intercept] * sizes**2).ravel(),
+        (sizes**2 + swing).ravel(),
         float(study.density[level]),
         tail,
     )
     if is_apart(study.d):  # the density alone is asked for, and told
-        return scaled_slope(moments, density)
-    far = ((ways @ moments.matrix) * ways).sum(axis=2) * (density.value / reach(tail)) ** 2
-    heard = told.people * (far < TOO_FAR)
-    signed = signed * (far < TOO_FAR)[:, :, None]
-    far[:, INTERCEPT_WAYS:] *= KURTOSIS
-    bent = np.clip(1 + density.bend * far, *BENT)
-    flat, weights = ways.reshape(-1, study.d), (heard * bent**2).ravel()
-    gradients = (signed * bent[:, :, None]).reshape(-1, study.d)
-    return learn_slope(Heard(flat.T * weights @ flat, gradients.T @ flat), omega, moments, density)
+        return scaled_slope(moments, density), curve
+    unit = (density.value / reach(tail)) ** 2
+    squares = ((found.ways @ moments.matrix) * found.ways).sum(axis=2)
+    near = squares * unit < TOO_FAR
+    squares[:, INTERCEPT_WAYS:] *= KURTOSIS
+    used = near & (found.precisions > 0)
+    distances = np.minimum(unit * (squares + swing), FARTHEST_SEEN)[used]
+    combinations = product(found.about[used], found.ways[used])
+    return learn_slope(
+        Heard(combinations, distances, found.values[used], found.precisions[used]), moments, density
+    ), curve
 
 
 def coefficients_size(study: DitheredTerms, knowledge: Knowledge, level: int) -> float:
@@ -163,12 +176,12 @@ def coefficients_size(study: DitheredTerms, knowledge: Knowledge, level: int) ->
     Less than half of the guessed square is believed in: too large a guess would let noise through while little is
     known, and too small a one is soon corrected.
     """
-    d, whole, others = study.d, knowledge.whole, knowledge.beside
-    n = whole.people + others.people
+    d, whole = study.d, knowledge.whole
+    n = whole.people
     prior = study.size / np.sqrt(CAUTION * d)
     if n == 0:
         return float(prior * np.sqrt(d))
-    point, gradient = (whole.vectors[:, level] + others.vectors[:, level]) / n
+    point, gradient = whole.vectors[:, level] / n
     inverse = np.linalg.inv(knowledge.slopes[level].steady)
     variances = np.diag(inverse @ knowledge.omegas[level] @ inverse.T) / n
     return float(np.sqrt(d * spread_about(point - inverse @ gradient, variances, prior, trust=TRUST)))

@@ -23,6 +23,7 @@ STEPS, CLOSE = 6, 0.03  # at most, until mean and spread of the groups have sett
 SMALLEST_SQUARE, SMALLEST_ROOT = 0.005, 0.01  # of a square moment, and of an eigenvalue of the correlations
 LARGEST_ROOT = 0.5  # what noise may lift that eigenvalue to
 RAREST = 0.02  # that a bit is believed to be one, or zero
+WIDE = 1e9  # as a range: of letters, whose variance is not that of a bit
 LEAST = 0.01  # of the prior variance: no group of entries is believed to agree with its guess better
 
 
@@ -53,17 +54,34 @@ def values_of(asked: Floats, ones: Floats, low: Floats, high: Floats, rate: floa
     return np.asarray(values), np.asarray(4 * rate**2 * asked / (high - low) ** 2)
 
 
-def learn_moments(
-    asked: Floats, ones: Floats, rate: float, guess: Floats, pairs: BitAnswers, declared: Declared | None = None
-) -> Moments:
-    """Return the moments from how many were ``asked`` about each product (upper triangle) and said one, and from pairs.
+def heard_of(sums: Floats, rounding: float) -> tuple[Floats, Floats]:
+    """Return what letters tell of the packed moments without the first, and with what precision.
 
-    With columns of which something is ``declared``, only what is free of the moments is learnt.
+    ``sums`` are those of `overheard.overhear`; squares are off by rounding to a grid, which many people do not lessen.
+    """
+    rows, columns, _ = (part[1:] for part in places(sums.shape[-1]))
+    precisions, told = sums[0, rows, columns], sums[1, rows, columns]
+    values = np.where(precisions > 0, told / np.maximum(precisions, 1e-300), 0.0)
+    return values, np.where(rows == columns, precisions / (1 + precisions * rounding**2), precisions)
+
+
+def learn_moments(
+    products: Floats,
+    rate: float,
+    guess: Floats,
+    pairs: BitAnswers,
+    letters: tuple[Floats, Floats] | None = None,
+    declared: Declared | None = None,
+) -> Moments:
+    """Return the moments from how many were asked about each product (upper triangle) and said one, and from pairs.
+
+    ``letters`` is what the letters of the others tell of them, of which nobody is asked. With columns of which something
+    is ``declared``, only what is free of the moments is learnt.
 
     >>> import numpy as np
-    >>> nobody = np.zeros((2, 2))
+    >>> nobody = np.zeros((2, 2, 2))
     >>> nothing = BitAnswers(np.zeros((0, 3)), np.zeros(0), np.zeros(0))
-    >>> learn_moments(nobody, nobody, 1.0, np.diag([1.0, 0.3]), nothing).matrix.round(6).tolist()
+    >>> learn_moments(nobody, 1.0, np.diag([1.0, 0.3]), nothing).matrix.round(6).tolist()
     [[1.0, 0.0], [0.0, 0.3]]
     """
     d = len(guess)
@@ -72,16 +90,24 @@ def learn_moments(
     groups = np.where(square, 0, np.where(rows == 0, 1, 2))
     aim = packed(guess)[1:]
     low = np.where(square, 0.0, -1.0)
-    values, precisions = values_of(asked[rows, columns], ones[rows, columns], low, np.ones(len(rows)), rate)
+    values, precisions = values_of(
+        products[0, rows, columns], products[1, rows, columns], low, np.ones(len(rows)), rate
+    )
+    if letters is None:
+        letters = np.zeros(len(rows)), np.zeros(len(rows))
     if declared is not None and not is_apart(d):
+        wide = np.full(len(rows), WIDE)
+        each = np.eye(1 + len(aim))[1:]
         every = BitAnswers(
-            np.concatenate([np.eye(1 + len(aim))[1:], pairs.combinations]),
-            np.concatenate([values, pairs.values]),
-            np.concatenate([precisions, pairs.precisions]),
-            np.concatenate([low, np.zeros(0) if pairs.low is None else pairs.low]),
-            np.concatenate([np.ones(len(rows)), np.zeros(0) if pairs.high is None else pairs.high]),
+            np.concatenate([each, each, pairs.combinations]),
+            np.concatenate([values, letters[0], pairs.values]),
+            np.concatenate([precisions, letters[1], pairs.precisions]),
+            np.concatenate([low, -wide, np.zeros(0) if pairs.low is None else pairs.low]),
+            np.concatenate([np.ones(len(rows)), wide, np.zeros(0) if pairs.high is None else pairs.high]),
         )
         return _learn_free(every, rate, guess, declared)
+    values = (precisions * values + letters[1] * letters[0]) / np.maximum(precisions + letters[1], 1e-300)
+    precisions = precisions + letters[1]
     # everything is counted from the guess
     information, heard = precisions, precisions * (values - aim)
     if not is_apart(d):

@@ -8,7 +8,7 @@ import numpy as np
 from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.dithered.step import AT_POINT, LOOKED, PRODUCTS, SPREAD, Sums, no_sums
 
-INTERCEPT_WAYS = 2  # the first ways: the intercept alone, a little and twice as far
+INTERCEPT_WAYS = 2  # the first ways of a level: the intercept alone, a little and twice as far
 
 
 class LookSegment(NamedTuple):
@@ -19,7 +19,7 @@ class LookSegment(NamedTuple):
     sums: Sums
     pairs: Floats  # (pairs, 2, d)
     ranges: Floats  # (2 pairs, 2)
-    ways: Floats  # (ways, levels, d)
+    ways: Floats  # (ways, 2, d)
 
 
 class Tight(NamedTuple):
@@ -46,27 +46,6 @@ class Tight(NamedTuple):
         return Tight(people, looked, self.vectors + other.vectors, self.squares + other.squares)
 
 
-class Beside(NamedTuple):
-    """Sums over people asked beside the point; ``half`` is half the square of their way, in the covariates' unit."""
-
-    people: float
-    halves: Floats  # (2, levels): the sums of half and of half^2
-    vectors: Floats  # (2, levels, d): points and gradients
-    weighted: Floats  # (2, levels, d): the same, each times its half
-
-    def moved(self, away: Floats) -> "Beside":
-        """Return the sums as if the points of each level lay so much nearer."""
-        vectors, weighted = self.vectors.copy(), self.weighted.copy()
-        vectors[0] -= self.people * away
-        weighted[0] -= self.halves[0][:, None] * away
-        return self._replace(vectors=vectors, weighted=weighted)
-
-    def plus(self, other: "Beside") -> "Beside":
-        """Return the sums over both."""
-        halves, vectors = self.halves + other.halves, self.vectors + other.vectors
-        return Beside(self.people + other.people, halves, vectors, self.weighted + other.weighted)
-
-
 def tight(segments: Sequence[LookSegment], levels: int, d: int) -> Tight:
     """Add the sums of people asked at the point."""
     counts = sum((each.sums.counts for each in segments), np.zeros(2))
@@ -78,41 +57,47 @@ def tight(segments: Sequence[LookSegment], levels: int, d: int) -> Tight:
 class Stacked(NamedTuple):
     """The segments' designs and sums side by side, a segment a row."""
 
+    counts: Floats  # (segments, 2): at the point; people whose spread was looked at
+    vectors: Floats  # (segments, 2, levels, d): points and gradients of those at the point
+    spreads: Floats  # (segments, levels, d, d): their points' products
     pairs: Floats  # (segments, pairs, 2, d)
     ranges: Floats  # (segments, 2 pairs, 2)
     bits: Floats  # (segments, 2, 2 pairs)
     products: Floats  # (2, d, d), added up
-    ways: Floats  # (segments, ways, levels, d)
-    people: Floats  # (segments, ways)
-    besides: Floats  # (segments, 3, ways, levels, d)
+    overheard: Floats  # (2, d, d), added up
+    ways: Floats  # (segments, levels, ways of a level, 2, d)
+    beside: Floats  # (segments, 2, 2, levels, ways of a level): people and bits, below the point and above it
 
 
 def stacked(segments: Sequence[LookSegment], levels: int, d: int) -> Stacked:
     """Lay segments side by side."""
     if not segments:
-        nobody = no_sums(levels, d, 0, INTERCEPT_WAYS)
-        parts = (np.zeros((0, 2, d)), np.zeros((0, 2)), np.zeros((INTERCEPT_WAYS, levels, d)))
+        nobody = no_sums(levels, d, 0, levels * INTERCEPT_WAYS)
+        parts = (np.zeros((0, 2, d)), np.zeros((0, 2)), np.zeros((levels * INTERCEPT_WAYS, 2, d)))
         segments = (LookSegment(0, 0, nobody, *parts),)
     sums = [each.sums for each in segments]
+    lower = np.array([each.squares[SPREAD] for each in sums])
     return Stacked(
+        np.array([each.counts for each in sums]),
+        np.array([each.vectors for each in sums]),
+        lower + np.swapaxes(np.tril(lower, -1), -1, -2),
         np.array([each.pairs for each in segments]),
         np.array([each.ranges for each in segments]),
         np.array([each.pairs for each in sums]),
         np.array([each.products for each in sums]).sum(axis=0),
-        np.array([each.ways for each in segments]),
-        np.array([each.beside for each in sums]),
-        np.array([each.besides for each in sums]),
+        np.array([each.overheard for each in sums]).sum(axis=0),
+        np.array([each.ways.reshape(levels, -1, 2, d) for each in segments]),
+        np.array([each.ways.reshape(2, 2, levels, -1) for each in sums]),
     )
 
 
-def beside(told: Stacked, moments: Floats) -> Beside:
-    """Add the sums of people asked beside the point."""
-    halves = 0.5 * ((told.ways @ moments) * told.ways).sum(axis=3)
-    counted = told.people[:, :, None] * halves
-    sums = np.stack([counted.sum(axis=(0, 1)), (counted * halves).sum(axis=(0, 1))])
-    both = told.besides[:, :2]
-    weighted = np.einsum("svwlj,swl->vlj", both, halves)
-    return Beside(float(told.people.sum()), sums, both.sum(axis=(0, 2)), weighted)
+def swings(told: Stacked, level: int, places: Floats, moments: Floats) -> Floats:
+    """Return the mean square of x'(point - place) in each segment, each with a place, counted from the start."""
+    mean = told.vectors[:, 0, level] / np.maximum(told.counts[:, AT_POINT], 1.0)[:, None]
+    spread = told.spreads[:, level] / np.maximum(told.counts[:, LOOKED], 1.0)[:, None, None]
+    off = mean - places
+    about = spread - mean[:, :, None] * mean[:, None, :] + off[:, :, None] * off[:, None, :]
+    return np.asarray(np.maximum((about * moments).sum(axis=(1, 2)), 0.0))
 
 
 def noise(sums: Tight) -> Floats:

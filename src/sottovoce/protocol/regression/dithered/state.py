@@ -21,6 +21,7 @@ from sottovoce.protocol.regression.dithered.knowledge import DROPS, Knowledge, c
 from sottovoce.protocol.regression.dithered.segments import INTERCEPT_WAYS, LookSegment
 from sottovoce.protocol.regression.dithered.step import (
     ASKED,
+    PRESENT,
     InformationGain,
     Sums,
     no_sums,
@@ -58,10 +59,10 @@ def pace(people: int, need: float, relative_sd: float) -> float:
 
 
 class DitheredState(NamedTuple):
-    """People asked so far, their points (and room for a dithered one), the segment under way and those behind it."""
+    """People asked so far, the point they have moved, the segment under way and those behind it."""
 
     people: int
-    points: Floats  # (2, levels, d)
+    point: Floats  # (levels, d)
     design: QueryDesign
     gain: InformationGain
     sums: Sums
@@ -79,9 +80,9 @@ class AskedUnder(NamedTuple):
 
 def init(study: DitheredStudy) -> DitheredState:
     """Return the state before the first person."""
-    points = np.stack([study.start, study.start]).astype(np.float64)
+    point = np.array(study.start, dtype=np.float64)
     design, first = design_after(study, 0, learn_all(study, ()))
-    return DitheredState(0, points, design, first, _empty(study, design), 0, FIRST, ())
+    return DitheredState(0, point, design, first, _empty(study, design), 0, FIRST, ())
 
 
 def _empty(study: DitheredStudy, design: QueryDesign) -> Sums:
@@ -96,12 +97,22 @@ def take(study: DitheredStudy, state: DitheredState, asked: AskedUnder, words: W
     """
     _check_shapes(study, state, asked)
     sums = Sums(*(part.copy() for part in state.sums))
-    points = np.stack([*state.points, asked.point])
+    points = np.stack([state.point, asked.point])
     with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
         take_letters(
-            study.tables, asked.design, state.gain, sums, words, letters, state.people, study.start, points, ASKED
+            study.tables,
+            study.overheard,
+            asked.design,
+            state.gain,
+            sums,
+            words,
+            letters,
+            state.people,
+            study.start,
+            points,
+            ASKED,
         )
-    after = state._replace(people=state.people + len(words), points=points[:ASKED].copy(), sums=sums)
+    after = state._replace(people=state.people + len(words), point=points[PRESENT].copy(), sums=sums)
     return look(study, after) if after.people == after.until else after
 
 
@@ -114,18 +125,16 @@ def follow(study: DitheredStudy, state: DitheredState, words: Words, letters: In
     blocks, done = np.empty(len(words), dtype=np.int64), 0
     while done < len(words):
         n = min(len(words) - done, state.until - state.people)
-        part, sums, points = slice(done, done + n), Sums(*(each.copy() for each in state.sums)), state.points.copy()
+        part, sums, point = slice(done, done + n), Sums(*(each.copy() for each in state.sums)), state.point.copy()
         with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
-            which_blocks(
-                study.tables, state.design.upto, len(state.design.ways), words[part], study.channel.p, blocks[part]
-            )
+            which_blocks(study.tables, state.design.upto, words[part], study.channel.p, blocks[part])
             if np.any((letters[part] < 0) | (letters[part] >= study.alphabets[blocks[part]])):
                 raise BadInput("a letter is not one of its alphabet; answer through the study's channel.")
             take_letters(
-                study.tables, state.design, state.gain, sums, words[part], letters[part], state.people, study.start,
-                points, 0,
+                study.tables, study.overheard, state.design, state.gain, sums, words[part], letters[part], state.people, study.start,
+                point[None], PRESENT,
             )  # fmt: skip
-        state = state._replace(people=state.people + n, points=points, sums=sums)
+        state = state._replace(people=state.people + n, point=point, sums=sums)
         state = look(study, state) if state.people == state.until else state
         done += n
     return state
@@ -137,7 +146,7 @@ def look(study: DitheredStudy, state: DitheredState) -> DitheredState:
     design, onwards = design_after(study, state.people, learn_all(study, behind))
     later = int(state.until * RATIO) + 1
     empty = _empty(study, design)
-    return DitheredState(state.people, state.points, design, onwards, empty, state.people, later, behind)
+    return DitheredState(state.people, state.point, design, onwards, empty, state.people, later, behind)
 
 
 def under_way(state: DitheredState) -> LookSegment:
@@ -174,12 +183,12 @@ def design_after(study: DitheredStudy, people: int, knowledge: Knowledge) -> tup
 
 def check_state(study: DitheredStudy, state: DitheredState) -> None:
     """Refuse a state of another study, or none at all, before compiled code looks into its arrays."""
-    _check_shapes(study, state, AskedUnder(state.points[0] if state.points.ndim else state.points, state.design))
+    _check_shapes(study, state, AskedUnder(state.point, state.design))
     levels, d = study.levels, study.d
     pairs, ways = len(state.design.pairs), len(state.design.ways)
     for each in state.behind:
         parts = [part.shape for part in (*each.sums, each.pairs, each.ranges, each.ways)]
-        if parts != [*shapes_of_sums(levels, d, pairs, ways), *_design(levels, d, pairs, ways)[:3]]:
+        if parts != [*shapes_of_sums(levels, d, pairs, ways), *_design(d, pairs, ways)[:3]]:
             raise BadInput("the state belongs to another study; restore it with the study that it was made by.")
     combined, ranges, _, upto = state.design
     lengths = ranges[:, 1] - ranges[:, 0]
@@ -194,13 +203,13 @@ def check_state(study: DitheredStudy, state: DitheredState) -> None:
 def _check_shapes(study: DitheredStudy, state: DitheredState, asked: AskedUnder) -> None:
     """Refuse a state of another study, before compiled code looks into its arrays."""
     levels, d = study.levels, study.d
-    parts = [state.points, asked.point, *asked.design, *state.gain[:2], *state.sums]
-    pairs, ways = levels * d, INTERCEPT_WAYS + d
-    shapes = [(2, levels, d), (levels, d), *_design(levels, d, pairs, ways), (2, levels, d, d), (levels, d + 1)]
+    parts = [state.point, asked.point, *asked.design, *state.gain[:2], *state.sums]
+    pairs, ways = levels * d, levels * (INTERCEPT_WAYS + d)
+    shapes = [(levels, d), (levels, d), *_design(d, pairs, ways), (2, levels, d, d), (levels, d + 1)]
     if [part.shape for part in parts] != [*shapes, *shapes_of_sums(levels, d, pairs, ways)]:
         raise BadInput("the state belongs to another study; restore it with the study that it was made by.")
 
 
-def _design(levels: int, d: int, pairs: int, ways: int) -> list[tuple[int, ...]]:
+def _design(d: int, pairs: int, ways: int) -> list[tuple[int, ...]]:
     """Return the shapes of a design."""
-    return [(pairs, 2, d), (2 * pairs, 2), (ways, levels, d), (1 + 2 * pairs + ways,)]
+    return [(pairs, 2, d), (2 * pairs, 2), (ways, 2, d), (1 + 2 * pairs + ways,)]

@@ -1,8 +1,8 @@
 """What one person's decoded gradient does in the dithered regression: it is booked, and it moves the point.
 
-A public few are asked beside the point (dithered): they tell the slope of the mean gradient and do not
-move the point. The rest move it by ``left diag(1 / (need + i / pace)) right``: the information gain. Between two looks
-only sums are kept, of a size that does not grow with the people.
+It moves it by ``left diag(1 / (need + i / pace)) right``: the information gain. A public few are asked for one bit
+instead, about moments or beside the point (dithered), which tells the slope of the mean gradient; their bits are
+counted. Between two looks only sums are kept, of a size that does not grow with the people.
 """
 
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from sottovoce.core.arrays import Floats, Ints, Words
 from sottovoce.core.kernels import njit
 from sottovoce.protocol.regression.blocks import Tables
 from sottovoce.protocol.regression.decode import decode
+from sottovoce.protocol.regression.overheard import Overheard, overhear
 from sottovoce.protocol.regression.questions import (
     PRODUCT,
     TIGHT,
@@ -24,10 +25,11 @@ from sottovoce.protocol.regression.questions import (
 )
 
 AT_POINT, LOOKED = 0, 1  # of the counts: people asked at the point, and those of them whose spread was looked at
-POINT, GRADIENT, SIGNED = range(3)  # of the vectors; the last is the gradient, turned to one side
+POINT, GRADIENT = range(2)  # of the vectors
 PRODUCTS, SPREAD = range(2)  # of the squares: gradient x gradient, point x point
 SELDOM = 8  # every so many people the spread of the points is looked at: d^2 sums that need no precision
-ASKED = 2  # of the points of a batch: the one that everybody in it was asked about
+PRESENT, ASKED = range(2)  # points: the present one, and the one that everybody in a batch was asked about
+DOWN, UP = range(2)  # sides of the point
 
 
 class Sums(NamedTuple):
@@ -38,8 +40,8 @@ class Sums(NamedTuple):
     squares: Floats  # (2, levels, d, d): their gradient x gradient; point x point
     products: Floats  # (2, d, d): people asked about a product of covariates, and the sum of their bits
     pairs: Floats  # (2, 2 pairs): people asked about a pair of combinations within a range, and the sum of their bits
-    beside: Floats  # (ways,): people asked beside the point
-    besides: Floats  # (3, ways, levels, d): their points and gradients, and the gradients turned to one side
+    ways: Floats  # (2, 2, ways): people asked beside the point, and the sum of their bits; below it and above it
+    overheard: Floats  # (2, d, d): what letters tell of moments: precisions, and precisions x values
 
 
 def no_sums(levels: int, d: int, pairs: int, ways: int) -> Sums:
@@ -50,7 +52,7 @@ def no_sums(levels: int, d: int, pairs: int, ways: int) -> Sums:
 def shapes_of_sums(levels: int, d: int, pairs: int, ways: int) -> list[tuple[int, ...]]:
     """Return the shapes of sums."""
     squares = (2, levels, d, d)
-    return [(2,), (2, levels, d), squares, (2, d, d), (2, 2 * pairs), (ways,), (3, ways, levels, d)]
+    return [(2,), (2, levels, d), squares, (2, d, d), (2, 2 * pairs), (2, 2, ways), (2, d, d)]
 
 
 class InformationGain(NamedTuple):
@@ -69,10 +71,6 @@ def learn(
     counts: Floats,
     vectors: Floats,
     squares: Floats,
-    people: Floats,
-    besides: Floats,
-    way: int,
-    word: np.uint64,
     person: int,
     found: int,
     index: Ints,
@@ -82,25 +80,13 @@ def learn(
     asked: int,
     along: Floats,
 ) -> None:
-    """Book one person's gradient under the point they were asked about, and move the present one if it was at it.
+    """Book one person's gradient under the point they were asked about, and move the present one.
 
-    ``points[asked]`` is that point, ``points[0]`` the present one: the same where people are asked one by one. ``way``
-    is negative at the point. Booking and moving are one function because numba counts references of all arrays at each
-    one it inlines (a tenth of the loop's time). ``along`` is room to work.
+    ``points[asked]`` is that point, ``points[0]`` the present one: the same where people are asked one by one. Booking
+    and moving are one function because numba counts references of all arrays at each one it inlines (a tenth of the
+    loop's time). ``along`` is room to work.
     """
     _, levels, d = points.shape
-    if way >= 0:
-        # beside the point: the gradient, turned to one side, has a mean of H times the way (`slope`)
-        up = is_up(word)
-        people[way] += 1.0
-        for level in range(levels):
-            for j in range(d):
-                besides[POINT, way, level, j] += points[asked, level, j] - reference[level, j]
-            for a in range(found):
-                value, j = values[level, a], index[a]
-                besides[GRADIENT, way, level, j] += value
-                besides[SIGNED, way, level, j] += value if up else -value
-        return
     counts[AT_POINT] += 1.0
     if person % SELDOM == 0:
         # how far the points swing: the curvature that they see grows with it (`root.square_about`)
@@ -138,24 +124,27 @@ def learn(
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def book_bit(products: Floats, pairs: Floats, d: int, cell: int, word: np.uint64, bit: int) -> None:
-    """Book one bit about moments."""
+def book_bit(products: Floats, pairs: Floats, ways: Floats, d: int, cell: int, word: np.uint64, bit: float) -> None:
+    """Book one bit."""
     if cell == PRODUCT:
         j, k = which_product(d, word)
         products[0, j, k] += 1.0
         products[1, j, k] += bit
-    else:
+    elif cell <= pairs.shape[1]:
         pairs[0, cell - 1] += 1.0
         pairs[1, cell - 1] += bit
+    else:
+        way, side = cell - 1 - pairs.shape[1], UP if is_up(word) else DOWN
+        ways[0, side, way] += 1.0
+        ways[1, side, way] += bit
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def which_blocks(tables: Tables, upto: Floats, ways: int, words: Words, p: int, blocks: Ints) -> None:
-    """Fill the block that each person's public word gives them; the number of blocks: a bit about a moment."""
-    chosen, bits = np.zeros(max(p, 1), dtype=np.int64), len(upto) - ways
+def which_blocks(tables: Tables, upto: Floats, words: Words, p: int, blocks: Ints) -> None:
+    """Fill the block that each person's public word gives them; the number of blocks: one bit."""
+    chosen = np.zeros(max(p, 1), dtype=np.int64)
     for i in range(len(words)):
-        cell = which_cell(upto, words[i])
-        if cell != TIGHT and cell < bits:
+        if which_cell(upto, words[i]) != TIGHT:
             blocks[i] = len(tables[0])
         else:
             blocks[i] = choose(tables[0], tables[1], p, words[i], chosen)
@@ -164,6 +153,7 @@ def which_blocks(tables: Tables, upto: Floats, ways: int, words: Words, p: int, 
 @njit(cache=True, nogil=True, error_model="numpy")
 def take_letters(
     tables: Tables,
+    heard: Overheard,
     design: QueryDesign,
     gain: InformationGain,
     sums: Sums,
@@ -183,16 +173,17 @@ def take_letters(
     plan, score, read, matrix, radius = tables[1], tables[4], tables[5], tables[6], tables[7]
     _, levels, d = points.shape
     chosen, index = np.zeros(max(d - 1, 1), dtype=np.int64), np.zeros(d, dtype=np.int64)
-    values, along, bits = np.zeros((levels, d)), np.zeros(d), len(design[3]) - len(design[2])
+    values, along = np.zeros((levels, d)), np.zeros(d)
     for i in range(len(words)):
         word, person = words[i], first + i
         cell = which_cell(design[3], word)
-        if cell != TIGHT and cell < bits:
-            book_bit(sums[3], sums[4], d, cell, word, letters[i])
+        if cell != TIGHT:
+            book_bit(sums[3], sums[4], sums[5], d, cell, word, float(letters[i]))
             continue
         block = choose(tables[0], plan, d - 1, word, chosen)
         found = decode(plan, score, read, matrix, radius, block, chosen, letters[i], index, values)
+        overhear(plan, heard[0], heard[1], heard[2], heard[3], block, chosen, letters[i], sums[6])
         learn(
-            gain[0], gain[1], gain[2], sums[0], sums[1], sums[2], sums[5], sums[6],
-            -1 if cell == TIGHT else cell - bits, word, person, found, index, values, reference, points, at, along,
+            gain[0], gain[1], gain[2], sums[0], sums[1], sums[2], person, found, index, values, reference, points, at,
+            along,
         )  # fmt: skip

@@ -14,6 +14,7 @@ from sottovoce.core.arrays import Floats, Ints
 from sottovoce.protocol.regression.blocks import Open, RegressionChannel, Tables, tables_of
 from sottovoce.protocol.regression.decode import alphabets, check_sendable
 from sottovoce.protocol.regression.dithered.declared import Declared
+from sottovoce.protocol.regression.overheard import Overheard, overheard_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +109,11 @@ class DitheredStudy(ChannelStudy):
         tables = tables_of(self.channel)
         check_sendable(tables)
         return tables
+
+    @cached_property
+    def overheard(self) -> Overheard:
+        """Return how letters are read for moments."""
+        return overheard_of(self.channel)
 
     @cached_property
     def alphabets(self) -> Ints:

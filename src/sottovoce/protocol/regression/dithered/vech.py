@@ -47,20 +47,9 @@ def product(left: Floats, right: Floats) -> Floats:
     return np.asarray(halves * (left[..., rows] * right[..., columns] + left[..., columns] * right[..., rows]))
 
 
-def of_products(left: Floats, right: Floats) -> Floats:
-    """Return the quadratic form of the packed H that trace(left H right H) is; both matrices are symmetric."""
-    first, second, across, back, halves = _pairs(len(left))
-    found = left.take(first) * right.take(second)
-    found += left.take(across) * right.take(back)
-    found += left.take(back) * right.take(across)
-    found += left.take(second) * right.take(first)
-    found *= halves
-    return np.asarray(found)
-
-
 def congruence(root: Floats) -> Floats:
     """Return the map from a packed E to the packed root E root'."""
-    first, second, across, back, _ = _pairs(len(root))
+    first, second, across, back = _pairs(len(root))
     found = root.take(first) * root.take(second)
     found += root.take(across) * root.take(back)
     found *= places(len(root))[2]
@@ -68,8 +57,8 @@ def congruence(root: Floats) -> Floats:
 
 
 @lru_cache(maxsize=4)
-def _pairs(d: int) -> tuple[Ints, Ints, Ints, Ints, Floats]:
+def _pairs(d: int) -> tuple[Ints, Ints, Ints, Ints]:
     """Return where in a matrix, row by row, two entries' first indices meet, their second ones, and each other's."""
-    rows, columns, halves = places(d)
+    rows, columns, _ = places(d)
     met = [d * one[:, None] + other[None, :] for one in (rows, columns) for other in (rows, columns)]
-    return met[0], met[3], met[1], met[2], np.outer(halves, halves)
+    return met[0], met[3], met[1], met[2]

@@ -86,15 +86,14 @@ class DitheredFit:
         size = coefficients_size(study, knowledge, level)
         left, _, need = gain(slope.steady, knowledge.omegas[level], size)
         sums = knowledge.windows[0] if self.people > PLENTY * need.max() else knowledge.whole
-        others, n = knowledge.beside, sums.people + knowledge.beside.people
+        n, curve = sums.people, knowledge.curves[level]
         if n == 0:
             return np.asarray(study.start[level])
-        mean = (sums.vectors[:, level] + others.vectors[:, level]) / n
+        mean = sums.vectors[:, level] / n
         off = mean[POINT] - np.linalg.solve(slope.steady, mean[GRADIENT])
-        square, beside = square_about(sums, level, off, knowledge.moments.steady), float(others.halves[0, level])
-        if square * others.people < FAR_OFF * beside:  # else the curvature that dithers see is not the points'
-            whole = (square * sums.people + beside) / n
-            off = off + np.linalg.solve(slope.steady, self._shared_curve(level) * whole)
+        square = square_about(sums, level, off, knowledge.moments.steady)
+        if square < FAR_OFF * curve.half:  # else the curvature that is seen beside the point is not the points'
+            off = off + np.linalg.solve(slope.steady, self.roots[level].gradient * square)
         point = study.start[level] + left @ (n / (n + need) * np.linalg.solve(left, off))
         return self._near_root(level, point)
 
@@ -104,12 +103,6 @@ class DitheredFit:
         known = self.knowledge.relative_variances(level, np.eye(self.study.d)) <= DETERMINED**2
         reach = np.where(known, APART * np.sqrt(np.diag(root.covariance)), np.inf)
         return np.clip(point, root.place - reach, root.place + reach)
-
-    def _shared_curve(self, level: int) -> Floats:
-        """Return the curvature as if it did not depend on the covariates: one number for all coordinates."""
-        way = self.knowledge.moments.matrix[0]
-        precision = np.linalg.solve(self.knowledge.omegas[level], way)
-        return np.asarray(way * float(precision @ self.roots[level].gradient) / float(precision @ way))
 
     def needed(self, index: int | None = None, contrast: Floats | None = None) -> int:
         """Return about how many people determine a contrast of one level (None: every coefficient, or every level).

@@ -1,8 +1,8 @@
 """Where the mean gradient of one level is zero: the middle of its intervals, with all that is not known of it.
 
 The root is ``mean point - H^-1 (mean gradient - curvature)`` over all but the first people. Curvature is that which
-dithered people saw, times half the mean of (x'(point - root))^2: points that swing see a bent distribution function,
-and people asked farther off see more of it. How many of the first people are left out is chosen by what it costs: their
+people asked beside the point saw of the intercept, as if it were the same for all covariates or nearly so, times half
+the mean of (x'(point - root))^2: points that swing see a bent distribution function. How many of the first people are left out is chosen by what it costs: their
 points were far off, and what is not known of H then moves the root; without them there are fewer people.
 """
 
@@ -14,10 +14,11 @@ from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.dithered.knowledge import Knowledge
 from sottovoce.protocol.regression.dithered.segments import Tight
 from sottovoce.protocol.regression.dithered.spread import moved
-from sottovoce.protocol.regression.dithered.step import GRADIENT, POINT, SPREAD
+from sottovoce.protocol.regression.dithered.step import POINT, SPREAD
 from sottovoce.protocol.regression.dithered.study import DitheredTerms
 
 STEEPNESS = 1.5  # the density's slope, in units of density^2 / min(tau, 1 - tau), thought possible
+UNLIKE = 0.4  # of that, by which it may differ between covariates
 GAIN = 0.01  # of the logarithms of the variances: by so much a larger drop has to be better
 
 
@@ -51,23 +52,20 @@ def find_root(study: DitheredTerms, knowledge: Knowledge, level: int) -> Root:
 
 def _root_of(study: DitheredTerms, knowledge: Knowledge, level: int, sums: Tight) -> Root:
     """Return the root over some people, the curvature that the dithers saw taken out."""
-    slope, omega, others = knowledge.slopes[level], knowledge.omegas[level], knowledge.beside
+    slope, omega, seen = knowledge.slopes[level], knowledge.omegas[level], knowledge.curves[level]
     moments, n = knowledge.moments.matrix, max(sums.people, 1.0)
     point, gradient = sums.vectors[:, level] / n
     inverse = np.asarray(np.linalg.inv(slope.matrix), dtype=np.float64)
     steep = STEEPNESS * slope.density.value**2 / float(study.tails[level])
-    possible = steep**2 * np.diag(moments)
-    half, weight = others.halves[:, level]
-    theirs = others.weighted[:, level]
-    seen = theirs[GRADIENT] - half * gradient - slope.matrix @ (theirs[POINT] - half * point)
-    noise = np.diag(omega) / max(float(weight), 1e-300)
-    left = possible / (1 + possible / noise)
-    curve = seen / max(float(weight), 1e-300) / (1 + noise / possible)
+    variance = 1 / (1 / steep**2 + seen.precision)
+    curve = moments[0] * (variance * seen.precision * seen.value)
+    left = variance * np.outer(moments[0], moments[0])
+    left[1:, 1:] += np.diag((UNLIKE * steep) ** 2 * np.diag(moments)[1:])
     place, square = point - inverse @ gradient, 0.0
     for _ in range(3):
         square = square_about(sums, level, place, moments)
         place = point - inverse @ (gradient - curve * square)
     # what is not known of H moves the root by H^-1 dH H^-1 gradient
-    covariance = inverse @ (omega / n + np.diag(left) * square**2) @ inverse.T
+    covariance = inverse @ (omega / n + left * square**2) @ inverse.T
     covariance = covariance + moved(inverse, inverse @ (gradient - curve * square), slope.covariance)
     return Root(study.start[level] + place, covariance, curve)

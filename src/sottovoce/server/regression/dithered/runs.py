@@ -11,7 +11,7 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.dithered.knowledge import DROPS, Knowledge, late, learn_all
-from sottovoce.protocol.regression.dithered.segments import Beside, LookSegment, Tight, beside, stacked, tight
+from sottovoce.protocol.regression.dithered.segments import LookSegment, Tight, tight
 from sottovoce.protocol.regression.dithered.state import DitheredState, under_way
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
 
@@ -21,15 +21,12 @@ def know_runs(study: DitheredStudy, states: Sequence[DitheredState]) -> Knowledg
     runs = [(*state.behind, under_way(state)) for state in states if state.people]
     found = learn_all(study, *runs)
     slopes = [slope.matrix for slope in found.slopes]
-    windows = tuple(_gathered(study, [late([run], drop) for run in runs], slopes)[0] for drop in DROPS)
-    whole, away = _gathered(study, runs, slopes)
-    return found._replace(windows=windows, whole=whole, beside=_beside(study, runs, found.moments.matrix, away))
+    windows = tuple(_gathered(study, [late([run], drop) for run in runs], slopes) for drop in DROPS)
+    return found._replace(windows=windows, whole=_gathered(study, runs, slopes))
 
 
-def _gathered(
-    study: DitheredStudy, runs: Sequence[Sequence[LookSegment]], slopes: Sequence[Floats]
-) -> tuple[Tight, Floats]:
-    """Add the sums of runs, each moved by as much as its root lies from the mean of all; return how far that is."""
+def _gathered(study: DitheredStudy, runs: Sequence[Sequence[LookSegment]], slopes: Sequence[Floats]) -> Tight:
+    """Add the sums of runs, each moved by as much as its root lies from the mean of all."""
     levels, d = study.levels, study.d
     sums = [tight(run, levels, d) for run in runs]
     people = np.array([max(each.people, 1.0) for each in sums])
@@ -42,13 +39,4 @@ def _gathered(
     whole = tight((), levels, d)
     for each, off in zip(sums, away, strict=True):
         whole = whole.plus(each.moved(off))
-    return whole, away
-
-
-def _beside(study: DitheredStudy, runs: Sequence[Sequence[LookSegment]], moments: Floats, away: Floats) -> Beside:
-    """Add the sums of the runs' dithered people, moved likewise."""
-    levels, d = study.levels, study.d
-    whole = beside(stacked((), levels, d), moments)
-    for run, off in zip(runs, away, strict=True):
-        whole = whole.plus(beside(stacked(run, levels, d), moments).moved(off))
     return whole
