@@ -9,7 +9,7 @@ import numpy as np
 from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.dithered.declared import Declared, calmed, reaches
 from sottovoce.protocol.regression.dithered.density import bend_prior, reach
-from sottovoce.protocol.regression.dithered.functionals import is_wide, ranges_of, scaled_pairs
+from sottovoce.protocol.regression.dithered.functionals import is_wide, ranges_of, scaled_pairs, sizes_of
 from sottovoce.protocol.regression.dithered.knowledge import KURTOSIS, Functionals, Knowledge
 from sottovoce.protocol.regression.dithered.segments import INTERCEPT_WAYS
 from sottovoce.protocol.regression.dithered.slope import bent_lines
@@ -31,7 +31,6 @@ BEGIN, LATER = (
     100.0,
 )  # times the people who are worth the guess: asked so from then on; and by half more, from then
 WORTH = 2.0  # times the doubt: the share of people that makes intervals shortest (decision 0076)
-SCALED = 0.5  # doubt from moments, as a standard deviation, up to which combinations are scaled well enough to buy
 VAGUE = 1.5  # doubt from moments, as a standard deviation: beyond it no pair is worth asking about
 SHORT = 0.7  # of a pair's bits are about its short range, where that is worth it
 INTERCEPT = 0.5  # of those beside the point in any case move the intercept alone
@@ -128,10 +127,7 @@ def _bought(
         combinations = np.zeros((len(about) + d, len(slope.joint)))
         combinations[: len(about), : lines.shape[1]] = density.value * lines
         combinations[len(about) :, lines.shape[1] :] = own[mine]
-        scaled = sure | (doubt.moments[level] < SCALED**2)  # else what is asked about may be cut far off
-        told = np.where(scaled, 4 * rate**2, 0.0)
-        intercept = np.full(INTERCEPT_WAYS, 4 * rate**2)
-        precisions = np.concatenate([intercept, told, np.where(sure | ~scaled, 0.0, best[mine])])
+        precisions = np.concatenate([np.full(len(about), 4 * rate**2), np.where(sure, 0.0, best[mine])])
         questions.append(Questions(combinations, precisions))
     found = shares_of(known, questions, max(people, 1), max(people, 1) * AHEAD, most)
     beside = np.concatenate([each[: len(each) - d] for each in found])
@@ -142,7 +138,8 @@ def _bought(
 
 def _pairs(study: DitheredStudy, knowledge: Knowledge, doubt: Doubt) -> tuple[Floats, Floats]:
     """Return the pairs of each coefficient, and their ranges."""
-    found = [scaled_pairs(each.u, each.w, knowledge.moments.matrix) for each in doubt.functionals]
+    spread = None if is_apart(study.d) else knowledge.moments.covariance
+    found = [scaled_pairs(each.u, each.w, knowledge.moments.matrix, spread) for each in doubt.functionals]
     pairs = np.concatenate([each[0] for each in found])
     correlations = np.concatenate([each[1] for each in found])
     return pairs, ranges_of(pairs, correlations, study.declared, knowledge.moments.matrix)
@@ -175,10 +172,9 @@ def _along(functionals: Functionals, knowledge: Knowledge, reached: tuple[Floats
     along far. What is asked about is moved to [-1, 1]: to three standard deviations, or to all that it reaches.
     """
     parts = functionals.u, functionals.w
-    size, steady = (
-        [np.sqrt(((part @ moments) * part).sum(axis=1)) for part in parts]
-        for moments in (knowledge.moments.matrix, knowledge.moments.steady)
-    )
+    spread = None if is_apart(parts[0].shape[1]) else knowledge.moments.covariance
+    size = [sizes_of(part, knowledge.moments.matrix, spread) for part in parts]
+    steady = [sizes_of(part, knowledge.moments.steady) for part in parts]
     relative = [reach / own for reach, own in zip(reached, size, strict=True)]
     along_w = (relative[1] < relative[0])[:, None]
     lengths = [np.maximum(*both) for both in zip(size, steady, strict=True)]

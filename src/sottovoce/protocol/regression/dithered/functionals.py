@@ -11,18 +11,26 @@ from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.dithered.declared import Declared, reaches
 from sottovoce.protocol.regression.dithered.moments import BitAnswers, values_of
 from sottovoce.protocol.regression.dithered.segments import Stacked
-from sottovoce.protocol.regression.dithered.spread import is_apart
+from sottovoce.protocol.regression.dithered.spread import carried, is_apart
 from sottovoce.protocol.regression.dithered.vech import product
 
 SQUARE = 9.0  # of three standard deviations: where the short range ends
+SAFELY = 2.0  # standard deviations of a square that is not known, by which it is taken larger: else it would be cut
 WORTHWHILE = 1.5  # times: how much wider the whole range has to be
 SURELY, SMALLER = 2.5, 0.9  # standard errors and factor by which the short range's mean has to be smaller
 
 
-def scaled_pairs(u: Floats, w: Floats, moments: Floats) -> tuple[Floats, Floats]:
+def sizes_of(parts: Floats, moments: Floats, spread: Floats | None = None) -> Floats:
+    """Return the root mean square of each combination, with a ``spread`` of the moments no smaller than it may be."""
+    squares = ((parts @ moments) * parts).sum(axis=1)
+    if spread is not None:
+        squares = squares + SAFELY * np.sqrt(np.maximum(carried(parts, parts, spread), 0.0))
+    return np.asarray(np.sqrt(squares))
+
+
+def scaled_pairs(u: Floats, w: Floats, moments: Floats, spread: Floats | None = None) -> tuple[Floats, Floats]:
     """Return the pairs of u and w, each row of variance one and turned to the same side, and their correlations."""
-    sizes = [np.sqrt(((part @ moments) * part).sum(axis=1))[:, None] for part in (u, w)]
-    a, b = u / sizes[0], w / sizes[1]
+    a, b = (part / sizes_of(part, moments, spread)[:, None] for part in (u, w))
     correlation = ((a @ moments) * b).sum(axis=1)
     b = np.where(correlation[:, None] < 0, -b, b)
     return np.stack([a, b], axis=1), np.minimum(np.abs(correlation), 1.0)
