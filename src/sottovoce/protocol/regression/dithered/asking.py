@@ -7,7 +7,7 @@ follow from predictions alone (decision 0076).
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.protocol.regression.dithered.declared import Declared, calmed, reaches
+from sottovoce.protocol.regression.dithered.declared import Declared, calmed, reaches, suspected
 from sottovoce.protocol.regression.dithered.density import bend_prior, reach
 from sottovoce.protocol.regression.dithered.functionals import is_wide, ranges_of, scaled_pairs, sizes_of
 from sottovoce.protocol.regression.dithered.knowledge import KURTOSIS, Functionals, Knowledge
@@ -142,12 +142,15 @@ def _pairs(study: DitheredStudy, knowledge: Knowledge, doubt: Doubt) -> tuple[Fl
     found = [scaled_pairs(each.u, each.w, knowledge.moments.matrix, spread) for each in doubt.functionals]
     pairs = np.concatenate([each[0] for each in found])
     correlations = np.concatenate([each[1] for each in found])
-    return pairs, ranges_of(pairs, correlations, study.declared, knowledge.moments.matrix)
+    return pairs, ranges_of(
+        pairs, correlations, suspected(study.declared, knowledge.moments.matrix), knowledge.moments.matrix
+    )
 
 
 def _ways(study: DitheredStudy, people: int, knowledge: Knowledge, doubt: Doubt) -> Floats:
     """Return the ways: along the intercept near and farther, and one for each coefficient."""
     levels, d, matrix = study.levels, study.d, knowledge.moments.matrix
+    declared = suspected(study.declared, matrix)
     ways = np.zeros((levels, INTERCEPT_WAYS + d, 2, d))
     for level, (slope, functionals) in enumerate(zip(knowledge.slopes, doubt.functionals, strict=True)):
         tail = float(study.tails[level])
@@ -156,10 +159,10 @@ def _ways(study: DitheredStudy, people: int, knowledge: Knowledge, doubt: Doubt)
         near = min((noise / (2 * bend_prior(tail)[1] ** 2)) ** (1 / 3), 1.0)  # the square that is least in doubt
         ways[level, :INTERCEPT_WAYS, WAY, 0] = far * np.sqrt([near, min(FARTHER_OFF * near, 1.0)])
         ways[level, :INTERCEPT_WAYS, ABOUT, 0] = 1.0
-        whole = _whole(study.declared, matrix, functionals)
+        whole = _whole(declared, matrix, functionals)
         along, about = _along(functionals, knowledge, whole)
-        if study.declared is not None:
-            along *= calmed(study.declared, along)[:, None]
+        if declared is not None:
+            along *= calmed(declared, along)[:, None]
         ways[level, INTERCEPT_WAYS:, WAY] = far * np.sqrt(near) * along
         ways[level, INTERCEPT_WAYS:, ABOUT] = about
     return ways.reshape(-1, 2, d)

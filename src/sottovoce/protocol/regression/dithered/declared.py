@@ -17,6 +17,7 @@ NUMBERS = 0  # the category of a column that may lie anywhere between its bounds
 MEAN, SECOND = 0, 1  # columns of what is known of each covariate
 CALM = 3.0  # power of that, by which a way is shortened along which some would be moved farther
 CENTRES, SQUARES, CROSSES = 1, 0, 2  # groups of free entries, as the learner numbers them
+NEARLY_ONE = 0.9  # second moment from which on a column is scaled as one of two values
 WIDE = 3.0  # standard deviations about its mean, beyond which a number hardly lies
 
 
@@ -59,6 +60,20 @@ def declare(categories: Ints, means: Floats | None = None, seconds: Floats | Non
     if not known.any():
         return None
     return Declared(np.asarray(categories, dtype=np.int64), known.astype(np.int64), np.where(known, values, 0.0))
+
+
+def suspected(declared: Declared | None, moments: Floats) -> Declared | None:
+    """Return what is declared, and as columns of two values those whose square is nearly one, for scaling alone.
+
+    Nothing but a column of its two bounds has the square one. What is taken for one wrongly costs some people more.
+    """
+    d = len(moments)
+    categories = np.zeros(d - 1, dtype=np.int64) if declared is None else declared.categories.copy()
+    likely = (categories == NUMBERS) & (np.diag(moments)[1:] > NEARLY_ONE)
+    if not likely.any():
+        return declared
+    categories[likely] = categories.max(initial=0) + 1 + np.arange(np.count_nonzero(likely))
+    return declare(categories)
 
 
 def check_declared(declared: Declared, p: int) -> None:
