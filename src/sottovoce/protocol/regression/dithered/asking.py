@@ -19,9 +19,9 @@ from sottovoce.protocol.regression.dithered.vech import packed, product
 from sottovoce.protocol.regression.dithered.worth import Known, Questions, shares_of
 from sottovoce.protocol.regression.questions import ABOUT, WAY, QueryDesign
 
-DITHERED = 0.012  # part of the people who are asked beside the point in any case, for each level
+DITHERED = 0.01  # part of the people who are asked beside the point in any case, for each level
 MOMENTS = (0.002, 0.10)  # and least and most asked about moments in any case
-MOMENT_WORTH = 1.0  # times the doubt from moments alone, of the people: asked about them in any case
+MOMENT_WORTH = 0.5  # times the doubt from moments alone, of the people: asked about them in any case
 PRODUCTS = 0.25  # of the bits are about products of two covariates, below that
 EVEN = 0.3  # of them, whatever the doubt
 MOST = 0.16  # part of the people, the most that are asked anything because it shortens intervals
@@ -35,7 +35,7 @@ VAGUE = 1.5  # doubt from moments, as a standard deviation: beyond it no pair is
 SHORT = 0.7  # of a pair's bits are about its short range, where that is worth it
 INTERCEPT = 0.5  # of those beside the point in any case move the intercept alone
 FARTHER, FARTHER_OFF = 0.3, 3.0  # part of these who move it farther, and by how much larger a square
-BEND_PART = 0.02  # of the people, who are thought to tell the density
+BEND_PART = 0.03  # of the people, who are thought to tell the density
 DEVIATIONS, EXCEEDS = 3.0, 1.2  # standard deviations to which a combination is moved, where it reaches farther by that
 
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
