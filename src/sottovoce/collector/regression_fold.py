@@ -45,10 +45,9 @@ class RegressionRound:
 
     def __init__(self, number: int, states: tuple[DitheredState, ...], wanted: int, begun: float) -> None:
         self.number, self.wanted, self.begun = number, wanted, begun
-        self.asked = tuple(AskedUnder(state.points[0], state.design) for state in states)
+        self.asked = tuple(AskedUnder(state.point, state.design) for state in states)
         self.segments = tuple(len(state.behind) for state in states)
         self.shares: tuple[list[float], ...] = tuple(asked.design.upto.tolist() for asked in self.asked)
-        self.bits = tuple(len(asked.design.upto) - len(asked.design.ways) for asked in self.asked)
         self.seen = IdIndex(wanted)
         self.filled: float | None = None
         self.newest = begun
@@ -177,7 +176,7 @@ class RegressionFold:
         """Take a letter into a round, or say why not."""
         word = word_of(self._nonce, round.number, id)
         channel = channel_of_word(word, len(self.studies))
-        if TIGHT < cell_of_word(word, round.shares[channel]) < round.bits[channel]:
+        if cell_of_word(word, round.shares[channel]) != TIGHT:
             letters = BITS
         else:
             blocks, upto = self._alphabets[channel]

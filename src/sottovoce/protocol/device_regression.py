@@ -82,18 +82,20 @@ class RegressionTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
 class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Under what the people of one channel are asked: the point, pairs and ranges, ways, and the cells' shares.
 
+    A way is how far beside the point one level is asked, and the combination that the bit is about.
+
     The same as `protocol.regression.questions.QueryDesign`.
     """
 
     point: Rows  # (levels, d)
     pairs: tuple[Rows, ...]  # (pairs, 2, d)
     ranges: Rows  # (2 pairs, 2)
-    ways: tuple[Rows, ...]  # (ways, levels, d)
+    ways: tuple[Rows, ...]  # (ways, 2, d)
     upto: tuple[float, ...]  # (1 + 2 pairs + ways,)
 
     @property
-    def bits(self) -> int:
-        """Return how many cells ask for a bit about moments: the first ones."""
+    def beyond(self) -> int:
+        """Return how many cells ask for a bit about moments: the first ones, before those beside the point."""
         return len(self.upto) - len(self.ways)
 
 
@@ -103,10 +105,8 @@ def is_design(asked: Asked, levels: int, d: int) -> bool:
     shaped = (
         _has(asked.point, levels, d) and _has(asked.ranges, 2 * pairs, 2) and len(asked.upto) == 1 + 2 * pairs + ways
     )
-    shaped = (
-        shaped and all(_has(pair, 2, d) for pair in asked.pairs) and all(_has(way, levels, d) for way in asked.ways)
-    )
-    small = all(abs(each) <= LARGEST for pair in asked.pairs for row in pair for each in row)
+    shaped = shaped and all(_has(two, 2, d) for two in (*asked.pairs, *asked.ways)) and ways % levels == 0
+    small = all(abs(each) <= LARGEST for two in (*asked.pairs, *asked.ways) for row in two for each in row)
     return (
         shaped
         and small
@@ -256,9 +256,9 @@ def row_letter(
 ) -> int:
     """Return the letter of one row: its question is the word's, its noise the dice's (rounding, and the die last)."""
     cell, die = cell_of_word(word, asked.upto), dice[-1] >> 2
-    if TIGHT < cell < asked.bits:
-        return _bit(channel, asked, cell, features, word, dice)
-    at = asked.point if cell == TIGHT else _beside(asked, cell - asked.bits, word)
+    if cell != TIGHT:
+        return _bit(channel, asked, cell, features, response, word, dice)
+    at = asked.point
     block = channel.blocks[block_of_word(word, channel.upto)]
     chosen = slopes_of_word(word, block, len(features))
     if block.box is not None:
@@ -278,15 +278,23 @@ def row_letter(
 
 
 def _bit(
-    channel: DeviceChannel, asked: Asked, cell: int, features: Sequence[float], word: int, dice: Sequence[int]
+    channel: DeviceChannel,
+    asked: Asked,
+    cell: int,
+    features: Sequence[float],
+    response: float,
+    word: int,
+    dice: Sequence[int],
 ) -> int:
-    """Return one bit about a product of two covariates, or of two combinations of them."""
+    """Return one bit about a product of two covariates, or of two combinations of them, or beside the point."""
     (low, extra, _), die = map(int, channel.bit), dice[-1] >> 2
     if die < 2 * low:
         return die // low
     if die - 2 * low >= extra:
         return 0
-    return _rounded(_product(asked, cell, features, word), 2, dice[0])
+    if cell < asked.beyond:
+        return _rounded(_product(asked, cell, features, word), 2, dice[0])
+    return _rounded(0.5 * (_turned(asked, cell - asked.beyond, features, response, word) + 1.0), 2, dice[0])
 
 
 def _product(asked: Asked, cell: int, features: Sequence[float], word: int) -> float:
@@ -342,13 +350,13 @@ def _boxed(
     return letter + radix * side if kinds > 1 else letter
 
 
-def _beside(asked: Asked, way: int, word: int) -> Rows:
-    """Return where a person is asked beside the point, to the side of their word."""
-    up = public(word, SIGN) & 1
-    return tuple(
-        tuple(here + (off if up else -off) for here, off in zip(point, offs, strict=True))
-        for point, offs in zip(asked.point, asked.ways[way], strict=True)
-    )
+def _turned(asked: Asked, way: int, features: Sequence[float], response: float, word: int) -> float:
+    """Return a combination, from -1 to 1, turned by the side of the point beside which a person is asked."""
+    up, (offs, about) = public(word, SIGN) & 1, asked.ways[way]
+    point = asked.point[way // (len(asked.ways) // len(asked.point))]
+    moved = [here + (off if up else -off) for here, off in zip(point, offs, strict=True)]
+    told = min(max(_fitted(about, features), -1.0), 1.0)
+    return told if response <= _fitted(moved, features) else -told
 
 
 def _side(at: Rows, features: Sequence[float], response: float) -> int:

@@ -65,7 +65,8 @@ class PersonQuery(Message, frozen=True):
     """What one person is asked in a regression: a block, the slopes it speaks of, and where the quantiles stand.
 
     With ``slopes`` empty and two ``factors`` they are asked for a bit about that product of covariates instead, or,
-    with two combinations as ``pair``, about the product of those, moved to ``within``.
+    with two combinations as ``pair``, about the product of those, moved to ``within``; with one combination, ``about``,
+    about that, turned by the side of the one fitted quantile in ``points`` on which the response lies.
     """
 
     person: int
@@ -75,6 +76,7 @@ class PersonQuery(Message, frozen=True):
     factors: tuple[int, ...] = ()
     pair: tuple[tuple[float, ...], ...] = ()
     within: tuple[float, ...] = ()
+    about: tuple[float, ...] = ()
 
 
 class PersonReport(Message, frozen=True):
@@ -88,7 +90,7 @@ class PeopleQuery(Message, frozen=True):
     """A batch of people, ``first`` and the ``count`` from there on, asked under one point and one query design.
 
     Public words come of ``key``. ``points`` is (levels, p + 1); ``pairs`` (pairs, 2, p + 1), ``ranges`` (2 pairs, 2),
-    ``ways`` (ways, levels, p + 1) and ``upto`` (1 + 2 pairs + ways,) are those of `questions.QueryDesign`.
+    ``ways`` (ways, 2, p + 1) and ``upto`` (1 + 2 pairs + ways,) are those of `questions.QueryDesign`.
     """
 
     round: int

@@ -94,7 +94,8 @@ def segment(
     gains, needs, limit = lent(gain[0]), lent(gain[1]), gain[2]
     counts, vectors, squares = lent(sums[0]), lent(sums[1]), lent(sums[2])
     products, told, turned, overheard = lent(sums[3]), lent(sums[4]), lent(sums[5]), lent(sums[6])
-    weights, table, scales, shifts = lent(heard[0]), lent(heard[1]), lent(heard[2]), lent(heard[3])
+    weights, table, scales = lent(heard[0]), lent(heard[1]), lent(heard[2])
+    shifts, every = lent(heard[3]), lent(heard[4])
     features, response, where, words = lent(features), lent(response), lent(where), lent(words)
     reference, points, letters = lent(reference), lent(points), lent(letters)
     chosen, index, values, along = lent(room[0]), lent(room[1]), lent(room[2]), lent(room[3])
@@ -136,7 +137,7 @@ def segment(
                 plan, faces, steps, score, radius, block, chosen, features, response, who, points, 0, words, i
             )
             found = decode(plan, score, read, matrix, radius, block, chosen, letter, index, values)
-            overhear(plan, weights, table, scales, shifts, block, chosen, letter, overheard)
+            overhear(plan, weights, table, scales, shifts, every, block, chosen, letter, first + i, overheard)
             letters[i] = letter
         # the server's part: everybody is booked under the point they were asked about, which they then move
         learn(

@@ -11,6 +11,7 @@ from sottovoce.client.ledger import PeopleStorage, PersonLedger
 from sottovoce.client.order import Key, bits_for, places
 from sottovoce.client.regression.randomize_row import (
     count_above,
+    randomize_beside,
     randomize_pair,
     randomize_people,
     randomize_product,
@@ -162,8 +163,13 @@ class Persons:
         if query.pair:
             pairs, ranges = np.array([query.pair], dtype=np.float64), np.array([query.within], dtype=np.float64)
             return int(randomize_pair(faces, len(plan), features, who, pairs, 0, ranges, 0, words, 0))
-        chosen = np.array([*query.slopes, 0], dtype=np.int64)
         points = np.array([query.points])
+        if query.about:  # the point lies where they are asked already
+            ways = np.array([[[0.0] * len(query.about), query.about]])
+            return int(
+                randomize_beside(faces, len(plan), features, response[who], who, points, 0, 0, ways, 0, words, 0)
+            )
+        chosen = np.array([*query.slopes, 0], dtype=np.int64)
         return int(
             randomize_row(
                 plan, faces, steps, score, radius, query.block, chosen, features, response, who, points, 0, words, 0
@@ -176,9 +182,9 @@ class Persons:
         if not 0 <= query.person < self.size or not 0 <= query.block < len(self._channel.blocks):
             raise BadInput("the person or the block does not exist; correct the query.")
         self._check_channel()
-        if query.factors or query.pair:
-            known = not query.slopes and not query.points and query.block == 0
-            known = known and (_is_product(query, p) != _is_pair(query, p))
+        if query.factors or query.pair or query.about:
+            known = not query.slopes and query.block == 0
+            known = known and _is_product(query, p) + _is_pair(query, p) + _is_turned(query, p) == 1
         else:
             block = self._channel.blocks[query.block]
             known = len(query.slopes) == block.count and all(1 <= slope <= p for slope in query.slopes)
@@ -195,7 +201,7 @@ class Persons:
         with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
             if query.factors:
                 return query.factors == tuple(int(factor) for factor in which_product(p + 1, word))
-            if query.pair:  # which combinations, is the design's, as the point is
+            if query.pair or query.about:  # which combinations, is the design's, as the point is
                 return True
             chosen = np.zeros(max(p, 1), dtype=np.int64)
             block = choose(self._tables.upto, self._tables.plan, p, word, chosen)
@@ -213,21 +219,22 @@ class Persons:
             (query.points, (levels, d)),
             (query.pairs, (pairs, 2, d)),
             (query.ranges, (2 * pairs, 2)),
-            (query.ways, (ways, levels, d)),
+            (query.ways, (ways, 2, d)),
             (query.upto, (1 + 2 * pairs + ways,)),
         )
         if not all(_shaped(values, shape) for values, shape in shapes):
             raise BadInput("the points or the design do not fit the channel; correct the query.")
-        small = all(abs(each) <= LARGEST for pair in query.pairs for row in pair for each in row)
+        small = all(abs(each) <= LARGEST for two in (*query.pairs, *query.ways) for row in two for each in row)
+        small = small and ways % levels == 0
         if not small or not all(map(_is_range, query.ranges)):
-            raise BadInput("a pair of a design is too large, or its range has no length; correct the query.")
+            raise BadInput("a combination of a design is too large, or a range has no length; correct the query.")
         if not all(low <= high for low, high in pairwise((0.0, *query.upto, 1.0))):
             raise BadInput("the shares of a design must ascend from 0 to 1 at most; correct the query.")
-        points = np.array([query.points, query.points], dtype=np.float64)
+        points = np.array([query.points], dtype=np.float64)
         design = QueryDesign(
             np.array(query.pairs, dtype=np.float64).reshape(pairs, 2, d),
             np.array(query.ranges, dtype=np.float64).reshape(2 * pairs, 2),
-            np.array(query.ways, dtype=np.float64).reshape(ways, levels, d),
+            np.array(query.ways, dtype=np.float64).reshape(ways, 2, d),
             np.array(query.upto, dtype=np.float64),
         )
         return points, design
@@ -246,13 +253,20 @@ class Persons:
 def _is_product(query: PersonQuery, p: int) -> bool:
     """Tell whether a query asks about a product of two covariates, and nothing else."""
     first, second = query.factors if len(query.factors) == 2 else (1, 0)
-    return 0 <= first <= second <= p and second > 0 and not query.pair and not query.within
+    return 0 <= first <= second <= p and second > 0 and not (query.pair or query.within or query.points or query.about)
 
 
 def _is_pair(query: PersonQuery, p: int) -> bool:
     """Tell whether a query asks about a pair of combinations, and nothing else."""
     small = _shaped(query.pair, (2, p + 1)) and all(abs(each) <= LARGEST for row in query.pair for each in row)
-    return not query.factors and small and _is_range(query.within)
+    return not (query.factors or query.points or query.about) and small and _is_range(query.within)
+
+
+def _is_turned(query: PersonQuery, p: int) -> bool:
+    """Tell whether a query asks about a combination and the side of a point, and nothing else."""
+    shaped = _shaped(query.about, (p + 1,)) and _shaped(query.points, (1, p + 1))
+    small = shaped and all(abs(each) <= LARGEST for each in (*query.about, *query.points[0]))
+    return not (query.factors or query.pair or query.within) and small
 
 
 def _is_range(ends: tuple[float, ...]) -> bool:

@@ -232,26 +232,29 @@ function productOf(asked, cell, features, word) {
   return (Math.min(Math.max(one * other, low), high) - low) / (high - low);
 }
 
-/** Where a word asks beside the point. */
-function besidePoint(asked, way, word) {
+/** A combination, from -1 to 1, turned by the side of the point beside which a word asks. */
+function turnedBy(asked, way, features, response, word) {
   const up = publicDraw(word, SIGN) & 1n;
-  return asked.point.map((point, level) =>
-    point.map((here, j) => here + (up ? asked.ways[way][level][j] : -asked.ways[way][level][j])));
+  const [offs, about] = asked.ways[way];
+  const point = asked.point[Math.floor(way / (asked.ways.length / asked.point.length))];
+  const told = Math.min(Math.max(fitted(about, features), -1), 1);
+  return response <= fitted(point.map((here, j) => here + (up ? offs[j] : -offs[j])), features) ? told : -told;
 }
 
 /** The letter of one row: its question is the word's, its noise the dice's (rounding, and the die last). */
 export function rowLetter(channel, asked, features, response, word, dice) {
   const u = uniform(word, KIND);
-  const bits = asked.upto.length - asked.ways.length;
+  const beyond = asked.upto.length - asked.ways.length;
   const cell = u >= asked.upto.at(-1) ? TIGHT : asked.upto.findIndex((upto) => u < upto);
   let die = dice.at(-1) >> 2n;
-  if (cell !== TIGHT && cell < bits) {
+  if (cell !== TIGHT) {
     const { low, extra } = boxOf([1, 1, 2, 1], channel.bit);
     if (die < 2n * low) return Number(die / low);
     if (die - 2n * low >= extra) return 0;
-    return rounded(productOf(asked, cell, features, word), 2, dice[0]);
+    if (cell < beyond) return rounded(productOf(asked, cell, features, word), 2, dice[0]);
+    return rounded(0.5 * (turnedBy(asked, cell - beyond, features, response, word) + 1), 2, dice[0]);
   }
-  const at = cell === TIGHT ? asked.point : besidePoint(asked, cell - bits, word);
+  const at = asked.point;
   const draw = channel.upto.length > 1 ? uniform(word, 1) : 0;
   const block = channel.blocks[channel.upto.length > 1 ? channel.upto.findIndex((upto) => draw < upto) : 0];
   const chosen = slopesOfWord(word, block, features.length);
@@ -317,9 +320,9 @@ export async function makeRowReport({ card, flips, study }, query, row, token = 
     query.channels.every(({ point, pairs, ranges, ways, upto }, k) => {
       const levels = terms.channels[k].taus.length;
       return [pairs, ranges, ways, upto].every(Array.isArray) && shaped(point, [levels, d]) && shaped(pairs, [pairs.length, 2, d]) &&
-        pairs.flat(2).every((each) => Math.abs(each) <= LARGEST) &&
+        [pairs, ways].flat(3).every((each) => Math.abs(each) <= LARGEST) &&
         shaped(ranges, [2 * pairs.length, 2]) && ranges.every(([low, high]) => high - low > 0 && high - low < Infinity) &&
-        shaped(ways, [ways.length, levels, d]) && shaped(upto, [1 + 2 * pairs.length + ways.length]) && ascends([...upto, 1]);
+        shaped(ways, [ways.length, 2, d]) && ways.length % levels === 0 && shaped(upto, [1 + 2 * pairs.length + ways.length]) && ascends([...upto, 1]);
     });
   if (!fits) throw new Error("the collector's query does not fit its study; nothing was answered.");
   const id = token ?? crypto.getRandomValues(new Uint8Array(16));

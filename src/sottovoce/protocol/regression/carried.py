@@ -118,7 +118,7 @@ def run_of(data: bytes, channel: RegressionChannel) -> tuple[DitheredStudy, Dith
     _, omega, density, size, start, moments = terms
     levels, d = len(channel.taus), channel.p + 1
     shapes = [(levels, d, d), (levels,), (levels, d), (d, d)]
-    numbers = [omega, density, start, moments, state.points, *state.design, *state.gain[:2], *state.sums]
+    numbers = [omega, density, start, moments, state.point, *state.design, *state.gain[:2], *state.sums]
     numbers += [part for each in state.behind for part in (*each.sums, each.pairs, each.ranges, each.ways)]
     if (
         [part.shape for part in numbers[:4]] != shapes

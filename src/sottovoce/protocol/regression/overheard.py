@@ -25,6 +25,7 @@ from sottovoce.protocol.regression.blocks import (
 from sottovoce.protocol.regression.box_channel import BoxChannel
 
 MEAN, SQUARE, CROSS = range(3)  # kinds of moments
+FEW, SELDOM = 2, 8  # slopes of a block up to which everybody is listened to; else one of so many people
 EXACT = 1e-9  # how far a table may be from what it is to tell
 SPREAD_OF_SQUARE, SPREAD_OF_CROSS = 4 / 45, 1 / 9  # variances of z^2, and of two slopes' product, of even covariates
 
@@ -36,6 +37,7 @@ class Overheard(NamedTuple):
     table: Floats  # (blocks, letters, 2): a matrix's z and z^2, times their precisions
     scales: Floats  # (blocks, 3): what a box's middles and products are multiplied by, their precisions included
     shifts: Floats  # (blocks,): what is taken off the square of a middle before
+    every: Ints  # (blocks,): of so many people one is listened to, where a letter tells of many products
     rounding: float  # how far squares may be off because slopes are rounded to a grid
 
 
@@ -49,9 +51,13 @@ def overheard_of(channel: RegressionChannel) -> Overheard:
     blocks = channel.blocks
     letters = max((len(b.channel.weights[0]) for b in blocks if isinstance(b.channel, Channel)), default=1)
     found = Overheard(
-        np.zeros((len(blocks), 3)), np.zeros((len(blocks), letters, 2)), np.zeros((len(blocks), 3)),
-        np.zeros(len(blocks)), max((_grid(b) ** 2 / 12 for b in blocks), default=0.0),
-    )  # fmt: skip
+        np.zeros((len(blocks), 3)),
+        np.zeros((len(blocks), letters, 2)),
+        np.zeros((len(blocks), 3)),
+        np.zeros(len(blocks)),
+        np.array([1 if block.count <= FEW else SELDOM for block in blocks], dtype=np.int64),
+        max(_grid(block) ** 2 / 12 for block in blocks),
+    )
     for i, block in enumerate(blocks):
         if isinstance(block.channel, BoxChannel):
             _fill_box(found, i, block.channel, channel)
@@ -114,12 +120,16 @@ def overhear(
     table: Floats,
     scales: Floats,
     shifts: Floats,
+    every: Ints,
     block: int,
     chosen: Ints,
     letter: int,
+    person: int,
     sums: Floats,
 ) -> None:
     """Book what a letter tells of moments: sums of precisions, and of precisions x values (upper triangle)."""
+    if every[block] > 1 and person % SELDOM != 0:
+        return
     first = chosen[0]
     if plan[block, FORM] == MATRIX:
         sums[0, 0, first] += precisions[block, MEAN]

@@ -25,6 +25,7 @@ MOMENT_WORTH = 0.5  # times the doubt from moments alone, of the people: asked a
 PRODUCTS = 0.25  # of the bits are about products of two covariates, below that
 EVEN = 0.3  # of them, whatever the doubt
 MOST = 0.16  # part of the people, the most that are asked anything because it shortens intervals
+SOME = 4.0  # people: fewer are not dealt out
 AHEAD = 0.3  # of the people so far, to whom the shares apply
 BEGIN, LATER = (
     4.0,
@@ -73,7 +74,7 @@ def ask_next(study: DitheredStudy, people: int, settled: float, knowledge: Knowl
     bits, beside = _least(study, doubt, short)
     if is_apart(study.d):
         beside *= min(max(WORTH * float(doubt.all.max()), 1.0), 5 * more)
-    else:
+    elif part * more * MOST * AHEAD * people >= SOME:
         bought = _bought(study, people, knowledge, doubt, (pairs, ranges, short, ways), more * MOST)
         bits[1:] += bought[0]
         beside += bought[1]

@@ -64,6 +64,11 @@ class Knowledge(NamedTuple):
     curves: tuple[Curve, ...]  # of the first coordinate of each level
     banned: tuple[bool, ...]  # pairs whose products are not moved to a range any more
 
+    def without_joint(self) -> "Knowledge":
+        """Return the same without what only asks people, which is large."""
+        nothing_of = np.zeros((0, 0))
+        return self._replace(slopes=tuple(slope._replace(joint=nothing_of) for slope in self.slopes))
+
     def functionals(self, level: int, contrasts: Floats, steady: bool = False) -> Functionals:
         """Return what of H the standard errors of contrasts, the columns, depend on."""
         slope, omega = self.slopes[level], self.omegas[level]

@@ -75,8 +75,8 @@ def learn_moments(
 ) -> Moments:
     """Return the moments from how many were asked about each product (upper triangle) and said one, and from pairs.
 
-    ``letters`` is what the letters of the others tell of them, of which nobody is asked. With columns of which something
-    is ``declared``, only what is free of the moments is learnt.
+    ``letters`` is what the letters of all others tell of them, at no cost. With columns of which something is
+    ``declared``, only what is free of the moments is learnt.
 
     >>> import numpy as np
     >>> nobody = np.zeros((2, 2, 2))

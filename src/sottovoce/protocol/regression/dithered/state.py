@@ -37,7 +37,9 @@ from sottovoce.protocol.regression.questions import LARGEST, QueryDesign
 PACE, GROWTH = 4.0, 0.2
 STEADY = 2.0  # pace once it is: the bias of curvature falls from .4-.7 to about .1 standard errors (decision 0017)
 SURE = 0.3  # relative standard deviation of a standard error from which on the slope counts as known (decision 0017)
-FIRST, RATIO = 64, 1.3  # people before the first look, and the growth from one look to the next (decision 0016)
+# people before the first look, or so many times those who are worth the guess, and the growth from one look to the
+# next (decision 0016)
+FIRST, SOONEST, RATIO = 64, 0.1, 1.35
 
 
 def gain(slope: Floats, omega: Floats, size: float) -> tuple[Floats, Floats, Floats]:
@@ -82,7 +84,8 @@ def init(study: DitheredStudy) -> DitheredState:
     """Return the state before the first person."""
     point = np.array(study.start, dtype=np.float64)
     design, first = design_after(study, 0, learn_all(study, ()))
-    return DitheredState(0, point, design, first, _empty(study, design), 0, FIRST, ())
+    until = max(FIRST, int(SOONEST * max(worth_of(study, level) for level in range(study.levels))))
+    return DitheredState(0, point, design, first, _empty(study, design), 0, until, ())
 
 
 def _empty(study: DitheredStudy, design: QueryDesign) -> Sums:
@@ -131,8 +134,8 @@ def follow(study: DitheredStudy, state: DitheredState, words: Words, letters: In
             if np.any((letters[part] < 0) | (letters[part] >= study.alphabets[blocks[part]])):
                 raise BadInput("a letter is not one of its alphabet; answer through the study's channel.")
             take_letters(
-                study.tables, study.overheard, state.design, state.gain, sums, words[part], letters[part], state.people, study.start,
-                point[None], PRESENT,
+                study.tables, study.overheard, state.design, state.gain, sums, words[part], letters[part], state.people,
+                study.start, point[None], PRESENT,
             )  # fmt: skip
         state = state._replace(people=state.people + n, point=point, sums=sums)
         state = look(study, state) if state.people == state.until else state
@@ -190,9 +193,10 @@ def check_state(study: DitheredStudy, state: DitheredState) -> None:
         parts = [part.shape for part in (*each.sums, each.pairs, each.ranges, each.ways)]
         if parts != [*shapes_of_sums(levels, d, pairs, ways), *_design(d, pairs, ways)[:3]]:
             raise BadInput("the state belongs to another study; restore it with the study that it was made by.")
-    combined, ranges, _, upto = state.design
+    combined, ranges, ways, upto = state.design
     lengths = ranges[:, 1] - ranges[:, 0]
-    if not (np.all(np.abs(combined) <= LARGEST) and np.all((lengths > 0) & np.isfinite(lengths))):
+    small = np.all(np.abs(combined) <= LARGEST) and np.all(np.abs(ways) <= LARGEST)
+    if not (small and np.all((lengths > 0) & np.isfinite(lengths))):
         raise BadInput("the state asks about products that cannot be asked about; restore it as it was stored.")
     if not (np.all(np.diff(upto) >= 0) and upto[0] >= 0 and upto[-1] <= 1):
         raise BadInput("the shares of the state's design do not ascend from 0 to 1; restore it as it was stored.")

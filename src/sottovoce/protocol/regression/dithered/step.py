@@ -182,7 +182,7 @@ def take_letters(
             continue
         block = choose(tables[0], plan, d - 1, word, chosen)
         found = decode(plan, score, read, matrix, radius, block, chosen, letters[i], index, values)
-        overhear(plan, heard[0], heard[1], heard[2], heard[3], block, chosen, letters[i], sums[6])
+        overhear(plan, heard[0], heard[1], heard[2], heard[3], heard[4], block, chosen, letters[i], person, sums[6])
         learn(
             gain[0], gain[1], gain[2], sums[0], sums[1], sums[2], person, found, index, values, reference, points, at,
             along,

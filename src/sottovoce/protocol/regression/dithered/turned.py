@@ -1,8 +1,8 @@
 """What one-bit answers beside the point say: how the side of the response changes along a way, and how that bends.
 
-A person asked up or down a way v for one bit about a combination a'x tells, on average, a'x (2F - 1) at point +- v. Half
-the difference of both sides is 2 a' H v, and half their sum, beside what people at the point tell, 2 a'c times half the
-way's square: c is what curvature adds to the mean gradient.
+A person asked up or down a way v for one bit about a combination a'x tells, on average, a'x (2F - 1) at point +- v.
+Half the difference of both sides is 2 a' H v, and half their sum, beside what people at the point tell, 2 a'c times
+half the way's square: c is what curvature adds to the mean gradient.
 """
 
 from typing import NamedTuple

@@ -23,7 +23,7 @@ def book(
     older = state.behind[segment]
     after = take(study, state._replace(until=NEVER, sums=older.sums), asked, words, letters)
     behind = tuple(older._replace(sums=after.sums) if k == segment else each for k, each in enumerate(state.behind))
-    return state._replace(people=after.people, points=after.points, behind=behind)
+    return state._replace(people=after.people, point=after.point, behind=behind)
 
 
 def look_if_due(study: DitheredStudy, state: DitheredState) -> DitheredState:

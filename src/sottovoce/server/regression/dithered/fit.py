@@ -52,7 +52,7 @@ class DitheredFit:
     def of(study: DitheredStudy, *states: DitheredState) -> "DitheredFit":
         """Return the fit to all people so far; of several runs, the mean of their roots, each by its people."""
         found = know(study, states[0]) if len(states) == 1 else know_runs(study, states)
-        return DitheredFit(study, sum(state.people for state in states), found)
+        return DitheredFit(study, sum(state.people for state in states), found.without_joint())
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -21,8 +21,8 @@ from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.protocol.regression.questions import (
     PRODUCT,
     TIGHT,
-    beside,
     choose,
+    is_up,
     public_words,
     which_cell,
     which_product,
@@ -83,7 +83,7 @@ class DitheredMethod:
             return Queries(round, [self._one(run, first)], 1)
         design = run.design
         batch = PeopleQuery(
-            round, first, count, self.key, _tuples(run.points[0]), *map(_tuples, design),
+            round, first, count, self.key, _tuples(run.point), *map(_tuples, design),
         )  # fmt: skip
         return Queries(round, [batch], count)
 
@@ -106,7 +106,7 @@ class DitheredMethod:
             letters = reply.letters
         words = public_words(self.key, first, count)
         checked = checked_letters(letters, self._sizes(run, words), round)
-        asked = AskedUnder(run.points[0], run.design)
+        asked = AskedUnder(run.point, run.design)
         return DitheredRounds(state.round + 1, take(self.study, run, asked, words, checked))
 
     def outcome(self, state: DitheredRounds) -> DitheredFit:
@@ -121,28 +121,30 @@ class DitheredMethod:
         """Return how many letters each person could have said."""
         blocks = np.empty(len(words), dtype=np.int64)
         with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
-            which_blocks(self.study.tables, run.design.upto, len(run.design.ways), words, self.study.channel.p, blocks)
+            which_blocks(self.study.tables, run.design.upto, words, self.study.channel.p, blocks)
         return self.study.alphabets[blocks]
 
     def _one(self, run: DitheredState, person: int) -> PersonQuery:
         """Return what one person is asked."""
-        tables, p, points = self.study.tables, self.study.channel.p, run.points.copy()
+        tables, p = self.study.tables, self.study.channel.p
         word, chosen = public_words(self.key, person, 1)[0], np.zeros(max(p, 1), dtype=np.int64)
         with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
-            design, at = run.design, 0
-            cell, bits = which_cell(design.upto, word), len(design.upto) - len(design.ways)
+            design, cell = run.design, which_cell(run.design.upto, word)
+            beyond = len(design.upto) - len(design.ways)
             if cell == PRODUCT:
                 j, k = which_product(p + 1, word)
                 return PersonQuery(person, 0, (), (), (int(j), int(k)))
-            if cell != TIGHT and cell < bits:
+            if cell >= beyond:
+                way, about = design.ways[cell - beyond]
+                level = (cell - beyond) // (len(design.ways) // self.study.levels)
+                moved = run.point[level] + (way if is_up(word) else -way)
+                return PersonQuery(person, 0, (), (_tuples(moved),), about=_tuples(about))
+            if cell != TIGHT:
                 pair = _tuples(design.pairs[(cell - 1) % len(design.pairs)])
                 return PersonQuery(person, 0, (), (), (), pair, _tuples(design.ranges[cell - 1]))
-            if cell != TIGHT:
-                beside(design.ways, cell - bits, word, points)
-                at = 1
             block = int(choose(tables.upto, tables.plan, p, word, chosen))
         slopes = tuple(chosen[: tables.plan[block, SLOPES]].tolist())
-        return PersonQuery(person, block, slopes, _tuples(points[at]))
+        return PersonQuery(person, block, slopes, _tuples(run.point))
 
 
 def _tuples(array: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> tuple:  # type: ignore[type-arg]

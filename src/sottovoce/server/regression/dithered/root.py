@@ -1,9 +1,10 @@
 """Where the mean gradient of one level is zero: the middle of its intervals, with all that is not known of it.
 
 The root is ``mean point - H^-1 (mean gradient - curvature)`` over all but the first people. Curvature is that which
-people asked beside the point saw of the intercept, as if it were the same for all covariates or nearly so, times half
-the mean of (x'(point - root))^2: points that swing see a bent distribution function. How many of the first people are left out is chosen by what it costs: their
-points were far off, and what is not known of H then moves the root; without them there are fewer people.
+people asked beside the point saw along the intercept, as if it were the same for all covariates or nearly so, times
+half the mean of (x'(point - root))^2: points that swing see a bent distribution function. How many of the first people
+are left out is chosen by what it costs: their points were far off, and what is not known of H then moves the root;
+without them there are fewer people.
 """
 
 from typing import NamedTuple
