@@ -1,12 +1,12 @@
 """What a plan predicts of each coefficient's interval, against the median that comes: density and moments are true."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from benchmarks.regression_interval_cells import CELLS, IntervalCell
 from sottovoce.core.arrays import Floats
-from sottovoce.inference.common.normal import two_sided
 from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce.server.regression.omega import Covariates, omega_at
 from sottovoce.server.regression.predicted import predict
@@ -17,12 +17,13 @@ PEOPLE = (30_000, 100_000, 300_000)
 
 
 def predicted(cell: IntervalCell, people: int) -> Floats:
-    """Return the half width of each coefficient's interval that is predicted."""
+    """Return the half width of each coefficient's interval that is predicted, density and moments being true."""
     setting = cell.setting
-    study, moments, z = setting.study(), setting.design.second_moments, two_sided(LEVEL)
+    study, moments = setting.study(), setting.design.second_moments
     known = Covariates(moments[0, 1:].copy(), moments[1:, 1:].copy())
-    found = predict(moments, omega_at(study.channel, known, 0), cell.tau, people, study.bit_rate, z)
-    return np.asarray(z * found.error * found.longer / setting.design.hessian(cell.tau)[0, 0])
+    density = np.array([setting.design.hessian(cell.tau)[0, 0]])
+    truth = replace(study, omega=omega_at(study.channel, known, 0)[None], density=density, moments=moments)
+    return predict(truth, people, LEVEL).halves[0]
 
 
 def obtained(fit: DitheredFit) -> Floats:

@@ -12,9 +12,11 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.inference.common.normal import two_sided
+from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.server.description import finite
 from sottovoce.server.explanation import LEVELS, VALUES, ExpectedWidth, Explanation
-from sottovoce.server.regression.omega import omega_at
+from sottovoce.server.quantile.search import Found
+from sottovoce.server.regression.pilot import QUARTILE, Guess, guess_of
 from sottovoce.server.regression.plan import RegressionPlan
 from sottovoce.server.regression.predicted import predict
 
@@ -24,22 +26,24 @@ LONGER = 1.15  # the paper's intervals over those of the limit (docs/decisions/0
 
 def half_widths(plan: RegressionPlan, people: float, contrasts: Floats | None = None) -> Floats:
     """Return half the expected width of every scaled coefficient, or contrast, in levels: (levels, p + 1)."""
-    z, settings, known = two_sided(plan.level), plan.settings, plan.design.known
+    z, settings = two_sided(plan.level), plan.settings
     if settings.inference != "dithered":
         errors = plan.design.alternative.errors
         if contrasts is not None:
             errors = np.sqrt(np.square(errors) @ np.square(contrasts))
         return np.asarray(LONGER * z * errors / math.sqrt(people))
-    public, found = settings.public_moments(plan.bounds), []
-    for channel in plan.design.channels:
-        sure = math.isinf(channel.epsilon) or (public is not None and public.known)
-        truth = 1.0 if sure else float(channel.bit.truth)
-        own = people / len(plan.design.channels)
-        for level, tau in enumerate(channel.taus):
-            omega = omega_at(channel, known, level)
-            told = predict(known.information, omega, tau, own, truth, z, contrasts, known=sure)
-            found.append(z * told.error * told.longer)
-    return np.array(found)
+    guess, own = plan.guess(_unit_guess(plan)), people / len(plan.design.channels)
+    found = []
+    for study in plan.studies(guess):
+        assert isinstance(study, DitheredStudy)
+        halves = predict(study, own, plan.level, contrasts).halves
+        found.append(halves * study.density[:, None])
+    return np.concatenate(found)
+
+
+def _unit_guess(plan: RegressionPlan) -> Guess:
+    """Return what the search finds where responses are normal, of which covariates explain a third; none is needed."""
+    return guess_of(Found(0.0, QUARTILE, ()), plan.settings.taus, plan.p)
 
 
 def expected_widths(plan: RegressionPlan, people: int) -> list[ExpectedWidth]:

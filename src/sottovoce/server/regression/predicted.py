@@ -1,82 +1,137 @@
-"""How much longer intervals will be than with all people asked at the point and the slope known, before anybody is.
+"""What a regression will tell, before anybody is asked: the run itself, on the answers that its public guesses expect.
 
-The doubt of a coefficient's standard error falls as people are asked about it, and as many are asked as the doubt is
-worth (decision 0076), so both are the fixed point of two public formulas: what a bit or a dither tells, and the shares.
+Between two looks the expected sums follow from the design, the guessed moments and the density alone, and a look
+learns from them as from any others. So shares, doubts and intervals are those of a run that goes as it was guessed.
+What no guess knows makes real intervals a little longer.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.protocol.regression.dithered.asking import DITHERED, INTERCEPT, MOMENTS, PRODUCTS, WORTH
-from sottovoce.protocol.regression.dithered.density import reach
-from sottovoce.protocol.regression.dithered.functionals import SQUARE
-from sottovoce.protocol.regression.dithered.moments import POSSIBLE
-from sottovoce.protocol.regression.dithered.vech import product
+from sottovoce.inference.common.normal import two_sided
+from sottovoce.protocol.regression.blocks import Open
+from sottovoce.protocol.regression.dithered.density import bend_prior, reach
+from sottovoce.protocol.regression.dithered.knowledge import DROPS, KURTOSIS, learn_all
+from sottovoce.protocol.regression.dithered.segments import INTERCEPT_WAYS, LookSegment
+from sottovoce.protocol.regression.dithered.state import DitheredState, design_after, init
+from sottovoce.protocol.regression.dithered.step import LOOKED, PRODUCTS, SELDOM, SPREAD, Sums, no_sums
+from sottovoce.protocol.regression.dithered.study import DitheredStudy
+from sottovoce.protocol.regression.dithered.vech import places
+from sottovoce.protocol.regression.overheard import CROSS, MEAN, SQUARE
+from sottovoce.protocol.regression.questions import ABOUT, WAY, QueryDesign
+from sottovoce.server.regression.dithered.fit import DitheredFit
 
-SLOPE_PRIOR, DENSITY_PRIOR = 0.15, 0.5  # standard deviations, relative, of what dithers have to tell
+GROWTH = 1.6  # from one look to the next: coarser than a run's, for speed
+SWING = 1.3  # times the least that points can be off the root, as they go
 MOST_DOUBT = 1.0  # nothing longer is predicted
-ROUNDS = 60  # until shares and doubts agree
-ONWARDS = 0.64  # of the doubt: by so much more an interval is longer, set on 15 of 29 cells (decision 0077)
+CHANCE = 0.0  # of the doubt: by so much longer intervals are, as guesses and answers are off by chance
 
 
 class Predicted(NamedTuple):
-    """For each contrast its standard error at density 1, its doubt, and by what its interval is longer."""
+    """For each level and contrast half the width of its interval, and its doubt."""
 
-    error: Floats
-    doubt: Floats
-    longer: Floats
+    halves: Floats  # (levels, contrasts)
+    doubts: Floats
 
 
-def predict(
-    moments: Floats,
-    omega: Floats,
-    tau: float,
-    people: float,
-    truth: float,
-    z: float,
-    contrasts: Floats | None = None,
-    *,
-    known: bool = False,
-) -> Predicted:
-    """Return the prediction for one level at density 1, which the doubts do not depend on; contrasts are columns.
+def predict(study: DitheredStudy, people: float, level: float = 0.95, contrasts: Floats | None = None) -> Predicted:
+    """Return what intervals of contrasts, the columns, will be if all goes as the study guesses."""
+    fit, z = expected_fit(study, people), two_sided(level)
+    columns = np.eye(study.d) if contrasts is None else contrasts
+    halves, doubts = np.zeros((2, study.levels, columns.shape[1]))
+    for index in range(study.levels):
+        errors = np.sqrt(np.einsum("ja,jk,ka->a", columns, fit.roots[index].covariance, columns))
+        doubt = np.minimum(fit.knowledge.relative_variances(index, columns), MOST_DOUBT**2)
+        doubts[index] = np.sqrt(doubt)
+        halves[index] = z * errors * np.exp((z**2 - 1) / 2 * doubt + CHANCE * doubts[index])
+    return Predicted(halves, doubts)
 
-    ``omega`` is the noise of a gradient, ``truth`` how often a bit about moments is the record's own.
 
-    >>> sure, unsure = (predict(np.eye(2), 4 * np.eye(2), 0.5, n, 0.5, 1.96).doubt.max() for n in (10**6, 10**4))
-    >>> bool(sure < unsure)
-    True
-    """
-    d, inverse = len(moments), np.linalg.inv(moments)
-    u = inverse @ (np.eye(d) if contrasts is None else contrasts)
-    w = inverse @ omega @ u
-    variance = np.einsum("ja,jk,ka->a", u, omega, u)
-    size = [np.einsum("ja,jk,ka->a", each, moments, each) for each in (u, w)]
-    noise = [np.einsum("ja,jk,ka->a", each, omega, each) for each in (u, w)]
-    step = reach(min(tau, 1 - tau)) ** 2
-    bit = (SQUARE / 2) ** 2 / truth**2 * size[0] * size[1] / variance**2
-    way = np.minimum(noise[1] * size[0], noise[0] * size[1]) / (step * variance**2)
-    top = float(omega[0, 0]) / step
-    gradient = product(u.T, w.T) / variance[:, None]
-    first = 0.0 if known else 1.0
-    prior = first * np.square(gradient[:, 1:]).sum(axis=1) * POSSIBLE[0] ** 2
-    doubts = np.stack([prior, np.full(len(variance), SLOPE_PRIOR**2), np.full(len(variance), DENSITY_PRIOR**2)])
-    asked = told = 0.0
-    for _ in range(ROUNDS):
-        asked = min(max(WORTH * float(doubts[0].max()), MOMENTS[0]), MOMENTS[1]) * first
-        told = min(max(WORTH * float(doubts.sum(axis=0).max()), DITHERED[0]), DITHERED[1])
-        part = INTERCEPT[0] + INTERCEPT[1] * min(float(doubts[2, 0]) / float(doubts.sum(axis=0).max()), 1.0)
-        bits, ways = people * asked * (1 - PRODUCTS) / d, people * told * (1 - part) / d
-        fresh = np.stack(
-            [
-                1 / (1 / np.maximum(prior, 1e-300) + bits / bit),
-                1 / (1 / SLOPE_PRIOR**2 + ways / way),
-                np.full(len(variance), 1 / (1 / DENSITY_PRIOR**2 + people * told * part / top)),
-            ]
-        )
-        doubts = np.sqrt(doubts * fresh)
-    squared = np.minimum(doubts.sum(axis=0), MOST_DOUBT**2)
-    longer = np.exp((z**2 - 1) / 2 * squared + ONWARDS * np.sqrt(squared)) / math.sqrt(1 - asked - told)
-    return Predicted(np.sqrt(variance / people), np.sqrt(squared), np.asarray(longer))
+def expected_fit(study: DitheredStudy, people: float) -> DitheredFit:
+    """Return the fit of a run that goes as the study guesses."""
+    state: DitheredState = init(study)
+    design, done, until = state.design, 0.0, float(state.until)
+    behind: tuple[LookSegment, ...] = ()
+    while True:
+        last = min(until, people)
+        sums = _expected(study, design, done, last - done)
+        behind = (*behind, LookSegment(int(done), int(last), sums, *design[:3]))
+        if last >= people:
+            break
+        design, _ = design_after(study, int(last), learn_all(study, behind))
+        done, until = last, last * GROWTH
+    return DitheredFit(study, int(people), learn_all(study, behind, drops=DROPS).without_joint())
+
+
+def _expected(study: DitheredStudy, design: QueryDesign, before: float, people: float) -> Sums:
+    """Return the sums that so many people are expected to come to, ``before`` of whom others were asked."""
+    levels, d, moments = study.levels, study.d, study.moments
+    pairs, ways = len(design.pairs), design.ways.reshape(levels, -1, 2, d)
+    sums = no_sums(levels, d, pairs, len(design.ways))
+    counts = people * np.diff(np.concatenate([[0.0], design.upto]))
+    tight = people * (1 - float(design.upto[-1]))
+    sums.counts[:] = tight, tight / SELDOM
+    for level in range(levels):
+        sums.squares[PRODUCTS, level] = tight * np.tril(study.omega[level])
+        sums.squares[SPREAD, level] = sums.counts[LOOKED] * np.tril(_swing(study, level, before + people / 2))
+    if study.exact:
+        return sums._replace(ways=_turned(study, ways, counts[1 + 2 * pairs :], 1.0))
+    rate = study.bit_rate
+    rows, columns, _ = (part[1:] for part in places(d))
+    low = np.where(rows == columns, 0.0, -1.0)
+    asked = counts[0] / max(len(rows), 1)
+    sums.products[0, rows, columns] = asked
+    sums.products[1, rows, columns] = asked * _said((moments[rows, columns] - low) / (1 - low), rate)
+    if pairs:
+        middle = np.einsum("aj,jk,ak->a", design.pairs[:, 0], moments, design.pairs[:, 1])
+        place = (np.tile(middle, 2) - design.ranges[:, 0]) / (design.ranges[:, 1] - design.ranges[:, 0])
+        sums.pairs[:] = counts[1 : 1 + 2 * pairs] * np.stack([np.ones(2 * pairs), _said(place, rate)])
+    _overhear(study, tight, sums.overheard)
+    return sums._replace(ways=_turned(study, ways, counts[1 + 2 * pairs :], rate))
+
+
+def _said(place: Floats, rate: float) -> Floats:
+    """Return how often a bit is one whose value lies so far along its range."""
+    return np.asarray(0.5 + rate * (np.clip(place, 0.0, 1.0) - 0.5))
+
+
+def _turned(study: DitheredStudy, ways: Floats, counts: Floats, rate: float) -> Floats:
+    """Return people and bits below and above the point, for every way."""
+    found = np.zeros((2, 2, *ways.shape[:2]))
+    found[0] = counts.reshape(ways.shape[:2]) / 2
+    for level, tau in enumerate(study.taus):
+        f, tail, own = float(study.density[level]), float(study.tails[level]), ways[level]
+        squares = np.einsum("wj,jk,wk->w", own[:, WAY], study.moments, own[:, WAY]) * (f / reach(tail)) ** 2
+        squares[INTERCEPT_WAYS:] *= KURTOSIS
+        change = 2 * f * np.einsum("wj,jk,wk->w", own[:, ABOUT], study.moments, own[:, WAY])
+        change *= 1 + bend_prior(tail)[0] * squares
+        middle = (2 * tau - 1) * own[:, ABOUT] @ study.moments[0]
+        for side, sign in enumerate((-1, 1)):
+            found[1, side, level] = found[0, side, level] * (0.5 + rate * np.clip(middle + sign * change, -1, 1) / 2)
+    return found
+
+
+def _overhear(study: DitheredStudy, people: float, sums: Floats) -> None:
+    """Fill what the letters of so many people tell of moments."""
+    p, d, heard = study.channel.p, study.d, study.overheard
+    for block, precisions, every in zip(study.channel.blocks, heard.precisions, heard.every, strict=True):
+        if isinstance(block.channel, Open):
+            continue
+        often = people * block.probability / float(every) * block.inclusion(p)[1:]
+        both = np.outer(often, often) / max(people * block.probability / float(every), 1e-300)
+        if block.slopes is None and p > 1:
+            both = np.full((p, p), float(often[0]) * (block.count - 1) / (p - 1))
+        sums[0, 0, 1:] += often * precisions[MEAN]
+        inner = sums[0, 1:, 1:]
+        inner += np.triu(both, 1) * precisions[CROSS]
+        inner[np.diag_indices(d - 1)] += often * precisions[SQUARE]
+    sums[1] = sums[0] * np.triu(study.moments)
+
+
+def _swing(study: DitheredStudy, level: int, people: float) -> Floats:
+    """Return how far points are off the root after so many people."""
+    slope = study.density[level] * study.moments
+    information = slope @ np.linalg.inv(study.omega[level]) @ slope
+    return np.asarray(SWING * np.linalg.inv(np.eye(study.d) * study.d / study.size**2 + people * information))
