@@ -20,6 +20,7 @@ from sottovoce.protocol.regression.dithered.state import init
 from sottovoce.protocol.regression.dithered.step import AT_POINT, POINT, PRODUCTS, Sums, no_sums
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.protocol.regression.dithered.vech import packed, unpacked
+from sottovoce.protocol.regression.questions import ABOUT, WAY
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]
@@ -33,20 +34,24 @@ def study(channel: RegressionChannel | None = None, known: bool = False) -> Dith
     return DitheredStudy(channel, omega, np.full(levels, 0.4), 1.0, np.zeros((levels, d)), MOMENTS, known)
 
 
-def segment(first: int, last: int, seed: int, one: DitheredStudy | None = None, longer: float = 1.0) -> LookSegment:
+def segment(
+    first: int, last: int, seed: int, one: DitheredStudy | None = None, longer: float = 1.0, wild: float = 1.0
+) -> LookSegment:  # noqa: E501
     """Sums that some people could have left: seven in ten at the point, a tenth beside it, the others about moments."""
     one = study() if one is None else one
     generator, levels, d, n = dice(seed).generator(), one.levels, one.d, last - first
     design = init(one).design
     sums = no_sums(levels, d, len(design.pairs), len(design.ways))
-    ways = design.ways * longer
+    ways = design.ways * np.array([longer, 1.0])[:, None]
     sums.counts[:] = 0.7 * n, 0.1 * n
     sums.vectors[:] = generator.standard_normal(sums.vectors.shape)
     noise = generator.standard_normal((levels, 400, d))
     sums.squares[PRODUCTS] = np.tril(0.7 * n / 400 * np.transpose(noise, (0, 2, 1)) @ noise)
-    sums.beside[:] = 0.1 * n / len(ways)
-    slopes = sums.beside[:, None, None] * np.einsum("jk,wlk->wlj", 0.4 * MOMENTS, ways)
-    sums.besides[:] = slopes + generator.standard_normal(sums.besides.shape)
+    sums.ways[0] = 0.05 * n / len(ways)
+    change = one.bit_rate * 0.4 * np.einsum("wj,jk,wk->w", ways[:, ABOUT], MOMENTS, ways[:, WAY])
+    middle = one.bit_rate * (2 * np.repeat(one.taus, len(ways) // levels) - 1) * (ways[:, ABOUT] @ MOMENTS[0]) / 2
+    sides = np.stack([middle - change, middle + change]) + wild * generator.normal(0, 0.02, sums.ways[1].shape)
+    sums.ways[1] = sums.ways[0] * np.clip(0.5 + sides, 0, 1)
     sums.products[0] = np.triu(np.full((d, d), 0.02 * n), 0)
     sums.products[1] = sums.products[0] * 0.6
     sums.pairs[0] = 0.08 * n / sums.pairs.shape[1]
@@ -73,7 +78,6 @@ def test_the_windows_leave_out_the_first_people() -> None:
     assert 1000 <= DROPS[0] * ALL < 1001
     assert found.whole.people == pytest.approx(tight(*SEGMENTS))
     assert found.windows[0].people == pytest.approx(tight(SEGMENTS[2]))
-    assert found.beside.people == pytest.approx(sum(one.sums.beside.sum() for one in SEGMENTS))
 
 
 def test_of_several_runs_each_leaves_out_its_first_people() -> None:
@@ -114,9 +118,8 @@ def test_exact_scores_show_the_moments() -> None:
 def test_people_who_went_too_far_are_not_read() -> None:
     plain = learn_all(study(known=True), SEGMENTS).slopes[0].matrix
     for longer, same in ((1.0, False), (2 * math.sqrt(TOO_FAR), True)):
-        wild = segment(0, 900, 9, longer=longer)
-        wild.sums.beside[:2], wild.sums.besides[:, :2] = 0, 0
-        wild.sums.besides[:] *= 50
+        wild = segment(0, 900, 9, longer=longer, wild=10.0)
+        wild.sums.ways[..., :2] = 0
         found = learn_all(study(known=True), (wild, *SEGMENTS)).slopes[0].matrix
         assert np.allclose(found, plain, rtol=1e-3) == same
 
@@ -160,10 +163,8 @@ def settled(off: Floats, unit: float = 1.0, n: int = 10**8) -> LookSegment:
     one = segment(0, n, 1)
     sums = Sums(*(part.copy() for part in one.sums))
     sums.vectors[:] = 0
-    sums.besides[:2] = 0
     sums.vectors[POINT, 0] = sums.counts[AT_POINT] * off
-    sums.besides[POINT, :, 0] = sums.beside[:, None] * off
-    return one._replace(sums=sums, ways=unit * one.ways)
+    return one._replace(sums=sums, ways=one.ways * np.array([unit, 1.0])[:, None])
 
 
 def test_the_size_of_the_coefficients_starts_below_the_guess_and_is_found() -> None:

@@ -10,6 +10,7 @@ from sottovoce.protocol.regression.dithered.moments import (
     SMALLEST_SQUARE,
     BitAnswers,
     certain,
+    heard_of,
     learn_moments,
     roots,
     values_of,
@@ -23,17 +24,17 @@ TRUTH = np.array([[1.0, 0.3, -0.2], [0.3, 0.5, 0.1], [-0.2, 0.1, 0.2]])
 NOTHING = BitAnswers(np.zeros((0, 6)), np.zeros(0), np.zeros(0))
 
 
-def bits(n: float, rate: float, truth: Floats = TRUTH) -> tuple[Floats, Floats]:
+def bits(n: float, rate: float, truth: Floats = TRUTH) -> Floats:
     """As many as ``n`` people for each product, whose bits are what they are on average: squares lie in [0, 1]."""
     asked = np.triu(np.full(truth.shape, float(n)))
     asked[0, 0] = 0
     told = np.where(np.eye(len(truth)) > 0, 2 * truth - 1, truth)
-    return asked, asked * (1 + rate * told) / 2
+    return np.stack([asked, asked * (1 + rate * told) / 2])
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.46, 0.05])
 def test_many_people_tell_the_moments(rate: float) -> None:
-    found = learn_moments(*bits(1e9 / rate**2, rate), rate, GUESS, NOTHING)
+    found = learn_moments(bits(1e9 / rate**2, rate), rate, GUESS, NOTHING)
     assert np.abs(found.matrix - TRUTH).max() < 1e-3
     assert np.abs(found.steady - TRUTH).max() < 1e-3
     assert np.diag(found.covariance).max() < 1e-5
@@ -43,7 +44,7 @@ def test_drawn_bits_lie_within_their_variance() -> None:
     n, rate = 20_000, 0.5
     asked, mean = bits(n, rate)
     ones = dice(3).generator().binomial(asked.astype(np.int64), mean / np.maximum(asked, 1)).astype(float)
-    found = learn_moments(asked, ones, rate, GUESS, NOTHING)
+    found = learn_moments(np.stack([asked, ones]), rate, GUESS, NOTHING)
     away = np.abs(packed(found.matrix - TRUTH))[1:]
     noise = np.array([1, 1, 0.25, 1, 0.25]) / (rate**2 * n)
     assert (np.diag(found.covariance)[1:] <= noise + 1e-12).all()
@@ -52,8 +53,7 @@ def test_drawn_bits_lie_within_their_variance() -> None:
 
 
 def test_nobody_leaves_the_guess() -> None:
-    nobody = np.zeros((3, 3))
-    found = learn_moments(nobody, nobody, 0.4, GUESS, NOTHING)
+    found = learn_moments(np.zeros((2, 3, 3)), 0.4, GUESS, NOTHING)
     assert found.matrix == pytest.approx(GUESS)
     assert found.steady == pytest.approx(GUESS)
     doubts = np.diag(found.covariance)
@@ -62,7 +62,7 @@ def test_nobody_leaves_the_guess() -> None:
 
 
 def test_few_people_barely_move_the_guess() -> None:
-    few, many = (learn_moments(*bits(n, 0.2), 0.2, GUESS, NOTHING) for n in (5, 500_000))
+    few, many = (learn_moments(bits(n, 0.2), 0.2, GUESS, NOTHING) for n in (5, 500_000))
     assert np.abs(few.steady - GUESS).max() < 0.05
     assert np.abs(many.steady - GUESS).max() > 0.15
     # an open mind believes the bits more
@@ -78,7 +78,7 @@ def test_whatever_is_said_the_matrix_is_possible(seed: int) -> None:
     rate = (1.0, 0.5, 0.02)[seed % 3]
     combinations = generator.normal(0, 1, (4, d * (d + 1) // 2))
     told = BitAnswers(combinations, generator.normal(0, 1, 4), np.full(4, 9.0))
-    found = learn_moments(asked, ones, rate, np.diag([1.0, *[0.3] * (d - 1)]), told)
+    found = learn_moments(np.stack([asked, ones]), rate, np.diag([1.0, *[0.3] * (d - 1)]), told)
     for matrix in (found.matrix, found.steady):
         assert matrix == pytest.approx(matrix.T, abs=1e-14)
         assert np.linalg.eigvalsh(matrix).min() > 0.9 * SMALLEST_SQUARE * SMALLEST_ROOT
@@ -90,7 +90,7 @@ def test_whatever_is_said_the_matrix_is_possible(seed: int) -> None:
 @pytest.mark.parametrize("said", [0.0, 1.0])
 def test_unanimous_people_leave_a_matrix_that_can_be_inverted(said: float) -> None:
     asked, _ = bits(1e6, 1.0)
-    found = learn_moments(asked, said * asked, 1.0, GUESS, NOTHING)
+    found = learn_moments(np.stack([asked, said * asked]), 1.0, GUESS, NOTHING)
     for matrix in (found.matrix, found.steady):
         assert np.linalg.eigvalsh(matrix).min() > 0.9 * SMALLEST_SQUARE * SMALLEST_ROOT
         assert np.isfinite(roots(matrix)[1]).all()
@@ -103,7 +103,7 @@ def test_covariates_that_are_all_alike_are_shrunk_to_each_other() -> None:
     nothing = BitAnswers(np.zeros((0, 28)), np.zeros(0), np.zeros(0))
     np.fill_diagonal(truth, 0.4)
     truth[0, 0] = 1.0
-    found = learn_moments(*bits(300, 1.0, truth), 1.0, np.diag([1.0, *[1 / 3] * 6]), nothing)
+    found = learn_moments(bits(300, 1.0, truth), 1.0, np.diag([1.0, *[1 / 3] * 6]), nothing)
     crosses = found.matrix[np.triu_indices(d, 1)]
     assert crosses[6:].min() > 0.17
 
@@ -130,11 +130,38 @@ def test_people_asked_about_a_pair_tell_its_mean() -> None:
     low, high = ranges_of(pairs, correlation)[1]
     told = (correlation - low) / (high - low)
     value, precision = values_of(np.array([1e9]), 1e9 * ((told - 0.5) * 0.4 + 0.5), low, high, 0.4)
-    nobody = np.zeros((3, 3))
     answer = BitAnswers(product(pairs[:, 0], pairs[:, 1]), value, precision)
-    found = learn_moments(nobody, nobody, 0.4, GUESS, answer)
+    found = learn_moments(np.zeros((2, 3, 3)), 0.4, GUESS, answer)
     assert pairs[0, 0] @ found.matrix @ pairs[0, 1] == pytest.approx(correlation[0], abs=1e-3)
     assert np.abs(found.matrix - TRUTH).max() > 0.01  # one number is known, the others are not
+
+
+def test_what_letters_tell_counts_by_its_precision() -> None:
+    sums = np.stack([np.full((3, 3), 1e8), 1e8 * TRUTH])
+    told = heard_of(np.triu(sums), 0.0)
+    assert told[0] == pytest.approx(packed(TRUTH)[1:])
+    found = learn_moments(np.zeros((2, 3, 3)), 0.4, GUESS, NOTHING, told)
+    assert np.abs(found.matrix - TRUTH).max() < 1e-3
+    assert np.diag(found.covariance)[1:] == pytest.approx(1e-8, rel=1e-3)
+    wrong = packed(TRUTH)[1:] + 0.1, np.full(5, 1e8)
+    both = learn_moments(bits(1e8, 1.0), 1.0, GUESS, NOTHING, wrong)  # a bit's own: 1, of a square 4
+    apart = packed(both.matrix - TRUTH)[1:]
+    assert apart == pytest.approx(0.1 / (1 + np.array([1, 1, 4, 1, 4])), abs=1e-3)
+
+
+def test_squares_that_are_rounded_are_never_surer_than_the_grid() -> None:
+    sums = np.triu(np.stack([np.full((3, 3), 1e12), 1e12 * TRUTH]))
+    _, precisions = heard_of(sums, 0.005)
+    assert precisions[2] == precisions[4] == pytest.approx(1 / 0.005**2, rel=1e-6)
+    assert precisions[0] == 1e12
+
+
+def test_a_pair_that_is_badly_known_is_scaled_so_that_little_is_cut() -> None:
+    u, w = np.array([[1.0, 2.0, -1.0]]), np.array([[-0.5, 1.0, 0.3]])
+    sure, _ = scaled_pairs(u, w, TRUTH)
+    unsure, _ = scaled_pairs(u, w, TRUTH, 0.04 * np.eye(6))
+    assert (np.abs(unsure) < np.abs(sure)).all()
+    assert scaled_pairs(u, w, TRUTH, np.zeros((6, 6)))[0] == pytest.approx(sure)
 
 
 def test_the_whole_range_holds_the_product_at_every_corner_of_the_box() -> None:

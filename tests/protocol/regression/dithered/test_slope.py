@@ -12,6 +12,7 @@ from sottovoce.protocol.regression.dithered.density import (
     HIGHEST,
     LOWEST,
     STEEP,
+    SWING,
     Density,
     bend_prior,
     learn_density,
@@ -19,24 +20,24 @@ from sottovoce.protocol.regression.dithered.density import (
 )
 from sottovoce.protocol.regression.dithered.moments import certain
 from sottovoce.protocol.regression.dithered.slope import FLATTEST, Heard, Slope, learn_slope
-from sottovoce.protocol.regression.dithered.vech import congruence, of_products, packed, product, unpacked
+from sottovoce.protocol.regression.dithered.vech import congruence, packed, product, unpacked
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]
 MOMENTS = np.array([[1.0, 0.2, 0.0], [0.2, 0.4, 0.1], [0.0, 0.1, 0.3]])
-OMEGA = np.array([[0.3, 0.05, 0.0], [0.05, 0.9, 0.1], [0.0, 0.1, 1.5]])
 F = 0.4
-SURE = Density(F, 0.0, 1e-4, 0.0)
+SURE = Density(F, 0.0, 1e-4, 0.0, 0.01)
+WAYS = 0.5 * np.linalg.inv(np.linalg.cholesky(MOMENTS)).T
 
 
 def heard(slope: Floats, people: float, seed: int | None = None) -> Heard:
-    """What people along three ways say of a slope, with their noise if there is a seed."""
-    ways = 0.5 * np.linalg.inv(np.linalg.cholesky(MOMENTS)).T
-    gradients = people * slope @ ways.T @ ways
+    """What people beside the point say of a slope along three ways, with their noise if there is a seed."""
+    ways, about = (np.concatenate([WAYS, WAYS]), np.concatenate([WAYS, WAYS[[1, 2, 0]]]) / 2)
+    combinations, precisions = product(about, ways), np.full(6, people)
+    values = combinations @ packed(slope)
     if seed is not None:
-        noise = dice(seed).generator().multivariate_normal(np.zeros(3), people * OMEGA, 3)
-        gradients = gradients + noise.T @ ways
-    return Heard(people * ways.T @ ways, gradients)
+        values = values + dice(seed).generator().normal(0, 1 / np.sqrt(people), 6)
+    return Heard(combinations, np.zeros(6), values, precisions)
 
 
 def bent(by: float) -> Floats:
@@ -48,7 +49,7 @@ def bent(by: float) -> Floats:
 
 
 def found(slope: Floats, people: float, seed: int | None = None) -> Slope:
-    return learn_slope(heard(slope, people, seed), OMEGA, certain(MOMENTS), SURE)
+    return learn_slope(heard(slope, people, seed), certain(MOMENTS), SURE)
 
 
 def test_nobody_leaves_the_density_times_the_moments() -> None:
@@ -88,26 +89,26 @@ def test_a_slope_without_a_direction_is_lifted() -> None:
 @pytest.mark.parametrize("unit", [1e-6, 1e6])
 def test_the_slope_moves_along_with_the_unit(unit: float) -> None:
     plain, told = found(bent(0.2), 1e4, 3), heard(bent(0.2), 1e4, 3)
-    told = Heard(told.ways * unit**2, told.gradients * unit)
-    moved = learn_slope(told, OMEGA, certain(MOMENTS), SURE._replace(value=F / unit))
+    told = told._replace(combinations=told.combinations * unit)
+    moved = learn_slope(told, certain(MOMENTS), SURE._replace(value=F / unit))
     assert moved.matrix * unit == pytest.approx(plain.matrix, rel=1e-9)
     assert moved.covariance * unit**2 == pytest.approx(plain.covariance, rel=1e-6, abs=1e-15)
 
 
 def test_packed_matrices_multiply_like_whole_ones() -> None:
     source = dice(5).generator()
-    h, left, right, root = (source.normal(size=(4, 4)) for _ in range(4))
-    h, left, right = h + h.T, left @ left.T, right @ right.T
+    h, right, root = (source.normal(size=(4, 4)) for _ in range(3))
+    h = h + h.T
     assert unpacked(packed(h), 4) == pytest.approx(h)
-    assert packed(h) @ of_products(left, right) @ packed(h) == pytest.approx(np.trace(left @ h @ right @ h))
     assert congruence(root) @ packed(h) == pytest.approx(packed(root @ h @ root.T))
     assert product(root, right) @ packed(h) == pytest.approx(np.einsum("aj,jk,ak->a", root, h, right))
 
 
-def dithered(f: float, bend: float, people: float, tail: float = 0.25) -> Density:
+def dithered(f: float, bend: float, people: float, tail: float = 0.25, swing: float = 0.0) -> Density:
     sizes = np.array([0.5, 1.0]) * reach(tail) / F
-    told = people * sizes * f * (1 + bend * np.square(sizes * f / reach(tail)))
-    return learn_density(np.full(2, people), sizes, told, 0.3, F, tail)
+    squares = np.square(sizes) + SWING * swing
+    seen = f * (1 + bend * squares * (f / reach(tail)) ** 2)
+    return learn_density(seen, people * np.square(sizes), squares, F, tail)
 
 
 def test_many_people_tell_the_density_and_its_bend() -> None:
@@ -129,8 +130,29 @@ def test_density_and_bend_stay_within_bounds() -> None:
     assert dithered(100.0, 0.0, 1e9).value == pytest.approx(HIGHEST * F)
     assert dithered(-1.0, 0.0, 1e9).value == pytest.approx(LOWEST * F)
     assert BENDS[0] <= dithered(0.4, 9.0, 1e9).bend <= BENDS[1]
-    one = dithered(0.4, 0.1, 1e4)
-    assert 0 < one.of_bend < one.variance
+
+
+def test_a_point_that_swings_sees_the_bend_from_farther_off() -> None:
+    """For a density f (1 + 3 c u^2) the mean slope over [-h, h] about a point off by r is f (1 + c (h^2 + 3 r^2))."""
+    f, c, h, off = 0.4, 0.05, 0.6, np.array([-0.5, 0.5])
+
+    def below(u: Floats) -> Floats:
+        return f * (u + c * u**3)
+
+    assert np.mean(below(off + h) - below(off - h)) / (2 * h) == pytest.approx(f * (1 + c * (h**2 + SWING * 0.25)))
+    one = dithered(0.4, 0.1, 1e9, swing=0.02)
+    assert one.value == pytest.approx(0.4, rel=1e-3)
+    assert one.bend == pytest.approx(0.1, abs=5e-3)
+
+
+def test_where_the_bend_is_not_known_far_answers_leave_doubt_of_the_density() -> None:
+    combinations = product(np.eye(3)[:1], 0.5 * np.eye(3)[:1])
+    found = {}
+    for distance in (0.0, 1.0):
+        told = Heard(combinations, np.array([distance]), combinations @ packed(F * MOMENTS), np.array([1e9]))
+        found[distance] = learn_slope(told, certain(MOMENTS), SURE._replace(prior_sd=0.2)).covariance[0, 0] / F**2
+    assert found[0.0] < 1e-6
+    assert found[1.0] == pytest.approx(0.2**2, rel=0.2)
 
 
 def test_the_far_dither_stays_within_the_tail() -> None:

@@ -1,4 +1,4 @@
-"""One person of the dithered regression: where they are asked, and what their gradient does, by hand."""
+"""One person of the dithered regression: what they are asked, and what their gradient does, by hand."""
 
 import math
 import os
@@ -11,20 +11,21 @@ from scipy import special
 
 from sottovoce.protocol.regression.dithered.step import (
     ASKED,
-    AT_POINT,
+    DOWN,
     GRADIENT,
     LOOKED,
     POINT,
+    PRESENT,
     PRODUCTS,
     SELDOM,
-    SIGNED,
     SPREAD,
+    UP,
     Sums,
     book_bit,
     learn,
     no_sums,
 )
-from sottovoce.protocol.regression.questions import TIGHT, beside, is_up, which_cell, which_product
+from sottovoce.protocol.regression.questions import TIGHT, is_up, which_cell, which_product
 from sottovoce.sim.randomness import dice
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -32,8 +33,6 @@ PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 FALSE_ALARM = 1e-6
 Floats = npt.NDArray[np.float64]
 UPTO = np.array([0.1, 0.1, 0.3, 0.6])
-WAYS = np.array([[[0.7, 0.1], [0.1, 0.9]], [[0.5, -0.2], [-0.2, 0.4]]])
-POINTS = np.array([[[1.0, 2.0], [3.0, 4.0]], [[9.0, 9.0], [9.0, 9.0]]])
 
 
 def test_people_are_asked_as_often_as_ordered() -> None:
@@ -49,19 +48,6 @@ def test_nobody_is_asked_what_is_not_ordered() -> None:
     assert {which_cell(np.zeros(3), word) for word in dice(1).words(300)} == {TIGHT}
     assert {which_cell(np.array([0, 0.5, 1]), word) for word in dice(1).words(300)} == {1, 2}
     assert {which_cell(np.array([1.0, 1.0]), word) for word in dice(1).words(30)} == {0}
-
-
-def test_a_dither_goes_its_way_to_either_side() -> None:
-    met = set()
-    for word in dice(2).words(60):
-        for way in range(2):
-            points = POINTS.copy()
-            beside(WAYS, way, word, points)
-            assert np.array_equal(points[0], POINTS[0])
-            side = 1 if is_up(word) else -1
-            met.add(side)
-            assert np.array_equal(points[1], POINTS[0] + side * WAYS[way])
-    assert met == {-1, 1}
 
 
 def test_sides_are_balanced_and_independent_of_what_is_asked() -> None:
@@ -84,14 +70,14 @@ def test_every_product_but_the_constant_is_as_likely(d: int) -> None:
     assert special.chdtrc(len(products) - 1, float(np.sum((seen - expected) ** 2) / expected)) > FALSE_ALARM
 
 
-def step(way: int, word: int, person: int, limit: float = math.inf) -> tuple[Sums, Floats]:
+def step(person: int, limit: float = math.inf) -> tuple[Sums, Floats]:
     """Let one person speak of coordinates 2 and 0 at two levels."""
     d = 3
     sums = no_sums(2, d, 1, 3)
     gains = np.arange(2 * 2 * d * d, dtype=float).reshape(2, 2, d, d) / 10
     needs = np.array([[1.0, 2.0, 3.0, 0.5], [4.0, 5.0, 6.0, 0.25]])
-    points = np.stack([np.arange(6.0).reshape(2, 3)] * 2)
-    spoken(sums, gains, needs, limit, way, np.uint64(word), person, points, 0)
+    points = np.arange(6.0).reshape(1, 2, 3)
+    spoken(sums, gains, needs, limit, person, points, 0)
     return sums, points
 
 
@@ -100,16 +86,14 @@ def spoken(
     gains: Floats,
     needs: Floats,
     limit: float,
-    way: int,
-    word: np.uint64,
     person: int,
     points: Floats,
     at: int,
 ) -> None:
     index, values = np.array([2, 0, 0]), np.array([[0.5, -1.0, 99.0], [2.0, 3.0, 99.0]])
     learn(
-        gains, needs, limit, sums.counts, sums.vectors, sums.squares, sums.beside, sums.besides, way, word, person, 2,
-        index, values, np.ones((2, 3)), points, at, np.zeros(3),
+        gains, needs, limit, sums.counts, sums.vectors, sums.squares, person, 2, index, values, np.ones((2, 3)),
+        points, at, np.zeros(3),
     )  # fmt: skip
 
 
@@ -118,7 +102,7 @@ GRADIENTS = np.array([[-1.0, 0.0, 0.5], [3.0, 0.0, 2.0]])
 
 def test_a_tight_person_moves_the_point_by_the_gain() -> None:
     person = 10
-    sums, points = step(TIGHT, 5, person)
+    sums, points = step(person)
     gains = np.arange(36.0).reshape(2, 2, 3, 3) / 10
     for level, need in enumerate(([1.0, 2.0, 3.0], [4.0, 5.0, 6.0])):
         before = np.arange(6.0).reshape(2, 3)[level]
@@ -133,64 +117,50 @@ def test_a_tight_person_moves_the_point_by_the_gain() -> None:
         assert found + found.T - np.diag(np.diag(found)) == pytest.approx(whole)
     assert sums.counts.tolist() == [1, 0]
     assert not sums.squares[SPREAD].any()
-    assert not sums.besides.any()
+    assert not sums.ways.any()
 
 
 def test_now_and_then_the_spread_of_the_points_is_looked_at() -> None:
-    sums, _ = step(TIGHT, 5, 3 * SELDOM)
+    sums, _ = step(3 * SELDOM)
     assert sums.counts[LOOKED] == 1
     off = np.arange(6.0).reshape(2, 3) - 1
     for level in range(2):
         assert sums.squares[SPREAD, level] == pytest.approx(np.tril(np.outer(off[level], off[level])))
 
 
-@pytest.mark.parametrize("way", [0, 2])
-@pytest.mark.parametrize("word", [1234, 1235])
-def test_a_dithered_person_does_not_move_the_point(way: int, word: int) -> None:
-    sums, points = step(way, word, SELDOM)
-    assert np.array_equal(points[0], np.arange(6.0).reshape(2, 3))
-    side = 1 if is_up(np.uint64(word)) else -1
-    for level in range(2):
-        assert sums.besides[SIGNED, way, level] == pytest.approx(side * GRADIENTS[level])
-        assert sums.besides[GRADIENT, way, level] == pytest.approx(GRADIENTS[level])
-        assert sums.besides[POINT, way, level] == pytest.approx(points[0, level] - 1)
-    assert not sums.squares.any()
-    assert not sums.vectors.any()
-    assert sums.beside.sum() == sums.beside[way] == 1
-    assert sums.counts[AT_POINT] == 0
-
-
-@pytest.mark.parametrize("way", [TIGHT, 1])
-def test_a_person_of_a_batch_is_booked_under_the_point_they_were_asked_about(way: int) -> None:
-    gains, needs, word = np.arange(36.0).reshape(2, 2, 3, 3) / 10, np.full((2, 4), 0.5), np.uint64(9)
+def test_a_person_of_a_batch_is_booked_under_the_point_they_were_asked_about() -> None:
+    gains, needs = np.arange(36.0).reshape(2, 2, 3, 3) / 10, np.full((2, 4), 0.5)
     here, there = np.arange(6.0).reshape(2, 3), np.full((2, 3), 7.0)
     found = {}
     for name, asked, points in (
-        ("apart", ASKED, np.stack([here, here, there])),
-        ("here", 0, np.stack([here, here])),
-        ("there", 0, np.stack([there, there])),
+        ("apart", ASKED, np.stack([here, there])),
+        ("here", PRESENT, np.stack([here])),
+        ("there", PRESENT, np.stack([there])),
     ):
         sums = no_sums(2, 3, 0, 2)
-        spoken(sums, gains, needs, math.inf, way, word, SELDOM, points, asked)
+        spoken(sums, gains, needs, math.inf, SELDOM, points, asked)
         found[name] = (sums, points)
     for ours, theirs in zip(found["apart"][0], found["there"][0], strict=True):
         assert np.array_equal(ours, theirs)
-    assert np.array_equal(found["apart"][1][0], found["here"][1][0])
+    assert np.array_equal(found["apart"][1][PRESENT], found["here"][1][PRESENT])
     assert np.array_equal(found["apart"][1][ASKED], there)
-    assert np.array_equal(found["apart"][1][0], here) == (way != TIGHT)
+    assert not np.array_equal(found["apart"][1][PRESENT], here)
 
 
 def test_no_coordinate_goes_beyond_the_limit() -> None:
-    _, free = step(TIGHT, 5, 0)
-    _, held = step(TIGHT, 5, 0, limit=0.5)
+    _, free = step(0)
+    _, held = step(0, limit=0.5)
     assert np.abs(free[0] - 1).max() > 0.5
     assert np.array_equal(held[0], np.clip(free[0], 0.5, 1.5))
 
 
-def test_a_bit_is_booked_with_its_product_or_its_pair() -> None:
-    sums, word = no_sums(1, 3, 2, 2), np.uint64(77)
-    for cell, bit in ((0, 1), (0, 0), (3, 1), (4, 0)):
-        book_bit(sums.products, sums.pairs, 3, cell, word, bit)
+def test_a_bit_is_booked_with_its_product_its_pair_or_its_way() -> None:
+    sums, word = no_sums(1, 3, 2, 3), np.uint64(77)
+    for cell, bit in ((0, 1.0), (0, 0.0), (3, 1.0), (4, 0.0), (5, 1.0), (7, 0.0), (7, 0.25)):
+        book_bit(sums.products, sums.pairs, sums.ways, 3, cell, word, bit)
     j, k = which_product(3, word)
     assert (sums.products[0, j, k], sums.products[1, j, k], sums.products.sum()) == (2, 1, 3)
     assert sums.pairs.tolist() == [[0, 0, 1, 1], [0, 0, 1, 0]]
+    side = UP if is_up(word) else DOWN
+    assert sums.ways[:, side].tolist() == [[1, 0, 2], [1, 0, 0.25]]
+    assert not sums.ways[:, 1 - side].any()

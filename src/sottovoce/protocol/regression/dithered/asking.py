@@ -164,7 +164,7 @@ def _ways(study: DitheredStudy, people: int, knowledge: Knowledge, doubt: Doubt)
         along, about = _along(functionals, knowledge, whole)
         if declared is not None:
             along *= calmed(declared, along)[:, None]
-        ways[level, INTERCEPT_WAYS:, WAY] = far * np.sqrt(near) * along
+        ways[level, INTERCEPT_WAYS:, WAY] = far * along
         ways[level, INTERCEPT_WAYS:, ABOUT] = about
     return ways.reshape(-1, 2, d)
 

@@ -16,11 +16,11 @@ from sottovoce.protocol.regression.dithered.moments import Moments, roots
 from sottovoce.protocol.regression.dithered.spread import about_product, apart
 from sottovoce.protocol.regression.dithered.vech import congruence, packed, places, unpacked
 
-# spread of the whitened slope's entries about the identity, and the factors of it that the people choose from: how
-# likely each is beforehand is a normal distribution of its logarithm (decision 0076)
-DIAGONAL, CROSSES = 0.15, 0.10
+# spread of the whitened slope's entries about the identity, factors of it, and how likely each is before anybody is
+# asked: scales that differ fivefold over the covariates are at the largest (decision 0090)
+DIAGONAL, CROSSES = 0.15, 0.12
+FACTORS, LIKELY = (0.5, 1.0, 2.0, 4.0), (0.2, 0.35, 0.3, 0.15)
 STEADY_CROSSES = 0.06  # as it is believed for the steps (decision 0020)
-FACTORS, FACTOR_SD = (0.5, 1.0, 2.0, 3.0), 0.5
 BENT = (0.4, 2.5)  # the density at a way's end over that at the point, at most
 FLATTEST = 0.15  # eigenvalue of the whitened slope: a smaller one is noise (decision 0020)
 
@@ -63,13 +63,18 @@ def learn_slope(heard: Heard, moments: Moments, density: Density) -> Slope:
     start[entries] = density.prior - density.bend
     away = away - information @ start
     mixed = np.eye(entries + 1) + priors @ information
-    moves = np.linalg.solve(mixed, (priors @ away)[:, :, None])[:, :, 0]
-    likelihoods = 0.5 * (moves @ away) - 0.5 * np.linalg.slogdet(mixed)[1]
-    best = int(np.argmax(likelihoods - 0.5 * np.square(np.log(FACTORS) / FACTOR_SD)))
     linked = np.concatenate([moments.covariance, np.zeros((1, entries))])
-    both = np.linalg.solve(mixed[best], np.concatenate([priors[best], linked], axis=1))
-    found, covariance, shared = centre + moves[best, :entries], both[:, : entries + 1], both[:, entries + 1 :]
-    covariance = (covariance + covariance.T) / 2
+    shifts = (priors @ away)[:, :, None]
+    sides = np.concatenate([shifts, priors, np.broadcast_to(linked, (len(FACTORS), *linked.shape))], axis=2)
+    both = np.linalg.solve(mixed, sides)
+    moves = both[:, :, 0]
+    likelihoods = 0.5 * (moves @ away) - 0.5 * np.linalg.slogdet(mixed)[1] + np.log(LIKELY)
+    weights = np.exp(likelihoods - likelihoods.max())
+    weights /= weights.sum()
+    mean = weights @ moves
+    found, off = centre + mean[:entries], moves - mean
+    covariance = np.tensordot(weights, both[:, :, 1 : entries + 2], 1) + (off.T * weights) @ off
+    covariance, shared = (covariance + covariance.T) / 2, np.tensordot(weights, both[:, :, entries + 2 :], 1)
     eigenvalues, eigenvectors = np.linalg.eigh(back @ unpacked(found, d) @ back)
     shape = (eigenvectors * np.maximum(eigenvalues, FLATTEST)) @ eigenvectors.T
     steady_root, _ = roots(moments.steady)
