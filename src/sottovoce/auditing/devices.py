@@ -52,6 +52,7 @@ def row_query(text: str, channel: RegressionChannel) -> dict[str, Any]:
         "pairs": [],
         "ranges": [],
         "ways": [],
+        "steps": [],
         "upto": [0.0],
     }
     return {"study": identity(text).hex(), "round": 3, "group": 0, "channels": [asked], "needs": [9], "over": False}

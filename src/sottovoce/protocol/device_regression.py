@@ -82,8 +82,6 @@ class RegressionTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
 class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Under what the people of one channel are asked: the point, pairs and ranges, ways, and the cells' shares.
 
-    A way is how far beside the point one level is asked, and the combination that the bit is about.
-
     The same as `protocol.regression.questions.QueryDesign`.
     """
 
@@ -91,6 +89,7 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pairs: tuple[Rows, ...]  # (pairs, 2, d)
     ranges: Rows  # (2 pairs, 2)
     ways: tuple[Rows, ...]  # (ways, 2, d)
+    steps: Rows  # (ways, 3)
     upto: tuple[float, ...]  # (1 + 2 pairs + ways,)
 
     @property
@@ -110,7 +109,7 @@ def is_design(asked: Asked, levels: int, d: int) -> bool:
     return (
         shaped
         and small
-        and all(0 < high - low < math.inf for low, high in asked.ranges)
+        and all(0 < high - low < math.inf for *_, low, high in (*asked.ranges, *asked.steps))
         and all(low <= high for low, high in pairwise((0.0, *asked.upto, 1.0)))
     )
 
@@ -351,12 +350,13 @@ def _boxed(
 
 
 def _turned(asked: Asked, way: int, features: Sequence[float], response: float, word: int) -> float:
-    """Return a combination, from -1 to 1, turned by the side of the point beside which a person is asked."""
-    up, (offs, about) = public(word, SIGN) & 1, asked.ways[way]
+    """Return a product, its range turned to [-1, 1], with the sign of the side beside the point on which one lies."""
+    step, low, high = asked.steps[way]
     point = asked.point[way // (len(asked.ways) // len(asked.point))]
-    moved = [here + (off if up else -off) for here, off in zip(point, offs, strict=True)]
-    told = min(max(_fitted(about, features), -1.0), 1.0)
-    return told if response <= _fitted(moved, features) else -told
+    fit = _fitted((point[0] + (step if public(word, SIGN) & 1 else -step), *point[1:]), features)
+    one, other = (_fitted(combination, features) for combination in asked.ways[way])
+    told = (2.0 * min(max(one * other, low), high) - low - high) / (high - low)
+    return told if response <= fit else -told
 
 
 def _side(at: Rows, features: Sequence[float], response: float) -> int:

@@ -65,8 +65,8 @@ class PersonQuery(Message, frozen=True):
     """What one person is asked in a regression: a block, the slopes it speaks of, and where the quantiles stand.
 
     With ``slopes`` empty and two ``factors`` they are asked for a bit about that product of covariates instead, or,
-    with two combinations as ``pair``, about the product of those, moved to ``within``; with one combination, ``about``,
-    about that, turned by the side of the one fitted quantile in ``points`` on which the response lies.
+    with two combinations as ``pair``, about the product of those, moved to ``within``; with a fitted quantile as well
+    in ``points``, about that product turned by the side of the quantile on which the response lies.
     """
 
     person: int
@@ -76,7 +76,6 @@ class PersonQuery(Message, frozen=True):
     factors: tuple[int, ...] = ()
     pair: tuple[tuple[float, ...], ...] = ()
     within: tuple[float, ...] = ()
-    about: tuple[float, ...] = ()
 
 
 class PersonReport(Message, frozen=True):
@@ -90,7 +89,8 @@ class PeopleQuery(Message, frozen=True):
     """A batch of people, ``first`` and the ``count`` from there on, asked under one point and one query design.
 
     Public words come of ``key``. ``points`` is (levels, p + 1); ``pairs`` (pairs, 2, p + 1), ``ranges`` (2 pairs, 2),
-    ``ways`` (ways, 2, p + 1) and ``upto`` (1 + 2 pairs + ways,) are those of `questions.QueryDesign`.
+    ``ways`` (ways, 2, p + 1), ``steps`` (ways, 3) and ``upto`` (1 + 2 pairs + ways,) are those of
+    `questions.QueryDesign`.
     """
 
     round: int
@@ -101,6 +101,7 @@ class PeopleQuery(Message, frozen=True):
     pairs: tuple[tuple[Vector, ...], ...]
     ranges: tuple[Vector, ...]
     ways: tuple[tuple[Vector, ...], ...]
+    steps: tuple[Vector, ...]
     upto: Vector
 
 

@@ -90,7 +90,8 @@ def segment(
     """Ask the people ``where`` one after another and note their letters; ``first`` is the number of the first."""
     upto, plan, faces, steps = lent(tables[0]), lent(tables[1]), lent(tables[2]), lent(tables[3])
     score, read, matrix, radius = lent(tables[4]), lent(tables[5]), lent(tables[6]), tables[7]
-    pairs, ranges, ways, shares = lent(design[0]), lent(design[1]), lent(design[2]), lent(design[3])
+    pairs, ranges, ways, aside = lent(design[0]), lent(design[1]), lent(design[2]), lent(design[3])
+    shares = lent(design[4])
     gains, needs, limit = lent(gain[0]), lent(gain[1]), gain[2]
     counts, vectors, squares = lent(sums[0]), lent(sums[1]), lent(sums[2])
     products, told, turned, overheard = lent(sums[3]), lent(sums[4]), lent(sums[5]), lent(sums[6])
@@ -115,14 +116,28 @@ def segment(
                 bit = randomize_pair(faces, len(upto), features, who, pairs, pair, ranges, cell - 1, words, i)
             elif exact:  # what the bit would be on average
                 way = cell - beyond
-                value = weighed_side(features, response[who], who, points, 0, way // each, ways, way, is_up(word))
+                value = weighed_side(
+                    features, response[who], who, points, 0, way // each, ways, aside, way, is_up(word)
+                )
                 book_bit(products, told, turned, d, cell, word, 0.5 * (value + 1.0))
                 letters[i] = 0
                 continue
             else:
                 way = cell - beyond
                 bit = randomize_beside(
-                    faces, len(upto), features, response[who], who, points, 0, way // each, ways, way, words, i
+                    faces,
+                    len(upto),
+                    features,
+                    response[who],
+                    who,
+                    points,
+                    0,
+                    way // each,
+                    ways,
+                    aside,
+                    way,
+                    words,
+                    i,
                 )
             book_bit(products, told, turned, d, cell, word, float(bit))
             letters[i] = bit

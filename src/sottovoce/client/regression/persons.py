@@ -24,7 +24,15 @@ from sottovoce.core.random_source import RandomSource, SystemEntropy
 from sottovoce.protocol.messages import Message, PeopleQuery, PeopleReport, PersonQuery, PersonReport, PilotQuery, Tally
 from sottovoce.protocol.randomised_response import binary, flips_of
 from sottovoce.protocol.regression.blocks import Open, RegressionChannel, tables_of
-from sottovoce.protocol.regression.questions import KEY, LARGEST, QueryDesign, choose, public_words, which_product
+from sottovoce.protocol.regression.questions import (
+    KEY,
+    LARGEST,
+    LEAST,
+    QueryDesign,
+    choose,
+    public_words,
+    which_product,
+)
 
 
 class Persons:
@@ -162,13 +170,15 @@ class Persons:
             return int(randomize_product(faces, len(plan), features, who, first, second, words, 0))
         if query.pair:
             pairs, ranges = np.array([query.pair], dtype=np.float64), np.array([query.within], dtype=np.float64)
+            if query.points:  # the point lies where they are asked already
+                points, steps = np.array([query.points]), np.array([[0.0, *query.within]])
+                return int(
+                    randomize_beside(
+                        faces, len(plan), features, response[who], who, points, 0, 0, pairs, steps, 0, words, 0
+                    )
+                )
             return int(randomize_pair(faces, len(plan), features, who, pairs, 0, ranges, 0, words, 0))
         points = np.array([query.points])
-        if query.about:  # the point lies where they are asked already
-            ways = np.array([[[0.0] * len(query.about), query.about]])
-            return int(
-                randomize_beside(faces, len(plan), features, response[who], who, points, 0, 0, ways, 0, words, 0)
-            )
         chosen = np.array([*query.slopes, 0], dtype=np.int64)
         return int(
             randomize_row(
@@ -182,9 +192,9 @@ class Persons:
         if not 0 <= query.person < self.size or not 0 <= query.block < len(self._channel.blocks):
             raise BadInput("the person or the block does not exist; correct the query.")
         self._check_channel()
-        if query.factors or query.pair or query.about:
+        if query.factors or query.pair:
             known = not query.slopes and query.block == 0
-            known = known and _is_product(query, p) + _is_pair(query, p) + _is_turned(query, p) == 1
+            known = known and _is_product(query, p) != _is_pair(query, p)
         else:
             block = self._channel.blocks[query.block]
             known = len(query.slopes) == block.count and all(1 <= slope <= p for slope in query.slopes)
@@ -201,7 +211,7 @@ class Persons:
         with np.errstate(over="ignore"):  # not compiled, the mixing of a public word wraps round aloud
             if query.factors:
                 return query.factors == tuple(int(factor) for factor in which_product(p + 1, word))
-            if query.pair or query.about:  # which combinations, is the design's, as the point is
+            if query.pair:  # which combinations, is the design's, as the point is
                 return True
             chosen = np.zeros(max(p, 1), dtype=np.int64)
             block = choose(self._tables.upto, self._tables.plan, p, word, chosen)
@@ -220,13 +230,14 @@ class Persons:
             (query.pairs, (pairs, 2, d)),
             (query.ranges, (2 * pairs, 2)),
             (query.ways, (ways, 2, d)),
+            (query.steps, (ways, 3)),
             (query.upto, (1 + 2 * pairs + ways,)),
         )
         if not all(_shaped(values, shape) for values, shape in shapes):
             raise BadInput("the points or the design do not fit the channel; correct the query.")
         small = all(abs(each) <= LARGEST for two in (*query.pairs, *query.ways) for row in two for each in row)
         small = small and ways % levels == 0
-        if not small or not all(map(_is_range, query.ranges)):
+        if not small or not all(map(_is_range, (*query.ranges, *(each[LEAST:] for each in query.steps)))):
             raise BadInput("a combination of a design is too large, or a range has no length; correct the query.")
         if not all(low <= high for low, high in pairwise((0.0, *query.upto, 1.0))):
             raise BadInput("the shares of a design must ascend from 0 to 1 at most; correct the query.")
@@ -235,6 +246,7 @@ class Persons:
             np.array(query.pairs, dtype=np.float64).reshape(pairs, 2, d),
             np.array(query.ranges, dtype=np.float64).reshape(2 * pairs, 2),
             np.array(query.ways, dtype=np.float64).reshape(ways, 2, d),
+            np.array(query.steps, dtype=np.float64).reshape(ways, 3),
             np.array(query.upto, dtype=np.float64),
         )
         return points, design
@@ -253,20 +265,14 @@ class Persons:
 def _is_product(query: PersonQuery, p: int) -> bool:
     """Tell whether a query asks about a product of two covariates, and nothing else."""
     first, second = query.factors if len(query.factors) == 2 else (1, 0)
-    return 0 <= first <= second <= p and second > 0 and not (query.pair or query.within or query.points or query.about)
+    return 0 <= first <= second <= p and second > 0 and not (query.pair or query.within or query.points)
 
 
 def _is_pair(query: PersonQuery, p: int) -> bool:
     """Tell whether a query asks about a pair of combinations, and nothing else."""
     small = _shaped(query.pair, (2, p + 1)) and all(abs(each) <= LARGEST for row in query.pair for each in row)
-    return not (query.factors or query.points or query.about) and small and _is_range(query.within)
-
-
-def _is_turned(query: PersonQuery, p: int) -> bool:
-    """Tell whether a query asks about a combination and the side of a point, and nothing else."""
-    shaped = _shaped(query.about, (p + 1,)) and _shaped(query.points, (1, p + 1))
-    small = shaped and all(abs(each) <= LARGEST for each in (*query.about, *query.points[0]))
-    return not (query.factors or query.pair or query.within) and small
+    turned = not query.points or _shaped(query.points, (1, p + 1))
+    return not query.factors and small and turned and _is_range(query.within)
 
 
 def _is_range(ends: tuple[float, ...]) -> bool:

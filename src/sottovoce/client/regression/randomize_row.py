@@ -24,10 +24,11 @@ from sottovoce.protocol.regression.blocks import (
     Weights,
 )
 from sottovoce.protocol.regression.questions import (
-    ABOUT,
+    LEAST,
+    MOST,
     PRODUCT,
+    STEP,
     TIGHT,
-    WAY,
     QueryDesign,
     choose,
     is_up,
@@ -175,6 +176,7 @@ def randomize_beside(
     at: int,
     level: int,
     ways: Floats,
+    steps: Floats,
     way: int,
     words: Words,
     i: int,
@@ -185,7 +187,7 @@ def randomize_beside(
         return int(np.int64(die // faces[block, LOW]))
     if die - faces[block, COMMON] >= faces[block, INSIDE]:
         return 0
-    told = weighed_side(features, response, who, points, at, level, ways, way, is_up(words[i, 0]))
+    told = weighed_side(features, response, who, points, at, level, ways, steps, way, is_up(words[i, 0]))
     return rounded(0.5 * (told + 1.0), 2, words[i, 1])
 
 
@@ -198,19 +200,21 @@ def weighed_side(
     at: int,
     level: int,
     ways: Floats,
+    steps: Floats,
     way: int,
     up: bool,
 ) -> float:
-    """Return a combination of covariates, moved to [-1, 1]; its negative where the response lies above the point."""
-    off = ways[way, WAY, 0]
+    """Return a product of combinations, its range turned to [-1, 1]; its negative where the response lies above."""
+    off = steps[way, STEP]
     fit = points[at, level, 0] + (off if up else -off)
-    about = ways[way, ABOUT, 0]
+    one, other = ways[way, 0, 0], ways[way, 1, 0]
     for j in range(features.shape[1]):
-        off = ways[way, WAY, 1 + j]
-        fit += (points[at, level, 1 + j] + (off if up else -off)) * features[who, j]
-        about += ways[way, ABOUT, 1 + j] * features[who, j]
-    about = min(max(about, -1.0), 1.0)
-    return about if response <= fit else -about
+        fit += points[at, level, 1 + j] * features[who, j]
+        one += ways[way, 0, 1 + j] * features[who, j]
+        other += ways[way, 1, 1 + j] * features[who, j]
+    low, high = steps[way, LEAST], steps[way, MOST]
+    told = (2.0 * min(max(one * other, low), high) - low - high) / (high - low)
+    return told if response <= fit else -told
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
@@ -260,21 +264,21 @@ def randomize_people(
     """
     upto, plan, faces, steps, score, radius = tables[0], tables[1], tables[2], tables[3], tables[4], tables[7]
     p = points.shape[2] - 1
-    chosen, pairs, ways = np.zeros(max(p, 1), dtype=np.int64), len(design[0]), len(design[2])
+    chosen, pairs, each = np.zeros(max(p, 1), dtype=np.int64), len(design[0]), len(design[2]) // points.shape[1]
     beyond = 1 + 2 * pairs
     for i in range(len(where)):
         word, who = words[i, 0], where[i]
-        cell = which_cell(design[3], word)
+        cell = which_cell(design[4], word)
         if cell == PRODUCT:
             j, k = which_product(p + 1, word)
             letters[i] = randomize_product(faces, len(upto), features, who, j, k, words, i)
             continue
         if cell >= beyond:
             way = cell - beyond
-            level = way // (ways // points.shape[1])
             letters[i] = randomize_beside(
-                faces, len(upto), features, response[who], who, points, 0, level, design[2], way, words, i
-            )
+                faces, len(upto), features, response[who], who, points, 0, way // each, design[2], design[3], way,
+                words, i,
+            )  # fmt: skip
             continue
         if cell != TIGHT:
             pair = (cell - 1) % pairs

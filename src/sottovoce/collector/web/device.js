@@ -232,13 +232,14 @@ function productOf(asked, cell, features, word) {
   return (Math.min(Math.max(one * other, low), high) - low) / (high - low);
 }
 
-/** A combination, from -1 to 1, turned by the side of the point beside which a word asks. */
+/** A product, its range turned to [-1, 1], with the sign of the side beside the point on which one lies. */
 function turnedBy(asked, way, features, response, word) {
-  const up = publicDraw(word, SIGN) & 1n;
-  const [offs, about] = asked.ways[way];
-  const point = asked.point[Math.floor(way / (asked.ways.length / asked.point.length))];
-  const told = Math.min(Math.max(fitted(about, features), -1), 1);
-  return response <= fitted(point.map((here, j) => here + (up ? offs[j] : -offs[j])), features) ? told : -told;
+  const [step, low, high] = asked.steps[way];
+  const [intercept, ...slopes] = asked.point[Math.floor(way / (asked.ways.length / asked.point.length))];
+  const fit = fitted([intercept + (publicDraw(word, SIGN) & 1n ? step : -step), ...slopes], features);
+  const [one, other] = asked.ways[way].map((each) => fitted(each, features));
+  const told = (2 * Math.min(Math.max(one * other, low), high) - low - high) / (high - low);
+  return response <= fit ? told : -told;
 }
 
 /** The letter of one row: its question is the word's, its noise the dice's (rounding, and the die last). */
@@ -317,11 +318,12 @@ export async function makeRowReport({ card, flips, study }, query, row, token = 
     query.study === hex(study) && query.channels.length === terms.channels.length &&
     Number.isInteger(query.round) && query.round >= 1 && query.round < 2 ** 32 &&
     Number.isInteger(query.group) && query.group >= 0 && query.group < card.groups.length &&
-    query.channels.every(({ point, pairs, ranges, ways, upto }, k) => {
+    query.channels.every(({ point, pairs, ranges, ways, steps, upto }, k) => {
       const levels = terms.channels[k].taus.length;
-      return [pairs, ranges, ways, upto].every(Array.isArray) && shaped(point, [levels, d]) && shaped(pairs, [pairs.length, 2, d]) &&
+      return [pairs, ranges, ways, steps, upto].every(Array.isArray) && shaped(point, [levels, d]) && shaped(pairs, [pairs.length, 2, d]) &&
         [pairs, ways].flat(3).every((each) => Math.abs(each) <= LARGEST) &&
-        shaped(ranges, [2 * pairs.length, 2]) && ranges.every(([low, high]) => high - low > 0 && high - low < Infinity) &&
+        shaped(ranges, [2 * pairs.length, 2]) && shaped(steps, [ways.length, 3]) &&
+        [...ranges, ...steps.map(([, ...ends]) => ends)].every(([low, high]) => high - low > 0 && high - low < Infinity) &&
         shaped(ways, [ways.length, 2, d]) && ways.length % levels === 0 && shaped(upto, [1 + 2 * pairs.length + ways.length]) && ascends([...upto, 1]);
     });
   if (!fits) throw new Error("the collector's query does not fit its study; nothing was answered.");

@@ -119,7 +119,7 @@ def run_of(data: bytes, channel: RegressionChannel) -> tuple[DitheredStudy, Dith
     levels, d = len(channel.taus), channel.p + 1
     shapes = [(levels, d, d), (levels,), (levels, d), (d, d)]
     numbers = [omega, density, start, moments, state.point, *state.design, *state.gain[:2], *state.sums]
-    numbers += [part for each in state.behind for part in (*each.sums, each.pairs, each.ranges, each.ways)]
+    numbers += [part for each in state.behind for part in (*each.sums, *each[3:])]
     if (
         [part.shape for part in numbers[:4]] != shapes
         or not all(np.isfinite(part).all() for part in numbers)

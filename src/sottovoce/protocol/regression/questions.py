@@ -19,7 +19,7 @@ LARGEST = 1e100  # of a pair's coefficients: products of combinations stay finit
 KEY = 16  # bytes of a study's public key
 TIGHT = -1  # the cell of whoever is asked at the point
 PRODUCT = 0  # of a bit about a product of two covariates; then come pairs, within each of their ranges, and ways
-WAY, ABOUT = 0, 1  # rows of a way: how far beside the point, and what the bit is about
+STEP, LEAST, MOST = range(3)  # columns of the steps
 KIND, PRODUCT_OF, SIGN = 1 << 20, 1 << 21, 1 << 22  # public draws beyond those that choose a block
 
 
@@ -33,8 +33,9 @@ class QueryDesign(NamedTuple):
 
     pairs: Floats  # (pairs, 2, d): two combinations of (1, z), a bit about whose product is asked
     ranges: Floats  # (2 pairs, 2): to which that product is moved: the pairs' first ranges, then their second ones
-    ways: Floats  # (ways, 2, d): how far beside the point, to either side, and the combination that the bit is about;
-    # as many ways for each level, level by level
+    ways: Floats  # (ways, 2, d): two combinations, whose product a bit is about, turned by the side of the response
+    # beside the point; as many ways for each level, level by level
+    steps: Floats  # (ways, 3): how far beside the point's intercept, to either side, and the product's range
     upto: Floats  # (1 + 2 pairs + ways,)
 
 

@@ -13,14 +13,15 @@ from sottovoce.core.arrays import Floats
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.protocol.regression.blocks import Open
 from sottovoce.protocol.regression.dithered.density import bend_prior, reach
-from sottovoce.protocol.regression.dithered.knowledge import DROPS, KURTOSIS, learn_all
-from sottovoce.protocol.regression.dithered.segments import INTERCEPT_WAYS, LookSegment
+from sottovoce.protocol.regression.dithered.knowledge import DROPS, learn_all
+from sottovoce.protocol.regression.dithered.segments import LookSegment
 from sottovoce.protocol.regression.dithered.state import DitheredState, design_after, init
 from sottovoce.protocol.regression.dithered.step import LOOKED, PRODUCTS, SELDOM, SPREAD, Sums, no_sums
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
-from sottovoce.protocol.regression.dithered.vech import places
+from sottovoce.protocol.regression.dithered.turned import lines_of
+from sottovoce.protocol.regression.dithered.vech import packed, places
 from sottovoce.protocol.regression.overheard import CROSS, MEAN, SQUARE
-from sottovoce.protocol.regression.questions import ABOUT, WAY, QueryDesign
+from sottovoce.protocol.regression.questions import STEP, QueryDesign
 from sottovoce.server.regression.dithered.fit import DitheredFit
 
 GROWTH = 1.6  # from one look to the next: coarser than a run's, for speed
@@ -57,7 +58,7 @@ def expected_fit(study: DitheredStudy, people: float) -> DitheredFit:
     while True:
         last = min(until, people)
         sums = _expected(study, design, done, last - done)
-        behind = (*behind, LookSegment(int(done), int(last), sums, *design[:3]))
+        behind = (*behind, LookSegment(int(done), int(last), sums, *design[:4]))
         if last >= people:
             break
         design, _ = design_after(study, int(last), learn_all(study, behind))
@@ -68,7 +69,7 @@ def expected_fit(study: DitheredStudy, people: float) -> DitheredFit:
 def _expected(study: DitheredStudy, design: QueryDesign, before: float, people: float) -> Sums:
     """Return the sums that so many people are expected to come to, ``before`` of whom others were asked."""
     levels, d, moments = study.levels, study.d, study.moments
-    pairs, ways = len(design.pairs), design.ways.reshape(levels, -1, 2, d)
+    pairs = len(design.pairs)
     sums = no_sums(levels, d, pairs, len(design.ways))
     counts = people * np.diff(np.concatenate([[0.0], design.upto]))
     tight = people * (1 - float(design.upto[-1]))
@@ -77,7 +78,7 @@ def _expected(study: DitheredStudy, design: QueryDesign, before: float, people: 
         sums.squares[PRODUCTS, level] = tight * np.tril(study.omega[level])
         sums.squares[SPREAD, level] = sums.counts[LOOKED] * np.tril(_swing(study, level, before + people / 2))
     if study.exact:
-        return sums._replace(ways=_turned(study, ways, counts[1 + 2 * pairs :], 1.0))
+        return sums._replace(ways=_turned(study, design, counts[1 + 2 * pairs :], 1.0))
     rate = study.bit_rate
     rows, columns, _ = (part[1:] for part in places(d))
     low = np.where(rows == columns, 0.0, -1.0)
@@ -89,7 +90,7 @@ def _expected(study: DitheredStudy, design: QueryDesign, before: float, people: 
         place = (np.tile(middle, 2) - design.ranges[:, 0]) / (design.ranges[:, 1] - design.ranges[:, 0])
         sums.pairs[:] = counts[1 : 1 + 2 * pairs] * np.stack([np.ones(2 * pairs), _said(place, rate)])
     _overhear(study, tight, sums.overheard)
-    return sums._replace(ways=_turned(study, ways, counts[1 + 2 * pairs :], rate))
+    return sums._replace(ways=_turned(study, design, counts[1 + 2 * pairs :], rate))
 
 
 def _said(place: Floats, rate: float) -> Floats:
@@ -97,19 +98,18 @@ def _said(place: Floats, rate: float) -> Floats:
     return np.asarray(0.5 + rate * (np.clip(place, 0.0, 1.0) - 0.5))
 
 
-def _turned(study: DitheredStudy, ways: Floats, counts: Floats, rate: float) -> Floats:
+def _turned(study: DitheredStudy, design: QueryDesign, counts: Floats, rate: float) -> Floats:
     """Return people and bits below and above the point, for every way."""
-    found = np.zeros((2, 2, *ways.shape[:2]))
-    found[0] = counts.reshape(ways.shape[:2]) / 2
-    for level, tau in enumerate(study.taus):
-        f, tail, own = float(study.density[level]), float(study.tails[level]), ways[level]
-        squares = np.einsum("wj,jk,wk->w", own[:, WAY], study.moments, own[:, WAY]) * (f / reach(tail)) ** 2
-        squares[INTERCEPT_WAYS:] *= KURTOSIS
-        change = 2 * f * np.einsum("wj,jk,wk->w", own[:, ABOUT], study.moments, own[:, WAY])
-        change *= 1 + bend_prior(tail)[0] * squares
-        middle = (2 * tau - 1) * own[:, ABOUT] @ study.moments[0]
-        for side, sign in enumerate((-1, 1)):
-            found[1, side, level] = found[0, side, level] * (0.5 + rate * np.clip(middle + sign * change, -1, 1) / 2)
+    ways = len(design.ways)
+    found, lines = np.zeros((2, 2, ways)), lines_of(design.ways, design.steps) @ packed(study.moments)
+    level = np.repeat(np.arange(study.levels), ways // study.levels)
+    f, taus = study.density[level], np.array(study.taus)[level]
+    step = design.steps[:, STEP]
+    bends = np.array([bend_prior(float(tail))[0] / reach(float(tail)) ** 2 for tail in study.tails])[level]
+    change, middle = 2 * f * step * lines * (1 + bends * (f * step) ** 2), (2 * taus - 1) * lines
+    found[0] = counts / 2
+    for side, sign in enumerate((-1, 1)):
+        found[1, side] = found[0, side] * (0.5 + rate * np.clip(middle + sign * change, -1, 1) / 2)
     return found
 
 

@@ -7,17 +7,18 @@ follow from predictions alone (decision 0076).
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.protocol.regression.dithered.declared import Declared, calmed, reaches, suspected
+from sottovoce.protocol.regression.dithered.declared import suspected
 from sottovoce.protocol.regression.dithered.density import bend_prior, reach
-from sottovoce.protocol.regression.dithered.functionals import is_wide, ranges_of, scaled_pairs, sizes_of
-from sottovoce.protocol.regression.dithered.knowledge import KURTOSIS, Functionals, Knowledge
+from sottovoce.protocol.regression.dithered.functionals import is_wide, ranges_of, scaled_pairs
+from sottovoce.protocol.regression.dithered.knowledge import Functionals, Knowledge
 from sottovoce.protocol.regression.dithered.segments import INTERCEPT_WAYS
 from sottovoce.protocol.regression.dithered.slope import bent_lines
 from sottovoce.protocol.regression.dithered.spread import is_apart
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
+from sottovoce.protocol.regression.dithered.turned import lines_of
 from sottovoce.protocol.regression.dithered.vech import packed, product
 from sottovoce.protocol.regression.dithered.worth import Known, Questions, shares_of
-from sottovoce.protocol.regression.questions import ABOUT, WAY, QueryDesign
+from sottovoce.protocol.regression.questions import LEAST, STEP, QueryDesign
 
 DITHERED = 0.01  # part of the people who are asked beside the point in any case, for each level
 MOMENTS = (0.002, 0.10)  # and least and most asked about moments in any case
@@ -37,7 +38,6 @@ SHORT = 0.7  # of a pair's bits are about its short range, where that is worth i
 INTERCEPT = 0.5  # of those beside the point in any case move the intercept alone
 FARTHER, FARTHER_OFF = 0.3, 3.0  # part of these who move it farther, and by how much larger a square
 BEND_PART = 0.03  # of the people, who are thought to tell the density
-DEVIATIONS, EXCEEDS = 3.0, 1.2  # standard deviations to which a combination is moved, where it reaches farther by that
 
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
@@ -69,16 +69,18 @@ def ask_next(study: DitheredStudy, people: int, settled: float, knowledge: Knowl
     """Return how the next people are asked; ``settled``: those so far, of whom the guess is worth."""
     part, more = min(settled / BEGIN, 1.0), 1 + 0.5 * min(settled / LATER, 1.0) ** 2
     pairs, ranges = _pairs(study, knowledge, doubt)
-    ways = _ways(study, people, knowledge, doubt)
     short = is_wide(ranges) & ~np.array(knowledge.banned or [False] * len(pairs), dtype=np.bool_)
+    within = np.where(short[:, None], ranges[: len(pairs)], ranges[len(pairs) :])
+    ways, steps = _ways(study, people, knowledge, pairs, within)
     bits, beside = _least(study, doubt, short)
     if is_apart(study.d):
         beside *= min(max(WORTH * float(doubt.all.max()), 1.0), 5 * more)
     elif part * more * MOST * AHEAD * people >= SOME:
-        bought = _bought(study, people, knowledge, doubt, (pairs, ranges, short, ways), more * MOST)
-        bits[1:] += bought[0]
+        bought = _bought(study, people, knowledge, doubt, (pairs, within, ways, steps), more * MOST)
+        part_short = np.where(short, SHORT, 0.0)
+        bits[1:] += np.concatenate([bought[0] * part_short, bought[0] * (1 - part_short)])
         beside += bought[1]
-    return QueryDesign(pairs, ranges, ways, np.cumsum(part * np.concatenate([bits, beside])))
+    return QueryDesign(pairs, ranges, ways, steps, np.cumsum(part * np.concatenate([bits, beside])))
 
 
 def _least(study: DitheredStudy, doubt: Doubt, short: Flags) -> tuple[Floats, Floats]:
@@ -105,36 +107,31 @@ def _bought(
     people: int,
     knowledge: Knowledge,
     doubt: Doubt,
-    asked: tuple[Floats, Floats, Flags, Floats],
+    asked: tuple[Floats, Floats, Floats, Floats],
     most: float,
 ) -> tuple[Floats, Floats]:
     """Return the shares of people who are asked because it shortens intervals: about pairs, and beside the point."""
     levels, d, rate = study.levels, study.d, study.bit_rate
-    pairs, ranges, short, ways = asked[0], asked[1], asked[2], asked[3].reshape(levels, -1, 2, d)
-    own = product(pairs[:, 0], pairs[:, 1])
+    pairs, within, ways, steps = asked
+    ways, steps, own = ways.reshape(levels, -1, 2, d), steps.reshape(levels, -1, 3), product(pairs[:, 0], pairs[:, 1])
     centre, sure = packed(knowledge.moments.matrix), study.known or study.exact or d == 1
-    bits = 4 * rate**2 / np.square(ranges[:, 1] - ranges[:, 0])
-    best = np.where(short, bits[: len(pairs)], bits[len(pairs) :])
+    told = np.where(sure, 0.0, 4 * rate**2 / np.square(within[:, 1] - within[:, 0]))
     known, questions = [], []
     for level, (slope, functionals) in enumerate(zip(knowledge.slopes, doubt.functionals, strict=True)):
         density, tail = slope.density, float(study.tails[level])
         gradients = density.value * product(functionals.u, functionals.w) / functionals.variances[:, None]
         known.append(Known(slope.joint, gradients))
-        walked, about = ways[level, :, WAY], ways[level, :, ABOUT]
-        squares = ((walked @ knowledge.moments.matrix) * walked).sum(axis=1)
-        squares[INTERCEPT_WAYS:] *= KURTOSIS
-        lines, _ = bent_lines(product(about, walked), squares * (density.value / reach(tail)) ** 2, centre, density)
+        far = steps[level, :, STEP]
+        distances = np.square(far * density.value / reach(tail))
+        lines, _ = bent_lines(lines_of(ways[level], steps[level]) * far[:, None], distances, centre, density)
         mine = slice(level * d, (level + 1) * d)
-        combinations = np.zeros((len(about) + d, len(slope.joint)))
-        combinations[: len(about), : lines.shape[1]] = density.value * lines
-        combinations[len(about) :, lines.shape[1] :] = own[mine]
-        precisions = np.concatenate([np.full(len(about), 4 * rate**2), np.where(sure, 0.0, best[mine])])
-        questions.append(Questions(combinations, precisions))
+        combinations = np.zeros((len(far) + d, len(slope.joint)))
+        combinations[: len(far), : lines.shape[1]] = density.value * lines
+        combinations[len(far) :, lines.shape[1] :] = own[mine]
+        questions.append(Questions(combinations, np.concatenate([np.full(len(far), 4 * rate**2), told[mine]])))
     found = shares_of(known, questions, max(people, 1), max(people, 1) * AHEAD, most)
     beside = np.concatenate([each[: len(each) - d] for each in found])
-    about_pairs = np.concatenate([each[len(each) - d :] for each in found])
-    part = np.where(short, SHORT, 0.0)
-    return np.concatenate([about_pairs * part, about_pairs * (1 - part)]), beside
+    return np.concatenate([each[len(each) - d :] for each in found]), beside
 
 
 def _pairs(study: DitheredStudy, knowledge: Knowledge, doubt: Doubt) -> tuple[Floats, Floats]:
@@ -148,53 +145,22 @@ def _pairs(study: DitheredStudy, knowledge: Knowledge, doubt: Doubt) -> tuple[Fl
     )
 
 
-def _ways(study: DitheredStudy, people: int, knowledge: Knowledge, doubt: Doubt) -> Floats:
-    """Return the ways: along the intercept near and farther, and one for each coefficient."""
-    levels, d, matrix = study.levels, study.d, knowledge.moments.matrix
-    declared = suspected(study.declared, matrix)
-    ways = np.zeros((levels, INTERCEPT_WAYS + d, 2, d))
-    for level, (slope, functionals) in enumerate(zip(knowledge.slopes, doubt.functionals, strict=True)):
+def _ways(
+    study: DitheredStudy, people: int, knowledge: Knowledge, pairs: Floats, within: Floats
+) -> tuple[Floats, Floats]:
+    """Return the ways with their steps: about the side alone, near and farther, and about every coefficient's pair."""
+    levels, d = study.levels, study.d
+    ways, steps = np.zeros((levels, INTERCEPT_WAYS + d, 2, d)), np.zeros((levels, INTERCEPT_WAYS + d, 3))
+    for level, slope in enumerate(knowledge.slopes):
         tail = float(study.tails[level])
         far = reach(tail) / slope.density.value
         noise = 1 / (4 * study.bit_rate**2 * BEND_PART * max(people, 1) * reach(tail) ** 2)
         near = min((noise / (2 * bend_prior(tail)[1] ** 2)) ** (1 / 3), 1.0)  # the square that is least in doubt
-        ways[level, :INTERCEPT_WAYS, WAY, 0] = far * np.sqrt([near, min(FARTHER_OFF * near, 1.0)])
-        ways[level, :INTERCEPT_WAYS, ABOUT, 0] = 1.0
-        whole = _whole(declared, matrix, functionals)
-        along, about = _along(functionals, knowledge, whole)
-        if declared is not None:
-            along *= calmed(declared, along)[:, None]
-        ways[level, INTERCEPT_WAYS:, WAY] = far * along
-        ways[level, INTERCEPT_WAYS:, ABOUT] = about
-    return ways.reshape(-1, 2, d)
-
-
-def _along(functionals: Functionals, knowledge: Knowledge, reached: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """Return for each coefficient along which of u and w to walk, of size one or less, and what to ask about there.
-
-    The size is that by the moments as they are believed if that is larger: what is empty by chance alone is not walked
-    along far. What is asked about is moved to [-1, 1]: to three standard deviations, or to all that it reaches.
-    """
-    parts = functionals.u, functionals.w
-    spread = None if is_apart(parts[0].shape[1]) else knowledge.moments.covariance
-    size = [sizes_of(part, knowledge.moments.matrix, spread) for part in parts]
-    steady = [sizes_of(part, knowledge.moments.steady) for part in parts]
-    relative = [reach / own for reach, own in zip(reached, size, strict=True)]
-    along_w = (relative[1] < relative[0])[:, None]
-    lengths = [np.maximum(*both) for both in zip(size, steady, strict=True)]
-    walked = [part / length[:, None] for part, length in zip(parts, lengths, strict=True)]
-    # as far as it reaches, if that is not much farther than three standard deviations
-    within = [
-        np.where(reach > EXCEEDS * DEVIATIONS * own, DEVIATIONS * own, reach)
-        for reach, own in zip(reached, size, strict=True)
-    ]
-    told = [part / own[:, None] for part, own in zip(parts, within, strict=True)]
-    return np.where(along_w, walked[1], walked[0]), np.where(along_w, told[0], told[1])
-
-
-def _whole(declared: Declared | None, moments: Floats, functionals: Functionals) -> tuple[Floats, Floats]:
-    """Return how far each u'x and w'x reaches."""
-    parts = functionals.u, functionals.w
-    if declared is None:
-        return np.abs(parts[0]).sum(axis=1), np.abs(parts[1]).sum(axis=1)
-    return reaches(declared, parts[0], moments), reaches(declared, parts[1], moments)
+        mine = slice(level * d, (level + 1) * d)
+        ways[level, :INTERCEPT_WAYS, :, 0] = 1.0
+        ways[level, INTERCEPT_WAYS:] = pairs[mine]
+        steps[level, :INTERCEPT_WAYS, STEP] = far * np.sqrt([near, min(FARTHER_OFF * near, 1.0)])
+        steps[level, :INTERCEPT_WAYS, LEAST:] = -1.0, 1.0
+        steps[level, INTERCEPT_WAYS:, STEP] = far * np.sqrt(min(FARTHER_OFF * near, 1.0))
+        steps[level, INTERCEPT_WAYS:, LEAST:] = within[mine]
+    return ways.reshape(-1, 2, d), steps.reshape(-1, 3)

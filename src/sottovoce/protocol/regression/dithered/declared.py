@@ -15,7 +15,6 @@ from sottovoce.core.errors import BadInput
 
 NUMBERS = 0  # the category of a column that may lie anywhere between its bounds
 MEAN, SECOND = 0, 1  # columns of what is known of each covariate
-CALM = 3.0  # power of that, by which a way is shortened along which some would be moved farther
 CENTRES, SQUARES, CROSSES = 1, 0, 2  # groups of free entries, as the learner numbers them
 NEARLY_ONE = 0.9  # second moment from which on a column is scaled as one of two values
 WIDE = 3.0  # standard deviations about its mean, beyond which a number hardly lies
@@ -185,14 +184,3 @@ def reaches(declared: Declared, combinations: Floats, moments: Floats | None = N
             np.abs(high + np.minimum(centre + off, whole)),
         )
     )
-
-
-def calmed(declared: Declared, ways: Floats) -> Floats:
-    """Return factors for ways of length one along which some people would be moved far farther than others.
-
-    A rare level is most of its own way's length: at full length its people would see the distribution function's bend,
-    and the slope along it come out too small.
-    """
-    own = ways.copy()
-    own[:, 1 + np.flatnonzero(~declared.two_valued)] = 0.0
-    return np.asarray(np.minimum(1.0, (WIDE / np.maximum(reaches(declared, own), 1.0)) ** CALM))

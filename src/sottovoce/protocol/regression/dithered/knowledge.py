@@ -29,7 +29,7 @@ from sottovoce.protocol.regression.dithered.spread import carried, is_apart
 from sottovoce.protocol.regression.dithered.step import POINT
 from sottovoce.protocol.regression.dithered.study import DitheredStudy, DitheredTerms
 from sottovoce.protocol.regression.dithered.turned import Curve, curve_of, turned
-from sottovoce.protocol.regression.dithered.vech import product
+from sottovoce.protocol.regression.dithered.vech import packed
 
 # parts of the people, the first: their points were far off, and one of these is left out of the root, by what it costs
 DROPS = (0.03, 0.1, 0.2, 0.35, 0.5)
@@ -37,7 +37,6 @@ CAUTION = 2.4  # times: the guessed square of the size over the one believed in;
 # 26 % of error where information is small, one too small is soon corrected (decision 0022)
 TRUST = 0.4  # noiseless coefficients that the guessed size weighs (decision 0022)
 PRIOR_PEOPLE = 20  # people a coefficient that the predicted noise of a gradient weighs
-KURTOSIS = 2.0  # of a way along the covariates: it sees more of the bend than its length says
 TOO_FAR = 4.0  # times the square of the far distance: what people say of a way is not read, if it was longer
 
 
@@ -150,10 +149,10 @@ def _slope(
 ) -> tuple[Slope, Curve]:
     """Return slope and curvature of one level; ``settled`` is where the late points of each segment's run lie."""
     tail, tau, intercept = float(study.tails[level]), study.taus[level], slice(0, INTERCEPT_WAYS)
-    found = turned(told, level, tau, study.bit_rate, moments.matrix, study.exact)
+    found = turned(told, level, tau, study.bit_rate, packed(moments.matrix), study.exact)
     curve = curve_of(told, found, level, tau, omega)
     swing = SWING * swings(told, level, settled, moments.matrix)[:, None]
-    sizes = np.maximum(found.ways[:, intercept, 0], 1e-300)
+    sizes = np.maximum(found.steps[:, intercept], 1e-300)
     density = learn_density(
         (found.values[:, intercept] / sizes).ravel(),
         (found.precisions[:, intercept] * sizes**2).ravel(),
@@ -164,15 +163,11 @@ def _slope(
     if is_apart(study.d):  # the density alone is asked for, and told
         return scaled_slope(moments, density), curve
     unit = (density.value / reach(tail)) ** 2
-    squares = ((found.ways @ moments.matrix) * found.ways).sum(axis=2)
-    near = squares * unit < TOO_FAR
-    squares[:, INTERCEPT_WAYS:] *= KURTOSIS
-    used = near & (found.precisions > 0)
+    squares = found.steps**2
+    used = (squares * unit < TOO_FAR) & (found.precisions > 0)
     distances = np.minimum(unit * (squares + swing), FARTHEST_SEEN)[used]
-    combinations = product(found.about[used], found.ways[used])
-    return learn_slope(
-        Heard(combinations, distances, found.values[used], found.precisions[used]), moments, density
-    ), curve
+    heard = Heard(found.combinations[used], distances, found.values[used], found.precisions[used])
+    return learn_slope(heard, moments, density), curve
 
 
 def coefficients_size(study: DitheredTerms, knowledge: Knowledge, level: int) -> float:

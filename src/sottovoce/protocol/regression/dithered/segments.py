@@ -8,7 +8,7 @@ import numpy as np
 from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.dithered.step import AT_POINT, LOOKED, PRODUCTS, SPREAD, Sums, no_sums
 
-INTERCEPT_WAYS = 2  # the first ways of a level: the intercept alone, a little and twice as far
+INTERCEPT_WAYS = 2  # the first ways of a level: about the side alone, a little off the point and farther
 
 
 class LookSegment(NamedTuple):
@@ -20,6 +20,7 @@ class LookSegment(NamedTuple):
     pairs: Floats  # (pairs, 2, d)
     ranges: Floats  # (2 pairs, 2)
     ways: Floats  # (ways, 2, d)
+    steps: Floats  # (ways, 3)
 
 
 class Tight(NamedTuple):
@@ -66,6 +67,7 @@ class Stacked(NamedTuple):
     products: Floats  # (2, d, d), added up
     overheard: Floats  # (2, d, d), added up
     ways: Floats  # (segments, levels, ways of a level, 2, d)
+    steps: Floats  # (segments, levels, ways of a level, 3)
     beside: Floats  # (segments, 2, 2, levels, ways of a level): people and bits, below the point and above it
 
 
@@ -73,7 +75,9 @@ def stacked(segments: Sequence[LookSegment], levels: int, d: int) -> Stacked:
     """Lay segments side by side."""
     if not segments:
         nobody = no_sums(levels, d, 0, levels * INTERCEPT_WAYS)
-        parts = (np.zeros((0, 2, d)), np.zeros((0, 2)), np.zeros((levels * INTERCEPT_WAYS, 2, d)))
+        ways = levels * INTERCEPT_WAYS
+        steps = np.tile([0.0, -1.0, 1.0], (ways, 1))
+        parts = (np.zeros((0, 2, d)), np.zeros((0, 2)), np.zeros((ways, 2, d)), steps)
         segments = (LookSegment(0, 0, nobody, *parts),)
     sums = [each.sums for each in segments]
     lower = np.array([each.squares[SPREAD] for each in sums])
@@ -87,6 +91,7 @@ def stacked(segments: Sequence[LookSegment], levels: int, d: int) -> Stacked:
         np.array([each.products for each in sums]).sum(axis=0),
         np.array([each.overheard for each in sums]).sum(axis=0),
         np.array([each.ways.reshape(levels, -1, 2, d) for each in segments]),
+        np.array([each.steps.reshape(levels, -1, 3) for each in segments]),
         np.array([each.ways.reshape(2, 2, levels, -1) for each in sums]),
     )
 

@@ -30,7 +30,7 @@ from sottovoce.protocol.regression.dithered.step import (
     which_blocks,
 )
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
-from sottovoce.protocol.regression.questions import LARGEST, QueryDesign
+from sottovoce.protocol.regression.questions import LARGEST, LEAST, MOST, QueryDesign
 
 # while the slope is not known well, larger steps, growing against a far start: chosen on six cells (tau, p, epsilon),
 # confirmed on six others; they still serve where the density is guessed 4 times too large (decision 0017)
@@ -154,7 +154,7 @@ def look(study: DitheredStudy, state: DitheredState) -> DitheredState:
 
 def under_way(state: DitheredState) -> LookSegment:
     """Return the segment under way as if it were closed."""
-    return LookSegment(state.begun, state.people, state.sums, *state.design[:3])
+    return LookSegment(state.begun, state.people, state.sums, *state.design[:4])
 
 
 def know(study: DitheredStudy, state: DitheredState) -> Knowledge:
@@ -190,11 +190,11 @@ def check_state(study: DitheredStudy, state: DitheredState) -> None:
     levels, d = study.levels, study.d
     pairs, ways = len(state.design.pairs), len(state.design.ways)
     for each in state.behind:
-        parts = [part.shape for part in (*each.sums, each.pairs, each.ranges, each.ways)]
-        if parts != [*shapes_of_sums(levels, d, pairs, ways), *_design(d, pairs, ways)[:3]]:
+        parts = [part.shape for part in (*each.sums, *each[3:])]
+        if parts != [*shapes_of_sums(levels, d, pairs, ways), *_design(d, pairs, ways)[:4]]:
             raise BadInput("the state belongs to another study; restore it with the study that it was made by.")
-    combined, ranges, ways, upto = state.design
-    lengths = ranges[:, 1] - ranges[:, 0]
+    combined, ranges, ways, steps, upto = state.design
+    lengths = np.concatenate([ranges[:, 1] - ranges[:, 0], steps[:, MOST] - steps[:, LEAST]])
     small = np.all(np.abs(combined) <= LARGEST) and np.all(np.abs(ways) <= LARGEST)
     if not (small and np.all((lengths > 0) & np.isfinite(lengths))):
         raise BadInput("the state asks about products that cannot be asked about; restore it as it was stored.")
@@ -216,4 +216,4 @@ def _check_shapes(study: DitheredStudy, state: DitheredState, asked: AskedUnder)
 
 def _design(d: int, pairs: int, ways: int) -> list[tuple[int, ...]]:
     """Return the shapes of a design."""
-    return [(pairs, 2, d), (2 * pairs, 2), (ways, 2, d), (1 + 2 * pairs + ways,)]
+    return [(pairs, 2, d), (2 * pairs, 2), (ways, 2, d), (ways, 3), (1 + 2 * pairs + ways,)]

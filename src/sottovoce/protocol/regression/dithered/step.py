@@ -176,7 +176,7 @@ def take_letters(
     values, along = np.zeros((levels, d)), np.zeros(d)
     for i in range(len(words)):
         word, person = words[i], first + i
-        cell = which_cell(design[3], word)
+        cell = which_cell(design[4], word)
         if cell != TIGHT:
             book_bit(sums[3], sums[4], sums[5], d, cell, word, float(letters[i]))
             continue

@@ -19,7 +19,9 @@ from sottovoce.protocol.regression.dithered.state import AskedUnder, DitheredSta
 from sottovoce.protocol.regression.dithered.step import which_blocks
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.protocol.regression.questions import (
+    LEAST,
     PRODUCT,
+    STEP,
     TIGHT,
     choose,
     is_up,
@@ -135,10 +137,11 @@ class DitheredMethod:
                 j, k = which_product(p + 1, word)
                 return PersonQuery(person, 0, (), (), (int(j), int(k)))
             if cell >= beyond:
-                way, about = design.ways[cell - beyond]
-                level = (cell - beyond) // (len(design.ways) // self.study.levels)
-                moved = run.point[level] + (way if is_up(word) else -way)
-                return PersonQuery(person, 0, (), (_tuples(moved),), about=_tuples(about))
+                way = cell - beyond
+                point, step = run.point[way // (len(design.ways) // self.study.levels)].copy(), design.steps[way]
+                point[0] += step[STEP] if is_up(word) else -step[STEP]
+                pair = _tuples(design.ways[way])
+                return PersonQuery(person, 0, (), (_tuples(point),), (), pair, _tuples(step[LEAST:]))
             if cell != TIGHT:
                 pair = _tuples(design.pairs[(cell - 1) % len(design.pairs)])
                 return PersonQuery(person, 0, (), (), (), pair, _tuples(design.ranges[cell - 1]))
