@@ -167,7 +167,7 @@ def _slope(
     used = (squares * unit < TOO_FAR) & (found.precisions > 0)
     distances = np.minimum(unit * (squares + swing), FARTHEST_SEEN)[used]
     heard = Heard(found.combinations[used], distances, found.values[used], found.precisions[used])
-    return learn_slope(heard, moments, density), curve
+    return learn_slope(heard, omega, moments, density), curve
 
 
 def coefficients_size(study: DitheredTerms, knowledge: Knowledge, level: int) -> float:

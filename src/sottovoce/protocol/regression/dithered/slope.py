@@ -14,12 +14,12 @@ from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.dithered.density import DENSITY_SD, Density
 from sottovoce.protocol.regression.dithered.moments import Moments, roots
 from sottovoce.protocol.regression.dithered.spread import about_product, apart
-from sottovoce.protocol.regression.dithered.vech import congruence, packed, places, unpacked
+from sottovoce.protocol.regression.dithered.vech import congruence, packed, places, product, unpacked
 
 # spread of the whitened slope's entries about the identity, factors of it, and how likely each is before anybody is
 # asked: scales that differ fivefold over the covariates are at the largest (decision 0090)
 DIAGONAL, CROSSES = 0.15, 0.12
-FACTORS, LIKELY = (0.5, 1.0, 2.0, 4.0), (0.2, 0.35, 0.3, 0.15)
+FACTORS, LIKELY = (0.5, 1.0, 2.0, 4.0), (0.1, 0.3, 0.3, 0.3)
 STEADY_CROSSES = 0.06  # as it is believed for the steps (decision 0020)
 BENT = (0.4, 2.5)  # the density at a way's end over that at the point, at most
 FLATTEST = 0.15  # eigenvalue of the whitened slope: a smaller one is noise (decision 0020)
@@ -45,7 +45,7 @@ class Slope(NamedTuple):
     joint: Floats  # covariance of H / density, the bend and the moments, by which people are asked; else none
 
 
-def learn_slope(heard: Heard, moments: Moments, density: Density) -> Slope:
+def learn_slope(heard: Heard, omega: Floats, moments: Moments, density: Density) -> Slope:
     """Return the slope after all dithered people; what they say of the bend is not known apart from it."""
     d, f = len(moments.matrix), density.value
     root, back = roots(moments.matrix)
@@ -68,9 +68,9 @@ def learn_slope(heard: Heard, moments: Moments, density: Density) -> Slope:
     sides = np.concatenate([shifts, priors, np.broadcast_to(linked, (len(FACTORS), *linked.shape))], axis=2)
     both = np.linalg.solve(mixed, sides)
     moves = both[:, :, 0]
-    likelihoods = 0.5 * (moves @ away) - 0.5 * np.linalg.slogdet(mixed)[1] + np.log(LIKELY)
-    weights = np.exp(likelihoods - likelihoods.max())
-    weights /= weights.sum()
+    weights = _weights(
+        moves[:, :entries], both[:, :entries, 1 : entries + 1], priors[:, :entries, :entries], moments, omega
+    )
     mean = weights @ moves
     found, off = centre + mean[:entries], moves - mean
     covariance = np.tensordot(weights, both[:, :, 1 : entries + 2], 1) + (off.T * weights) @ off
@@ -94,6 +94,24 @@ def bent_lines(combinations: Floats, distances: Floats, centre: Floats, density:
     return np.concatenate(
         [combinations * factors[:, None], ((combinations @ centre) * distances)[:, None]], axis=1
     ), factors
+
+
+def _weights(moves: Floats, covariances: Floats, priors: Floats, moments: Moments, omega: Floats) -> Floats:
+    """Return how much each factor of the spread is believed: as by the coefficient that speaks most for a large one.
+
+    What a standard error depends on is one number of H, of which the answers alone tell t with variance v. A scale that
+    differs along one covariate shows in its own number, and would drown in a likelihood of all.
+    """
+    inverse = np.linalg.inv(moments.matrix)
+    gradients = product(inverse, (inverse @ omega @ inverse).T) / np.diag(inverse @ omega @ inverse)[:, None]
+    before, after = (np.einsum("ka,sab,kb->sk", gradients, each, gradients) for each in (priors, covariances))
+    widest = np.minimum(after[-1] / before[-1], 1 - 1e-9)
+    told = (gradients @ moves[-1]) / (1 - widest)
+    noise = before + after[-1] / (1 - widest)
+    likely = np.log(LIKELY)[:, None] - 0.5 * np.log(noise) - 0.5 * told**2 / noise
+    weights = np.exp(likely - likely.max(axis=0))
+    weights /= weights.sum(axis=0)
+    return np.asarray(weights[:, int(np.argmax(np.square(FACTORS) @ weights))])
 
 
 def scaled_slope(moments: Moments, density: Density) -> Slope:
