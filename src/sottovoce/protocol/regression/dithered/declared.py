@@ -17,6 +17,7 @@ NUMBERS = 0  # the category of a column that may lie anywhere between its bounds
 MEAN, SECOND = 0, 1  # columns of what is known of each covariate
 CENTRES, SQUARES, CROSSES = 1, 0, 2  # groups of free entries, as the learner numbers them
 NEARLY_ONE = 0.9  # second moment from which on a column is scaled as one of two values
+RAREST = 1e-3  # part of the people at a level, at least
 WIDE = 3.0  # standard deviations about its mean, beyond which a number hardly lies
 
 
@@ -184,3 +185,18 @@ def reaches(declared: Declared, combinations: Floats, moments: Floats | None = N
             np.abs(high + np.minimum(centre + off, whole)),
         )
     )
+
+
+def cut(declared: Declared, pairs: Floats, moments: Floats, most: float) -> Floats:
+    """Return about what part of each pair's mean lies beyond ``most``, at levels of columns of two values.
+
+    People at a level are taken to be as they are there on average.
+    """
+    found = np.zeros(len(pairs))
+    for column in 1 + np.flatnonzero(declared.two_valued):
+        for sign in (-1.0, 1.0):
+            often = max((1 + sign * float(moments[0, column])) / 2, RAREST)
+            people = (moments[0] + sign * moments[column]) / (2 * often)
+            told = (pairs[:, 0] @ people) * (pairs[:, 1] @ people)
+            found += often * np.maximum(told - most, 0.0)
+    return found

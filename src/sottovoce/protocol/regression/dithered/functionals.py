@@ -8,7 +8,7 @@ the whole range shows that they do, the short range is given up.
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.protocol.regression.dithered.declared import Declared, reaches
+from sottovoce.protocol.regression.dithered.declared import Declared, cut, reaches
 from sottovoce.protocol.regression.dithered.moments import BitAnswers, values_of
 from sottovoce.protocol.regression.dithered.segments import Stacked
 from sottovoce.protocol.regression.dithered.spread import carried, is_apart
@@ -16,6 +16,7 @@ from sottovoce.protocol.regression.dithered.vech import product
 
 SQUARE = 9.0  # of three standard deviations: where the short range ends
 SAFELY = 2.0  # standard deviations of a square that is not known, by which it is taken larger: else it would be cut
+CUT = 0.1  # of a pair's mean, by which a short range may cut what rare levels reach
 WORTHWHILE = 1.5  # times: how much wider the whole range has to be
 SURELY, SMALLER = 2.5, 0.9  # standard errors and factor by which the short range's mean has to be smaller
 
@@ -41,7 +42,8 @@ def ranges_of(
 ) -> Floats:
     """Return the short range of each pair's product, then the whole one of each: (2 pairs, 2).
 
-    The short one never cuts what columns of two values can reach: of a rare one, that is all there is to see.
+    The short one does not cut what columns of two values reach, where that is much of the mean: of a rare level, it is
+    all there is to see.
 
     >>> import numpy as np
     >>> ranges_of(np.array([[[0.0, 1.0], [0.0, 1.0]]]), np.array([1.0])).tolist()
@@ -53,8 +55,10 @@ def ranges_of(
         low, high = 0.0 - _largest(differences) ** 2, _largest(sums) ** 2
     else:
         low, high = 0.0 - reaches(declared, differences) ** 2, reaches(declared, sums) ** 2
-        near = np.minimum(near, 0.0 - reaches(declared, differences, moments) ** 2)
-        far = np.maximum(far, reaches(declared, sums, moments) ** 2)
+        if moments is not None:
+            rare = cut(declared, pairs, moments, SQUARE) > CUT
+            near = np.where(rare, np.minimum(near, 0.0 - reaches(declared, differences, moments) ** 2), near)
+            far = np.where(rare, np.maximum(far, reaches(declared, sums, moments) ** 2), far)
     short = np.stack([np.maximum(near, low), np.minimum(far, high)])
     return np.concatenate([short.T, np.stack([low, high], axis=1)])
 
