@@ -166,7 +166,9 @@ def _slope(
     squares = found.steps**2
     used = (squares * unit < TOO_FAR) & (found.precisions > 0)
     distances = np.minimum(unit * (squares + swing), FARTHEST_SEEN)[used]
-    heard = Heard(found.combinations[used], distances, found.values[used], found.precisions[used])
+    sides = np.zeros(squares.shape)
+    sides[:, intercept] = 1.0
+    heard = Heard(found.combinations[used], distances, found.values[used], found.precisions[used], sides[used])
     return learn_slope(heard, omega, moments, density), curve
 
 

@@ -32,6 +32,14 @@ class Heard(NamedTuple):
     distances: Floats  # squared, in units of the far one: by so much of the bend is the density seen another
     values: Floats
     precisions: Floats
+    sides: Floats  # one for answers about the side alone, which tell the density, else zero
+
+
+class Posterior(NamedTuple):
+    """For each factor of the spread what is known of the packed H / density, less the moments."""
+
+    moves: Floats  # (factors, entries)
+    covariances: Floats
 
 
 class Slope(NamedTuple):
@@ -68,9 +76,19 @@ def learn_slope(heard: Heard, omega: Floats, moments: Moments, density: Density)
     sides = np.concatenate([shifts, priors, np.broadcast_to(linked, (len(FACTORS), *linked.shape))], axis=2)
     both = np.linalg.solve(mixed, sides)
     moves = both[:, :, 0]
-    weights = _weights(
-        moves[:, :entries], both[:, :entries, 1 : entries + 1], priors[:, :entries, :entries], moments, omega
+    after = Posterior(moves[:, :entries], both[:, :entries, 1 : entries + 1])
+    sides_only = f**2 * (lines.T * (heard.precisions * heard.sides)) @ lines
+    aside = (
+        f
+        * (lines.T * (heard.precisions * heard.sides))
+        @ (heard.values - f * (heard.combinations * left[:, None]) @ centre)
+        - sides_only @ start
     )
+    first = np.linalg.solve(
+        np.eye(entries + 1) + priors @ sides_only, np.concatenate([(priors @ aside)[:, :, None], priors], axis=2)
+    )
+    before = Posterior(first[:, :entries, 0], first[:, :entries, 1 : entries + 1])
+    weights = _weights(before, after, moments, omega)
     mean = weights @ moves
     found, off = centre + mean[:entries], moves - mean
     covariance = np.tensordot(weights, both[:, :, 1 : entries + 2], 1) + (off.T * weights) @ off
@@ -96,22 +114,29 @@ def bent_lines(combinations: Floats, distances: Floats, centre: Floats, density:
     ), factors
 
 
-def _weights(moves: Floats, covariances: Floats, priors: Floats, moments: Moments, omega: Floats) -> Floats:
-    """Return how much each factor of the spread is believed: as by the coefficient that speaks most for a large one.
+def _weights(before: Posterior, after: Posterior, moments: Moments, omega: Floats) -> Floats:
+    """Return how much each factor of the spread is believed, (factors,).
 
-    What a standard error depends on is one number of H, of which the answers alone tell t with variance v. A scale that
-    differs along one covariate shows in its own number, and would drown in a likelihood of all.
+    What a standard error depends on is one number of H, of which the answers about pairs alone tell t with variance v.
     """
     inverse = np.linalg.inv(moments.matrix)
     gradients = product(inverse, (inverse @ omega @ inverse).T) / np.diag(inverse @ omega @ inverse)[:, None]
-    before, after = (np.einsum("ka,sab,kb->sk", gradients, each, gradients) for each in (priors, covariances))
-    widest = np.minimum(after[-1] / before[-1], 1 - 1e-9)
-    told = (gradients @ moves[-1]) / (1 - widest)
-    noise = before + after[-1] / (1 - widest)
-    likely = np.log(LIKELY)[:, None] - 0.5 * np.log(noise) - 0.5 * told**2 / noise
+    widest = Posterior(*(each[-1:] for each in after)), Posterior(*(each[-1:] for each in before))
+    (late, knew), (early, prior) = ((each.moves @ gradients.T, _variances(each, gradients)) for each in widest)
+    noise = 1 / np.maximum(1 / knew - 1 / prior, 1e-9)
+    told = noise * (late / knew - early / prior)
+    spread = _variances(before, gradients) + noise
+    likely = np.log(LIKELY)[:, None] - 0.5 * np.log(spread) - 0.5 * (told - before.moves @ gradients.T) ** 2 / spread
     weights = np.exp(likely - likely.max(axis=0))
     weights /= weights.sum(axis=0)
-    return np.asarray(weights[:, int(np.argmax(np.square(FACTORS) @ weights))])
+    return np.asarray(MODE(weights))
+
+
+def _variances(known: Posterior, gradients: Floats) -> Floats:
+    return np.asarray(np.einsum("ka,sab,kb->sk", gradients, known.covariances, gradients))
+
+
+MODE = lambda w: w[:, int(np.argmax(np.square(FACTORS) @ w))]
 
 
 def scaled_slope(moments: Moments, density: Density) -> Slope:
