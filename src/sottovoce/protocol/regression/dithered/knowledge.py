@@ -37,6 +37,7 @@ CAUTION = 2.4  # times: the guessed square of the size over the one believed in;
 # 26 % of error where information is small, one too small is soon corrected (decision 0022)
 TRUST = 0.4  # noiseless coefficients that the guessed size weighs (decision 0022)
 PRIOR_PEOPLE = 20  # people a coefficient that the predicted noise of a gradient weighs
+SURE = 0.5  # doubt, as a standard deviation, up to which steps go by the slope that the people tell
 TOO_FAR = 4.0  # times the square of the far distance: what people say of a way is not read, if it was longer
 
 
@@ -88,6 +89,13 @@ class Knowledge(NamedTuple):
         """Return the largest relative standard deviation of a coefficient's standard error."""
         axes = np.eye(self.omegas.shape[1])
         return float(np.sqrt(max(self.relative_variances(level, axes).max() for level in range(len(self.slopes)))))
+
+    def believed(self, level: int) -> Floats:
+        """Return the slope that steps go by: as the guess is believed, until no coefficient's is much in doubt."""
+        slope = self.slopes[level]
+        return (
+            slope.matrix if self.relative_variances(level, np.eye(len(slope.matrix))).max() < SURE**2 else slope.steady
+        )
 
     def steady_sd(self, level: int) -> float:
         """Return the same of one level, if the guesses are believed and the density is known."""
@@ -184,6 +192,6 @@ def coefficients_size(study: DitheredTerms, knowledge: Knowledge, level: int) ->
     if n == 0:
         return float(prior * np.sqrt(d))
     point, gradient = whole.vectors[:, level] / n
-    inverse = np.linalg.inv(knowledge.slopes[level].steady)
+    inverse = np.linalg.inv(knowledge.believed(level))
     variances = np.diag(inverse @ knowledge.omegas[level] @ inverse.T) / n
     return float(np.sqrt(d * spread_about(point - inverse @ gradient, variances, prior, trust=TRUST)))

@@ -19,7 +19,7 @@ from sottovoce.protocol.regression.dithered.vech import congruence, packed, plac
 # spread of the whitened slope's entries about the identity, factors of it, and how likely each is before anybody is
 # asked: scales that differ fivefold over the covariates are at the largest (decision 0090)
 DIAGONAL, CROSSES = 0.15, 0.12
-FACTORS, LIKELY = (0.5, 1.0, 2.0, 4.0), (0.1, 0.3, 0.3, 0.3)
+FACTORS, LIKELY = (0.5, 1.0, 2.0, 4.0), (0.2, 0.35, 0.28, 0.17)
 STEADY_CROSSES = 0.06  # as it is believed for the steps (decision 0020)
 BENT = (0.4, 2.5)  # the density at a way's end over that at the point, at most
 FLATTEST = 0.15  # eigenvalue of the whitened slope: a smaller one is noise (decision 0020)
@@ -136,7 +136,7 @@ def _variances(known: Posterior, gradients: Floats) -> Floats:
     return np.asarray(np.einsum("ka,sab,kb->sk", gradients, known.covariances, gradients))
 
 
-MODE = lambda w: w[:, int(np.argmax(np.square(FACTORS) @ w))]
+MODE = lambda w: w.mean(axis=1)
 
 
 def scaled_slope(moments: Moments, density: Density) -> Slope:

@@ -176,7 +176,7 @@ def design_after(study: DitheredStudy, people: int, knowledge: Knowledge) -> tup
     for level in range(levels):
         slope = knowledge.slopes[level]
         size = coefficients_size(study, knowledge, level)
-        left, right, need = gain(slope.steady, knowledge.omegas[level], size)
+        left, right, need = gain(knowledge.believed(level), knowledge.omegas[level], size)
         gains[0, level], gains[1, level], needs[level, :d] = left, right, need
         worth[level] = worth_of(study, level)
         needs[level, d] = 1 / pace(people, worth[level], knowledge.steady_sd(level))

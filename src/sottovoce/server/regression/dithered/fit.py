@@ -82,18 +82,18 @@ class DitheredFit:
         return self.people >= SETTLED * float(np.mean(_worth(self.study, index)))
 
     def _point(self, level: int) -> Floats:
-        study, knowledge, slope = self.study, self.knowledge, self.knowledge.slopes[level]
+        study, knowledge, slope = self.study, self.knowledge, self.knowledge.believed(level)
         size = coefficients_size(study, knowledge, level)
-        left, _, need = gain(slope.steady, knowledge.omegas[level], size)
+        left, _, need = gain(slope, knowledge.omegas[level], size)
         sums = knowledge.windows[0] if self.people > PLENTY * need.max() else knowledge.whole
         n, curve = sums.people, knowledge.curves[level]
         if n == 0:
             return np.asarray(study.start[level])
         mean = sums.vectors[:, level] / n
-        off = mean[POINT] - np.linalg.solve(slope.steady, mean[GRADIENT])
+        off = mean[POINT] - np.linalg.solve(slope, mean[GRADIENT])
         square = square_about(sums, level, off, knowledge.moments.steady)
         if square < FAR_OFF * curve.half:  # else the curvature that is seen beside the point is not the points'
-            off = off + np.linalg.solve(slope.steady, self.roots[level].gradient * square)
+            off = off + np.linalg.solve(slope, self.roots[level].gradient * square)
         point = study.start[level] + left @ (n / (n + need) * np.linalg.solve(left, off))
         return self._near_root(level, point)
 
