@@ -17,7 +17,7 @@ from sottovoce.protocol.regression.dithered.spread import about_product, apart
 from sottovoce.protocol.regression.dithered.vech import congruence, packed, places, product, unpacked
 
 # spread of the whitened slope's entries about the identity, factors of it, and how likely each is before anybody is
-# asked: scales that differ fivefold over the covariates are at the largest (decision 0090)
+# asked: on real tables .02 to .27, with scales that differ fivefold over the covariates at the end (decision 0088)
 DIAGONAL, CROSSES = 0.15, 0.12
 FACTORS, LIKELY = (0.5, 1.0, 2.0, 4.0), (0.2, 0.35, 0.28, 0.17)
 STEADY_CROSSES = 0.06  # as it is believed for the steps (decision 0020)
@@ -36,10 +36,11 @@ class Heard(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    """For each factor of the spread what is known of the packed H / density, less the moments."""
+    """For each factor of the spread what is known of the packed H / density, less the moments, and of the bend."""
 
-    moves: Floats  # (factors, entries)
+    moves: Floats  # (factors, entries + 1)
     covariances: Floats
+    linked: Floats  # with the moments
 
 
 class Slope(NamedTuple):
@@ -60,39 +61,21 @@ def learn_slope(heard: Heard, omega: Floats, moments: Moments, density: Density)
     centre = packed(moments.matrix)
     entries = len(centre)
     lines, left = bent_lines(heard.combinations, heard.distances, centre, density)
-    weighted = lines.T * heard.precisions
-    information = f**2 * weighted @ lines
-    away = f * weighted @ (heard.values - f * (heard.combinations * left[:, None]) @ centre)
-    spread, level = _about(root, CROSSES), DENSITY_SD**2 * np.outer(centre, centre)
-    priors = np.zeros((len(FACTORS), entries + 1, entries + 1))
-    priors[:, :entries, :entries] = moments.covariance + level + np.square(FACTORS)[:, None, None] * spread
-    priors[:, entries, entries] = density.prior_sd**2
+    told = heard.values - f * (heard.combinations * left[:, None]) @ centre
     start = np.zeros(entries + 1)
     start[entries] = density.prior - density.bend
-    away = away - information @ start
-    mixed = np.eye(entries + 1) + priors @ information
+    priors = np.zeros((len(FACTORS), entries + 1, entries + 1))
+    priors[:, :entries, :entries] = moments.covariance + DENSITY_SD**2 * np.outer(centre, centre)
+    priors[:, :entries, :entries] += np.square(FACTORS)[:, None, None] * _about(root, CROSSES)
+    priors[:, entries, entries] = density.prior_sd**2
     linked = np.concatenate([moments.covariance, np.zeros((1, entries))])
-    shifts = (priors @ away)[:, :, None]
-    sides = np.concatenate([shifts, priors, np.broadcast_to(linked, (len(FACTORS), *linked.shape))], axis=2)
-    both = np.linalg.solve(mixed, sides)
-    moves = both[:, :, 0]
-    after = Posterior(moves[:, :entries], both[:, :entries, 1 : entries + 1])
-    sides_only = f**2 * (lines.T * (heard.precisions * heard.sides)) @ lines
-    aside = (
-        f
-        * (lines.T * (heard.precisions * heard.sides))
-        @ (heard.values - f * (heard.combinations * left[:, None]) @ centre)
-        - sides_only @ start
-    )
-    first = np.linalg.solve(
-        np.eye(entries + 1) + priors @ sides_only, np.concatenate([(priors @ aside)[:, :, None], priors], axis=2)
-    )
-    before = Posterior(first[:, :entries, 0], first[:, :entries, 1 : entries + 1])
+    after = _posterior(priors, start, f * lines, told, heard.precisions, linked)
+    before = _posterior(priors, start, f * lines, told, heard.precisions * heard.sides)
     weights = _weights(before, after, moments, omega)
-    mean = weights @ moves
-    found, off = centre + mean[:entries], moves - mean
-    covariance = np.tensordot(weights, both[:, :, 1 : entries + 2], 1) + (off.T * weights) @ off
-    covariance, shared = (covariance + covariance.T) / 2, np.tensordot(weights, both[:, :, entries + 2 :], 1)
+    mean = weights @ after.moves
+    found, off = centre + mean[:entries], after.moves - mean
+    covariance = np.tensordot(weights, after.covariances, 1) + (off.T * weights) @ off
+    covariance, shared = (covariance + covariance.T) / 2, np.tensordot(weights, after.linked, 1)
     eigenvalues, eigenvectors = np.linalg.eigh(back @ unpacked(found, d) @ back)
     shape = (eigenvectors * np.maximum(eigenvalues, FLATTEST)) @ eigenvectors.T
     steady_root, _ = roots(moments.steady)
@@ -106,6 +89,21 @@ def learn_slope(heard: Heard, omega: Floats, moments: Moments, density: Density)
     )
 
 
+def _posterior(
+    priors: Floats, start: Floats, lines: Floats, told: Floats, precisions: Floats, linked: Floats | None = None
+) -> Posterior:
+    """Return what answers leave of each prior, and what of it that is ``linked`` with the moments."""
+    n = len(start)
+    weighted = lines.T * precisions
+    information = weighted @ lines
+    away = weighted @ told - information @ start
+    sides = [(priors @ away)[:, :, None], priors]
+    if linked is not None:
+        sides.append(np.broadcast_to(linked, (len(priors), *linked.shape)))
+    both = np.linalg.solve(np.eye(n) + priors @ information, np.concatenate(sides, axis=2))
+    return Posterior(start + both[:, :, 0], both[:, :, 1 : n + 1], both[:, :, n + 1 :])
+
+
 def bent_lines(combinations: Floats, distances: Floats, centre: Floats, density: Density) -> tuple[Floats, Floats]:
     """Return what answers depend on of H / density and the bend, to first order, and the factors of the bend so far."""
     factors = np.clip(1 + density.bend * distances, *BENT)
@@ -115,28 +113,29 @@ def bent_lines(combinations: Floats, distances: Floats, centre: Floats, density:
 
 
 def _weights(before: Posterior, after: Posterior, moments: Moments, omega: Floats) -> Floats:
-    """Return how much each factor of the spread is believed, (factors,).
+    """Return how much each factor of the spread is believed, as by the coefficients on average.
 
-    What a standard error depends on is one number of H, of which the answers about pairs alone tell t with variance v.
+    What a standard error depends on is one number of H, of which the answers about pairs alone tell t with variance v:
+    they turn what the answers about the side leave (``before``) into what is known ``after`` them. A scale that
+    differs along one covariate shows in its own number, and would drown in a likelihood of all.
     """
+    noise_of = np.linalg.solve(moments.matrix, omega)
     inverse = np.linalg.inv(moments.matrix)
-    gradients = product(inverse, (inverse @ omega @ inverse).T) / np.diag(inverse @ omega @ inverse)[:, None]
-    widest = Posterior(*(each[-1:] for each in after)), Posterior(*(each[-1:] for each in before))
-    (late, knew), (early, prior) = ((each.moves @ gradients.T, _variances(each, gradients)) for each in widest)
-    noise = 1 / np.maximum(1 / knew - 1 / prior, 1e-9)
-    told = noise * (late / knew - early / prior)
-    spread = _variances(before, gradients) + noise
-    likely = np.log(LIKELY)[:, None] - 0.5 * np.log(spread) - 0.5 * (told - before.moves @ gradients.T) ** 2 / spread
+    along = noise_of @ inverse
+    gradients = np.zeros((len(omega), after.moves.shape[1]))
+    gradients[:, :-1] = product(inverse, along.T) / np.diag(along)[:, None]
+    early, prior = before.moves @ gradients.T, _variances(before, gradients)
+    late, known = after.moves[-1] @ gradients.T, _variances(after, gradients)[-1]
+    noise = 1 / np.maximum(1 / known - 1 / prior[-1], 1e-9)
+    told = noise * (late / known - early[-1] / prior[-1])
+    likely = np.log(LIKELY)[:, None] - 0.5 * np.log(prior + noise) - 0.5 * (told - early) ** 2 / (prior + noise)
     weights = np.exp(likely - likely.max(axis=0))
-    weights /= weights.sum(axis=0)
-    return np.asarray(MODE(weights))
+    return np.asarray((weights / weights.sum(axis=0)).mean(axis=1))
 
 
 def _variances(known: Posterior, gradients: Floats) -> Floats:
-    return np.asarray(np.einsum("ka,sab,kb->sk", gradients, known.covariances, gradients))
-
-
-MODE = lambda w: w.mean(axis=1)
+    """Return the variance of every combination, for each factor."""
+    return np.asarray(((gradients @ known.covariances) * gradients).sum(axis=2))
 
 
 def scaled_slope(moments: Moments, density: Density) -> Slope:

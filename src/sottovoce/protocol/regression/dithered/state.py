@@ -174,7 +174,6 @@ def design_after(study: DitheredStudy, people: int, knowledge: Knowledge) -> tup
     gains, needs = np.zeros((2, levels, d, d)), np.zeros((levels, d + 1))
     worth, doubt = np.zeros(levels), Doubt(study, knowledge)
     for level in range(levels):
-        slope = knowledge.slopes[level]
         size = coefficients_size(study, knowledge, level)
         left, right, need = gain(knowledge.believed(level), knowledge.omegas[level], size)
         gains[0, level], gains[1, level], needs[level, :d] = left, right, need
