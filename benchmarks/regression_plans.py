@@ -23,7 +23,7 @@ def predicted(cell: IntervalCell, people: int) -> Floats:
     known = Covariates(moments[0, 1:].copy(), moments[1:, 1:].copy())
     density = np.array([setting.design.hessian(cell.tau)[0, 0]])
     truth = replace(study, omega=omega_at(study.channel, known, 0)[None], density=density, moments=moments)
-    return predict(truth, people, LEVEL).halves[0]
+    return np.asarray(predict(truth, people, LEVEL).halves[0])
 
 
 def obtained(fit: DitheredFit) -> Floats:

@@ -71,14 +71,16 @@ def test_a_letter_is_that_of_the_compiled_loop(name: str) -> None:
     source, n, p, levels = dice(30).generator(), 400, channel.p, len(channel.taus)
     features, response = source.uniform(-1, 1, (n, p)), source.normal(0, 2, n)
     points = np.sort(source.normal(0, 1, (levels, p + 1)), axis=0)
-    pairs, ways = source.normal(0, 1, (4, 2, p + 1)), source.normal(0, 0.5, (3, levels, p + 1))
+    pairs, ways = source.normal(0, 1, (4, 2, p + 1)), source.normal(0, 1, (3 * levels, 2, p + 1))
+    lows = -source.uniform(0.1, 2, len(ways))
+    steps = np.column_stack([source.uniform(0.1, 1, len(ways)), lows, lows + source.uniform(0.5, 3, len(ways))])
     ranges = np.column_stack([-source.uniform(0.1, 2, 8), source.uniform(0.1, 2, 8)])
-    design = QueryDesign(pairs, ranges, ways, np.linspace(0.1, 0.7, 12))
+    design = QueryDesign(pairs, ranges, ways, steps, np.linspace(0.1, 0.7, 9 + len(ways)))
     words = dice(31).words(n * (2 + max(channel.widest, 1))).reshape(n, -1)
     letters = np.empty(n, np.int64)
     with np.errstate(over="ignore"):
         randomize_people(
-            tables_of(channel), np.stack([points, points]), design, features, response,
+            tables_of(channel), points[None], design, features, response,
             np.arange(n, dtype=np.uint64), words, letters,
         )  # fmt: skip
     parts = {"point": points, **design._asdict()}
@@ -151,7 +153,11 @@ def test_a_query_of_another_shape_is_not_answered() -> None:
         {"channels": [asked | {"ranges": [[-1e308, 1e308], *asked["ranges"][1:]]}]},
         {"channels": [asked | {"upto": asked["upto"][::-1]}]},
         {"channels": [asked | {"upto": [*asked["upto"][:-1], 1.6]}]},
-        {"channels": [asked | {"ways": [[[float("inf")] * 3], *asked["ways"][1:]]}]},
+        {"channels": [asked | {"ways": [[[float("inf")] * 3] * 2, *asked["ways"][1:]]}]},
+        {"channels": [asked | {"ways": [[[1e101] * 3] * 2, *asked["ways"][1:]]}]},
+        {"channels": [asked | {"steps": asked["steps"][1:]}]},
+        {"channels": [asked | {"steps": [[1.0, 2.0, 2.0], *asked["steps"][1:]]}]},
+        {"channels": [asked | {"steps": [[float("nan"), -1.0, 1.0], *asked["steps"][1:]]}]},
         {"channels": [asked | {"more": 1}]},
         {"channels": 7},
     ]

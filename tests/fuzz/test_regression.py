@@ -41,11 +41,21 @@ GOOD = [
     seal(STUDY, 4, PersonQuery(7, 0, (2,), POINTS)),
     seal(STUDY, 5, PersonQuery(8, 1, (1, 2), POINTS)),
     seal(STUDY, 6, PersonQuery(9, 0, (), (), (1, 2))),
+    seal(STUDY, 9, PersonQuery(10, 0, (), POINTS, (), (POINTS[0], POINTS[0]), (-1.0, 2.0))),
     seal(
         STUDY,
         7,
         PeopleQuery(
-            7, 20, 16, KEY, POINTS, (ZEROS[:2],), ((-1.0, 1.0), (0.0, 2.0)), (ZEROS[:1],), (0.1, 0.2, 0.3, 0.4)
+            7,
+            20,
+            16,
+            KEY,
+            POINTS,
+            (ZEROS[:2],),
+            ((-1.0, 1.0), (0.0, 2.0)),
+            (ZEROS[:2],),
+            ((0.5, -1.0, 1.0),),
+            (0.1, 0.2, 0.3, 0.4),
         ),
     ),
     seal(STUDY, 8, PilotQuery(8, 40, (1.5, -2.0), (10, 7))),
@@ -115,6 +125,10 @@ def means_what_it_says(message: Any) -> None:
         assert 0 <= message.block < 2
         if message.factors:
             assert 0 <= message.factors[0] <= message.factors[1] <= 2
+        elif message.pair:
+            assert np.shape(message.pair) == (2, 3)
+            assert np.shape(message.points) in ((0,), (1, 3))
+            assert message.within[0] < message.within[1]
         else:
             assert len(message.slopes) == CHANNEL.blocks[message.block].count
             assert np.isfinite(message.points).all()
@@ -126,7 +140,7 @@ def means_what_it_says(message: Any) -> None:
     if isinstance(message, PeopleQuery):
         assert len(message.key) == 16
         assert all(np.shape(pair) == (2, 3) for pair in message.pairs)
-        assert all(np.shape(way) == (1, 3) for way in message.ways)
+        assert all(np.shape(way) == (2, 3) for way in message.ways)
         assert all(low < high for low, high in message.ranges)
         assert list(message.upto) == sorted(message.upto)
         assert 0 <= message.upto[0] <= message.upto[-1] <= 1
@@ -170,7 +184,7 @@ def replies(way: str, batches: BatchRule, n: int, seed: int, stop: Callable[[Reg
             assert type(message) is type(whole[0])
             assert len(read(mutant.data)) == 5
             assert after.round == state.round + 1
-            assert all(np.isfinite(part).all() for run in after.dithered for part in (run.run.points, *run.run.sums))
+            assert all(np.isfinite(part).all() for run in after.dithered for part in (run.run.point, *run.run.sums))
         assert codec.to_bytes(state) == before
     return taken
 

@@ -78,11 +78,20 @@ def answer_queries() -> None:
     told(CoverageSite(scores, 2.0, dice(4)), m.CoverageQuery(0.5, noisy_count(2.0).numerator))
     told(SharingSite(scores, 3, 2.0, dice(5)), m.SumQuery(edges, polya(2.0, 3).numerator, 3))
     X = draw.random((300, 2)) * 2 - 1  # noqa: N806
-    pair, whole, way = ((0.0, 1.0, 0.0), (0.0, 0.5, 0.5)), (-1.0, 1.0), (((0.1, 0.0, 0.2),),)
+    pair, whole, steps = ((0.0, 1.0, 0.0), (0.0, 0.5, 0.5)), (-1.0, 1.0), ((0.25, -1.0, 1.0),)
     told(
         Persons(read(X, X @ [1.0, 2.0]).rows, cq(0.5, 2, 2.0, q=3, s=2), dice(6)),
         m.PeopleQuery(
-            1, 0, 200, b"the public key..", ((0.5, -1.0, 0.25),), (pair,), (whole, whole), way, (0.1, 0.2, 0.3, 0.4)
+            1,
+            0,
+            200,
+            b"the public key..",
+            ((0.5, -1.0, 0.25),),
+            (pair,),
+            (whole, whole),
+            (pair,),
+            steps,
+            (0.1, 0.2, 0.3, 0.4),
         ),
         m.PilotQuery(2, 200, (0.5, -0.5), (40, 40)),
     )

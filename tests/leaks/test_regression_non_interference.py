@@ -79,7 +79,7 @@ def study(channel: RegressionChannel) -> DitheredStudy:
 def bytes_of(state: DitheredState) -> bytes:
     """All that the reports of a run have left, down to the bits."""
     parts = [
-        state.points[0],
+        state.point,
         *state.sums,
         *(part for one in state.behind for part in one.sums),
         *state.design,

@@ -100,12 +100,11 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def is_design(asked: Asked, levels: int, d: int) -> bool:
     """Tell whether what a channel asks has the shapes of so many levels and coefficients, and can be answered."""
-    pairs, ways = len(asked.pairs), len(asked.ways)
-    shaped = (
-        _has(asked.point, levels, d) and _has(asked.ranges, 2 * pairs, 2) and len(asked.upto) == 1 + 2 * pairs + ways
-    )
-    shaped = shaped and all(_has(two, 2, d) for two in (*asked.pairs, *asked.ways)) and ways % levels == 0
-    small = all(abs(each) <= LARGEST for two in (*asked.pairs, *asked.ways) for row in two for each in row)
+    pairs, ways, products = len(asked.pairs), len(asked.ways), (*asked.pairs, *asked.ways)
+    shaped = _has(asked.point, levels, d) and _has(asked.ranges, 2 * pairs, 2) and _has(asked.steps, ways, 3)
+    shaped = shaped and len(asked.upto) == 1 + 2 * pairs + ways and ways % levels == 0
+    shaped = shaped and all(_has(two, 2, d) for two in products)
+    small = all(abs(each) <= LARGEST for two in products for row in two for each in row)
     return (
         shaped
         and small

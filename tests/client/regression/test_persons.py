@@ -31,8 +31,8 @@ from sottovoce.protocol.regression.box import box, cq
 from sottovoce.protocol.regression.questions import (
     PRODUCT,
     TIGHT,
-    beside,
     choose,
+    is_up,
     public_words,
     which_cell,
     which_product,
@@ -191,7 +191,16 @@ KEY = b"the public key.."
 SQUARE = tuple(tuple(float(i == j) for j in range(4)) for i in range(4))
 PAIR = ((1.0, 0.5, -0.5, 0.25), (0.5, -1.0, 0.0, 1.0))
 PEOPLE = PeopleQuery(
-    3, 20, 30, KEY, POINTS, (PAIR,), ((-0.5, 1.5), (-2.0, 3.0)), (SQUARE[:2], SQUARE[2:]), (0.1, 0.2, 0.3, 0.45, 0.6)
+    3,
+    20,
+    30,
+    KEY,
+    POINTS,
+    (PAIR,),
+    ((-0.5, 1.5), (-2.0, 3.0)),
+    (SQUARE[:2], SQUARE[2:]),
+    ((0.25, -1.0, 1.0), (0.5, 0.0, 2.0)),
+    (0.1, 0.2, 0.3, 0.45, 0.6),
 )
 PILOT = PilotQuery(2, 100, (50.0, 123.4), (40, 25))
 
@@ -239,21 +248,24 @@ def test_a_batch_of_one_is_the_person_asked_alone() -> None:
     tables, met = tables_of(CHANNEL), set()
     for person in range(60):
         single = msgspec.structs.replace(PEOPLE, first=person, count=1)
-        points, chosen = np.array([POINTS, POINTS]), np.zeros(3, dtype=np.int64)
+        chosen = np.zeros(3, dtype=np.int64)
         with np.errstate(over="ignore"):
             cell = int(which_cell(np.array(PEOPLE.upto), words[person]))
-            if cell > 2:
-                beside(np.array(PEOPLE.ways), cell - 3, words[person], points)
+            up = bool(is_up(words[person]))
             block = int(choose(tables.upto, tables.plan, 3, words[person], chosen))
             factors = tuple(int(j) for j in which_product(4, words[person]))
         slopes = tuple(chosen[: CHANNEL.blocks[block].count].tolist())
-        at = tuple(tuple(point) for point in points[1 if cell > 2 else 0].tolist())
         if cell == PRODUCT:
             alone = PersonQuery(person, 0, (), (), factors)
         elif cell in (1, 2):
             alone = PersonQuery(person, 0, (), (), (), PAIR, PEOPLE.ranges[cell - 1])
+        elif cell > 2:
+            step, *within = PEOPLE.steps[cell - 3]
+            here, *rest = POINTS[cell - 3]  # of each level one way
+            moved = (here + (step if up else -step), *rest)
+            alone = PersonQuery(person, 0, (), (moved,), (), PEOPLE.ways[cell - 3], tuple(within))
         else:
-            alone = PersonQuery(person, block, slopes, at)
+            alone = PersonQuery(person, block, slopes, POINTS)
         met.add(cell)
         batch = persons(dice(person)).reply(3, single)
         assert isinstance(batch, PeopleReport)
@@ -274,6 +286,11 @@ BAD_BATCHES: dict[str, dict[str, Any]] = {
     "no ways": {"ways": ()},
     "ragged ways": {"ways": (SQUARE[:2], SQUARE[:1])},
     "an endless way": {"ways": (SQUARE[:2], (SQUARE[0], (math.inf, 0.0, 0.0, 0.0)))},
+    "a way beyond all bounds": {"ways": (SQUARE[:2], (SQUARE[0], (1e101, 0.0, 0.0, 0.0)))},
+    "a step too few": {"steps": PEOPLE.steps[:1]},
+    "a step of no length": {"steps": (PEOPLE.steps[0], (0.5, 1.0, 1.0))},
+    "a step to nowhere": {"steps": (PEOPLE.steps[0], (math.nan, 0.0, 1.0))},
+    "a level without ways": {"ways": (SQUARE[:2],), "steps": PEOPLE.steps[:1], "upto": (0.1, 0.2, 0.3, 0.45)},
     "a pair too many": {"pairs": (PAIR, PAIR)},
     "half a pair": {"pairs": (PAIR[:1],)},
     "a pair beyond all bounds": {"pairs": ((PAIR[0], (1e101, 0.0, 0.0, 0.0)),)},

@@ -103,7 +103,7 @@ def test_the_loop_equals_the_messages_bit_for_bit(name: str) -> None:
         state = method.step(state, [door.ask(queries.round, message)])
         told.append(queries.records)
     assert state.run.people == run.people == sum(told) == state.round == n
-    assert np.array_equal(state.run.points[0], run.state.points[0])
+    assert np.array_equal(state.run.point, run.state.point)
     for ours, theirs in zip(state.run.sums, run.state.sums, strict=True):
         assert np.array_equal(ours, theirs)
     assert len(state.run.behind) == len(run.state.behind) > 3

@@ -190,14 +190,14 @@ def test_a_report_of_another_person_or_alphabet_is_refused(
         state = method.step(state, [good])
 
 
-def test_bits_about_moments_are_checked_too() -> None:
+def test_bits_are_checked_too() -> None:
     method, doors, _ = open_doors(plan_of(**GUESSES, epsilon=8.0, channel="cq:9,2"), rows_of(400), dice(3), ONE_BY_ONE)
     state, met = method.init(), 0
     while (queries := method.query(state)) is not None:
         (message,) = queries.messages
         assert message is not None
         good: Any = doors[0].ask(queries.round, message)
-        if message.factors:  # type: ignore[attr-defined]
+        if message.factors or message.pair:  # type: ignore[attr-defined]
             met += 1
             assert good.letter in (0, 1)
             with pytest.raises(BadInput, match="alphabet"):

@@ -171,10 +171,10 @@ class Persons:
         if query.pair:
             pairs, ranges = np.array([query.pair], dtype=np.float64), np.array([query.within], dtype=np.float64)
             if query.points:  # the point lies where they are asked already
-                points, steps = np.array([query.points]), np.array([[0.0, *query.within]])
+                points, aside = np.array([query.points]), np.array([[0.0, *query.within]])
                 return int(
                     randomize_beside(
-                        faces, len(plan), features, response[who], who, points, 0, 0, pairs, steps, 0, words, 0
+                        faces, len(plan), features, response[who], who, points, 0, 0, pairs, aside, 0, words, 0
                     )
                 )
             return int(randomize_pair(faces, len(plan), features, who, pairs, 0, ranges, 0, words, 0))

@@ -214,7 +214,7 @@ def weighed_side(
         other += ways[way, 1, 1 + j] * features[who, j]
     low, high = steps[way, LEAST], steps[way, MOST]
     told = (2.0 * min(max(one * other, low), high) - low - high) / (high - low)
-    return told if response <= fit else -told
+    return float(told if response <= fit else -told)
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")

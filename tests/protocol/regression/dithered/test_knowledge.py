@@ -19,8 +19,9 @@ from sottovoce.protocol.regression.dithered.segments import LookSegment
 from sottovoce.protocol.regression.dithered.state import init
 from sottovoce.protocol.regression.dithered.step import AT_POINT, POINT, PRODUCTS, Sums, no_sums
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
+from sottovoce.protocol.regression.dithered.turned import lines_of
 from sottovoce.protocol.regression.dithered.vech import packed, unpacked
-from sottovoce.protocol.regression.questions import ABOUT, WAY
+from sottovoce.protocol.regression.questions import STEP
 from sottovoce.sim.randomness import dice
 
 Floats = npt.NDArray[np.float64]
@@ -36,27 +37,27 @@ def study(channel: RegressionChannel | None = None, known: bool = False) -> Dith
 
 def segment(
     first: int, last: int, seed: int, one: DitheredStudy | None = None, longer: float = 1.0, wild: float = 1.0
-) -> LookSegment:  # noqa: E501
+) -> LookSegment:
     """Sums that some people could have left: seven in ten at the point, a tenth beside it, the others about moments."""
     one = study() if one is None else one
     generator, levels, d, n = dice(seed).generator(), one.levels, one.d, last - first
     design = init(one).design
     sums = no_sums(levels, d, len(design.pairs), len(design.ways))
-    ways = design.ways * np.array([longer, 1.0])[:, None]
+    steps = design.steps * np.array([longer, 1.0, 1.0])
     sums.counts[:] = 0.7 * n, 0.1 * n
     sums.vectors[:] = generator.standard_normal(sums.vectors.shape)
     noise = generator.standard_normal((levels, 400, d))
     sums.squares[PRODUCTS] = np.tril(0.7 * n / 400 * np.transpose(noise, (0, 2, 1)) @ noise)
-    sums.ways[0] = 0.05 * n / len(ways)
-    change = one.bit_rate * 0.4 * np.einsum("wj,jk,wk->w", ways[:, ABOUT], MOMENTS, ways[:, WAY])
-    middle = one.bit_rate * (2 * np.repeat(one.taus, len(ways) // levels) - 1) * (ways[:, ABOUT] @ MOMENTS[0]) / 2
+    sums.ways[0] = 0.05 * n / len(steps)
+    lines = one.bit_rate * lines_of(design.ways, steps) @ packed(MOMENTS)
+    change, middle = 0.4 * steps[:, STEP] * lines, (np.repeat(one.taus, len(steps) // levels) - 0.5) * lines
     sides = np.stack([middle - change, middle + change]) + wild * generator.normal(0, 0.02, sums.ways[1].shape)
     sums.ways[1] = sums.ways[0] * np.clip(0.5 + sides, 0, 1)
     sums.products[0] = np.triu(np.full((d, d), 0.02 * n), 0)
     sums.products[1] = sums.products[0] * 0.6
     sums.pairs[0] = 0.08 * n / sums.pairs.shape[1]
     sums.pairs[1] = 0.55 * sums.pairs[0]
-    return LookSegment(first, last, sums, design.pairs, design.ranges, ways)
+    return LookSegment(first, last, sums, design.pairs, design.ranges, design.ways, steps)
 
 
 ALL = math.ceil(1000 / DROPS[0])  # people, of whom the first thousand are left out
@@ -164,7 +165,7 @@ def settled(off: Floats, unit: float = 1.0, n: int = 10**8) -> LookSegment:
     sums = Sums(*(part.copy() for part in one.sums))
     sums.vectors[:] = 0
     sums.vectors[POINT, 0] = sums.counts[AT_POINT] * off
-    return one._replace(sums=sums, ways=one.ways * np.array([unit, 1.0])[:, None])
+    return one._replace(sums=sums, steps=one.steps * np.array([unit, 1.0, 1.0]))
 
 
 def test_the_size_of_the_coefficients_starts_below_the_guess_and_is_found() -> None:

@@ -65,9 +65,9 @@ def test_moments_of_many_covariates_are_learnt_one_by_one() -> None:
     pairs = answers(told, without, 1.0)
     assert isinstance(pairs, BitAnswers)
     assert len(pairs.values) == 0
-    found = learn_moments(asked, ones, 1.0, guess, pairs)
+    found = learn_moments(np.stack([asked, ones]), 1.0, guess, pairs)
     np.testing.assert_allclose(found.matrix, truth, atol=0.01)
     assert found.covariance.shape == found.steady_covariance.shape == (2, ENTRIES)
     assert (found.covariance[0, 1:] < 1e-8).all()
-    untold = learn_moments(0 * asked, 0 * ones, 1.0, guess, pairs)
+    untold = learn_moments(np.zeros((2, *asked.shape)), 1.0, guess, pairs)
     assert untold.covariance[0, 1:] == pytest.approx(0.15**2)

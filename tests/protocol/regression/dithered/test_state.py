@@ -8,9 +8,10 @@ import pytest
 
 from sottovoce.protocol.regression.blocks import RegressionChannel, open_channel
 from sottovoce.protocol.regression.box import box, cq
-from sottovoce.protocol.regression.dithered.asking import DITHERED, MOMENTS
+from sottovoce.protocol.regression.dithered.asking import DITHERED, MOMENTS, MOST
 from sottovoce.protocol.regression.dithered.density import reach
 from sottovoce.protocol.regression.dithered.knowledge import learn_all
+from sottovoce.protocol.regression.dithered.segments import INTERCEPT_WAYS
 from sottovoce.protocol.regression.dithered.state import (
     FIRST,
     RATIO,
@@ -23,6 +24,8 @@ from sottovoce.protocol.regression.dithered.state import (
 )
 from sottovoce.protocol.regression.dithered.step import AT_POINT
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
+from sottovoce.protocol.regression.questions import LEAST, STEP
+from sottovoce.protocol.regression.questions import MOST as MOST_OF
 
 GUESS = np.array([[1.0, 0.2, 0.0], [0.2, 0.4, 0.1], [0.0, 0.1, 0.3]])
 
@@ -44,23 +47,25 @@ def flat(value: object) -> list[object]:
 
 def asked(state: DitheredState, n: int) -> DitheredState:
     """A state after ``n`` more people whose sums are plausible."""
-    counts, beside = state.sums.counts.copy(), state.sums.beside.copy()
+    counts, ways = state.sums.counts.copy(), state.sums.ways.copy()
     counts[AT_POINT] += 0.9 * n
-    beside[0] += 0.1 * n
-    return state._replace(people=state.people + n, sums=state.sums._replace(counts=counts, beside=beside))
+    ways[0, :, 0] += 0.05 * n
+    ways[1, :, 0] += 0.025 * n
+    return state._replace(people=state.people + n, sums=state.sums._replace(counts=counts, ways=ways))
 
 
 def test_the_beginning_is_always_the_same() -> None:
     one, other = init(study()), init(study())
     assert flat(one) == flat(other)
     assert (one.people, one.begun, one.until, one.behind) == (0, 0, FIRST, ())
-    assert np.array_equal(one.points[0], study().start)
+    assert np.array_equal(one.point, study().start)
     assert not any(part.any() for part in one.sums)
 
 
 def test_the_start_of_a_study_is_not_moved_by_its_run() -> None:
     one = study()
-    init(one).points[0] += 1
+    point = init(one).point
+    point += 1
     assert np.array_equal(one.start, study().start)
 
 
@@ -80,10 +85,11 @@ def test_looks_come_at_fixed_numbers_of_people() -> None:
 
 def test_a_look_closes_the_segment_and_keeps_the_point() -> None:
     state = asked(init(study()), FIRST)
-    state.points[0] += 0.25
+    point = state.point
+    point += 0.25
     after = look(study(), state)
     assert after.begun == after.people == FIRST
-    assert np.array_equal(after.points, state.points)
+    assert np.array_equal(after.point, state.point)
     assert after.behind[-1].sums is state.sums
     assert np.array_equal(after.behind[-1].ways, state.design.ways)
     assert not any(part.any() for part in after.sums)
@@ -97,7 +103,7 @@ def test_knowing_changes_nothing() -> None:
     first, second = know(study(), state), know(study(), state)
     assert flat(state) == before
     assert np.array_equal(first.slopes[0].matrix, second.slopes[0].matrix)
-    assert first.whole.people + first.beside.people == pytest.approx(FIRST + 10)
+    assert first.whole.people == pytest.approx(0.9 * (FIRST + 10))
     assert under_way(state).first == FIRST
     assert under_way(state).last == FIRST + 10
 
@@ -121,22 +127,26 @@ def test_designs_stay_within_bounds(name: str, known: bool) -> None:
         if known or one.exact:
             assert of_moments == 0
         else:
-            assert MOMENTS[0] * (number > 14) <= of_moments + 1e-12 <= 1.5 * MOMENTS[1] + 1e-9
+            assert MOMENTS[0] * (number > 14) <= of_moments + 1e-12
         # the first people are needed to come near, all later ones to learn the slope as well
-        assert DITHERED[0] * (number > 14) <= beside + 1e-12
-        assert beside <= 1.5 * DITHERED[1] + 1e-12
+        assert DITHERED * one.levels * (number > 14) <= beside + 1e-12
+        assert design.upto[-1] <= 1.5 * MOST + MOMENTS[1] + DITHERED * one.levels + 1e-12
         assert (np.diff(design.upto) >= 0).all()
         assert (state.gain.needs > 0).all()
         assert (design.ranges[:, 1] > design.ranges[:, 0]).all()
         for level in range(one.levels):
-            # the intercept alone, twice as far; then along the covariates, within reach as far as is known
-            ways, far = design.ways[:, level], reach(float(one.tails[level]))
-            assert not ways[:2, 1:].any()
-            assert ways[1, 0] == pytest.approx(2 * ways[0, 0])
-            lengths = np.sqrt(np.einsum("wj,jk,wk->w", ways, known_now.moments.matrix, ways))
-            shifts = known_now.slopes[level].density.value * np.concatenate([ways[:2, 0], lengths[2:]])
-            assert shifts.max() <= far * (1 + 1e-9)
-            assert shifts[1] >= 0.5 * far
+            # the side alone, near and farther; then a pair for each coefficient, farther
+            each = len(design.ways) // one.levels
+            ways, steps = (part[level * each : (level + 1) * each] for part in (design.ways, design.steps))
+            assert each == INTERCEPT_WAYS + one.d
+            assert (ways[:2, :, 0] == 1).all()
+            assert not ways[:2, :, 1:].any()
+            assert steps[:2, LEAST].tolist() == [-1, -1]
+            assert np.array_equal(ways[2:], design.pairs[level * one.d : (level + 1) * one.d])
+            assert (steps[:, MOST_OF] > steps[:, LEAST]).all()
+            shifts = known_now.slopes[level].density.value * steps[:, STEP]
+            assert shifts.max() <= reach(float(one.tails[level])) * (1 + 1e-9)
+            assert 0 < shifts[0] <= shifts[1] == shifts[2:].max() == shifts[2:].min()
         state = look(one, asked(state, state.until - state.people))
 
 
@@ -157,7 +167,9 @@ def test_designs_move_along_with_the_unit(unit: float) -> None:
     (plain, one), (moved, other) = (before.design, before.gain), (after.design, after.gain)
     assert other.needs == pytest.approx(one.needs, rel=1e-9)
     assert moved.upto == pytest.approx(plain.upto, rel=1e-9)
-    assert moved.ways / unit == pytest.approx(plain.ways, rel=1e-9)
+    assert moved.ways == pytest.approx(plain.ways, rel=1e-9)
+    assert moved.steps[:, STEP] / unit == pytest.approx(plain.steps[:, STEP], rel=1e-9)
+    assert moved.steps[:, LEAST:] == pytest.approx(plain.steps[:, LEAST:], rel=1e-9)
     assert moved.ranges == pytest.approx(plain.ranges, rel=1e-9)
     steps = [o.gains[0, 0] @ np.diag(1 / o.needs[0, :3]) @ o.gains[1, 0] for o in (one, other)]
     assert steps[1] / unit == pytest.approx(steps[0], rel=1e-9)

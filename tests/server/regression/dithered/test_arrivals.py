@@ -26,7 +26,7 @@ def people(study: DitheredStudy, asked: AskedUnder, first: int, count: int) -> t
     """Return the words of some people, and letters of theirs."""
     words, blocks = public_words(bytes(16), first, count), np.empty(count, np.int64)
     with np.errstate(over="ignore"):
-        which_blocks(study.tables, asked.design.upto, len(asked.design.ways), words, study.channel.p, blocks)
+        which_blocks(study.tables, asked.design.upto, words, study.channel.p, blocks)
     draws = dice(first).words(count)
     return words, (draws % study.alphabets[blocks].astype(np.uint64)).astype(np.int64)
 
@@ -44,11 +44,11 @@ def after(study: DitheredStudy, count: int) -> DitheredState:
 
 def heard_beside(sums: Sums) -> float:
     """Return how many of a segment's people were not asked at the point."""
-    return float(sums.products[0].sum() + sums.pairs[0].sum() + sums.beside.sum())
+    return float(sums.products[0].sum() + sums.pairs[0].sum() + sums.ways[0].sum())
 
 
 def under(state: DitheredState) -> AskedUnder:
-    return AskedUnder(state.points[0], state.design)
+    return AskedUnder(state.point, state.design)
 
 
 def same(one: DitheredState, two: DitheredState) -> bool:
@@ -93,7 +93,7 @@ def test_who_comes_after_the_look_is_booked_in_the_segment_that_asked(study: Dit
     assert late.sums is state.sums
     assert late.behind[:segment] == state.behind[:segment]
     assert late.behind[segment].ways is state.behind[segment].ways
-    assert not np.array_equal(late.points[0], state.points[0])
+    assert not np.array_equal(late.point, state.point)
     assert late.design is state.design
 
 

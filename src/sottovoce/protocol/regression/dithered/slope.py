@@ -100,7 +100,9 @@ def _posterior(
     sides = [(priors @ away)[:, :, None], priors]
     if linked is not None:
         sides.append(np.broadcast_to(linked, (len(priors), *linked.shape)))
-    both = np.linalg.solve(np.eye(n) + priors @ information, np.concatenate(sides, axis=2))
+    both = np.asarray(
+        np.linalg.solve(np.eye(n) + priors @ information, np.concatenate(sides, axis=2)), dtype=np.float64
+    )
     return Posterior(start + both[:, :, 0], both[:, :, 1 : n + 1], both[:, :, n + 1 :])
 
 
@@ -119,9 +121,8 @@ def _weights(before: Posterior, after: Posterior, moments: Moments, omega: Float
     they turn what the answers about the side leave (``before``) into what is known ``after`` them. A scale that
     differs along one covariate shows in its own number, and would drown in a likelihood of all.
     """
-    noise_of = np.linalg.solve(moments.matrix, omega)
-    inverse = np.linalg.inv(moments.matrix)
-    along = noise_of @ inverse
+    inverse = np.asarray(np.linalg.inv(moments.matrix), dtype=np.float64)
+    along = inverse @ omega @ inverse
     gradients = np.zeros((len(omega), after.moves.shape[1]))
     gradients[:, :-1] = product(inverse, along.T) / np.diag(along)[:, None]
     early, prior = before.moves @ gradients.T, _variances(before, gradients)

@@ -192,9 +192,9 @@ def check_state(study: DitheredStudy, state: DitheredState) -> None:
         parts = [part.shape for part in (*each.sums, *each[3:])]
         if parts != [*shapes_of_sums(levels, d, pairs, ways), *_design(d, pairs, ways)[:4]]:
             raise BadInput("the state belongs to another study; restore it with the study that it was made by.")
-    combined, ranges, ways, steps, upto = state.design
+    combined, ranges, products, steps, upto = state.design
     lengths = np.concatenate([ranges[:, 1] - ranges[:, 0], steps[:, MOST] - steps[:, LEAST]])
-    small = np.all(np.abs(combined) <= LARGEST) and np.all(np.abs(ways) <= LARGEST)
+    small = np.all(np.abs(combined) <= LARGEST) and np.all(np.abs(products) <= LARGEST)
     if not (small and np.all((lengths > 0) & np.isfinite(lengths))):
         raise BadInput("the state asks about products that cannot be asked about; restore it as it was stored.")
     if not (np.all(np.diff(upto) >= 0) and upto[0] >= 0 and upto[-1] <= 1):

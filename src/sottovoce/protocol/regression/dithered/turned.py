@@ -50,7 +50,8 @@ def turned(told: Stacked, level: int, tau: float, rate: float, moments: Floats, 
     whole = EXACT_SQUARE if exact else 1.0
     variance = np.maximum(whole - expected**2, SUREST * whole) / rate**2
     variance[:, :INTERCEPT_WAYS] = np.maximum(1 - expected[:, :INTERCEPT_WAYS] ** 2, SUREST) / rate**2
-    precisions = np.where(both, 16 / (variance * (1 / n).sum(axis=1)), 0.0)
+    pooled = asked.prod(axis=1) / np.maximum(asked.sum(axis=1), 1e-300)  # one over the sum of one over each side
+    precisions = np.where(both, 16 * pooled / variance, 0.0)
     values, sums = (means[:, UP] - means[:, DOWN]) / 4, (means[:, UP] + means[:, DOWN]) / 2
     return Turned(steps[..., STEP], lines * steps[..., STEP, None], values, precisions, sums)
 
