@@ -16,7 +16,16 @@ from sottovoce.protocol.regression.dithered.density import bend_prior, reach
 from sottovoce.protocol.regression.dithered.knowledge import DROPS, learn_all
 from sottovoce.protocol.regression.dithered.segments import LookSegment
 from sottovoce.protocol.regression.dithered.state import DitheredState, design_after, init
-from sottovoce.protocol.regression.dithered.step import LOOKED, PRODUCTS, SELDOM, SPREAD, Sums, no_sums
+from sottovoce.protocol.regression.dithered.step import (
+    GRADIENT,
+    LOOKED,
+    POINT,
+    PRODUCTS,
+    SELDOM,
+    SPREAD,
+    Sums,
+    no_sums,
+)
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
 from sottovoce.protocol.regression.dithered.turned import lines_of
 from sottovoce.protocol.regression.dithered.vech import packed, places
@@ -76,7 +85,12 @@ def _expected(study: DitheredStudy, design: QueryDesign, before: float, people: 
     sums.counts[:] = tight, tight / SELDOM
     for level in range(levels):
         sums.squares[PRODUCTS, level] = tight * np.tril(study.omega[level])
-        sums.squares[SPREAD, level] = sums.counts[LOOKED] * np.tril(_swing(study, level, before + people / 2))
+        swing = _swing(study, level, before + people / 2)
+        sums.squares[SPREAD, level] = sums.counts[LOOKED] * np.tril(swing)
+        lengths, directions = np.linalg.eigh(swing)
+        off = directions @ np.sqrt(np.maximum(lengths, 0.0))  # as far off in every direction as points mostly are
+        sums.vectors[POINT, level] = tight * off
+        sums.vectors[GRADIENT, level] = tight * (study.density[level] * moments) @ off
     if study.exact:
         return sums._replace(ways=_turned(study, design, counts[1 + 2 * pairs :], 1.0))
     rate = study.bit_rate
