@@ -162,7 +162,7 @@ def main() -> None:
         regression_tables.run(options.cells, most, options.jobs, options.output, options.minutes)
     if "regression-plans" in options.parts:
         most = max(options.replications // 10, 8) if len(options.parts) > 1 else options.replications
-        regression_plans.run(most, options.cells, options.people or regression_plans.PEOPLE)
+        regression_plans.run(most, options.cells, options.people or regression_plans.PEOPLE, jobs=options.jobs)
     if "integration" in options.parts:
         integration.run(max(options.replications, 400), options.jobs)
     if "integration-table-b2" in options.parts:

@@ -34,7 +34,7 @@ def rows_of(n: int) -> Rows:
 
 def heard(sums: Any) -> float:
     """Return how many people a segment's sums count."""
-    return float(sums.counts[0] + sums.products[0].sum() + sums.pairs[0].sum() + sums.beside.sum())
+    return float(sums.counts[0] + sums.products[0].sum() + sums.pairs[0].sum() + sums.ways[0].sum())
 
 
 @pytest.fixture
@@ -44,10 +44,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
     loop = loop_module.segment
 
     def counted(
-        tables: Any, design: Any, gain: Any, sums: Any, features: Any, response: Any, where: Any, *rest: Any
+        tables: Any, told: Any, design: Any, gain: Any, sums: Any, features: Any, response: Any, where: Any, *rest: Any
     ) -> None:
         before = heard(sums)
-        loop(tables, design, gain, sums, features, response, where, *rest)
+        loop(tables, told, design, gain, sums, features, response, where, *rest)
         assert heard(sums) - before == len(where)
         seen.update(where.tolist())
 

@@ -36,7 +36,8 @@ from sottovoce.server.regression.dithered.fit import DitheredFit
 GROWTH = 1.6  # from one look to the next: coarser than a run's, for speed
 SWING = 1.3  # times the least that points can be off the root, as they go
 MOST_DOUBT = 1.0  # nothing longer is predicted
-CHANCE = 0.0  # of the doubt: by so much longer intervals are, as guesses and answers are off by chance
+OFF = 0.4  # of that, in every direction: how far the mean of the points is off
+LONGER = 1.1  # what no guess knows; both set on every other of the interval cells (decision 0088)
 
 
 class Predicted(NamedTuple):
@@ -55,7 +56,7 @@ def predict(study: DitheredStudy, people: float, level: float = 0.95, contrasts:
         errors = np.sqrt(np.einsum("ja,jk,ka->a", columns, fit.roots[index].covariance, columns))
         doubt = np.minimum(fit.knowledge.relative_variances(index, columns), MOST_DOUBT**2)
         doubts[index] = np.sqrt(doubt)
-        halves[index] = z * errors * np.exp((z**2 - 1) / 2 * doubt + CHANCE * doubts[index])
+        halves[index] = LONGER * z * errors * np.exp((z**2 - 1) / 2 * doubt)
     return Predicted(halves, doubts)
 
 
@@ -88,7 +89,7 @@ def _expected(study: DitheredStudy, design: QueryDesign, before: float, people: 
         swing = _swing(study, level, before + people / 2)
         sums.squares[SPREAD, level] = sums.counts[LOOKED] * np.tril(swing)
         lengths, directions = np.linalg.eigh(swing)
-        off = directions @ np.sqrt(np.maximum(lengths, 0.0))  # as far off in every direction as points mostly are
+        off = OFF * directions @ np.sqrt(np.maximum(lengths, 0.0))
         sums.vectors[POINT, level] = tight * off
         sums.vectors[GRADIENT, level] = tight * (study.density[level] * moments) @ off
     if study.exact:

@@ -73,8 +73,8 @@ def curve_of(told: Stacked, found: Turned, level: int, tau: float, omega: Floats
     seen = (found.sums[:, ways] - (2 * tau - 1)) / 2 - gradient[:, None]
     # both sides' sum has four times the variance of a quarter of their difference; half of it is told
     known = found.precisions[:, ways]
-    variance = 1 / np.maximum(known, 1e-300) + float(omega[0, 0]) / np.maximum(people, 1e-300)[:, None]
-    weights = np.where((known > 0) & (people > 0)[:, None], halves**2 / variance, 0.0)
+    both = people[:, None] + known * float(omega[0, 0])  # in all: one over the sum of both variances
+    weights = halves**2 * known * people[:, None] / np.where(both > 0, both, 1.0)
     total = float(weights.sum())
     if not total > 0:
         return Curve(0.0, 0.0, 0.0)
