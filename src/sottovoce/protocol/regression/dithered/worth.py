@@ -31,7 +31,7 @@ class Known(NamedTuple):
     gradients: Floats  # (coefficients, entries of H): the doubt is gradient' covariance gradient
 
 
-class Told(NamedTuple):
+class Remaining(NamedTuple):
     """What the answers so far leave of one level, as far as the questions touch it."""
 
     doubts: Floats  # (coefficients,)
@@ -44,11 +44,11 @@ class Told(NamedTuple):
         weights = 1 / (1 + np.maximum(self.doubts, 0.0) / SURE**2)
         return np.asarray(FACTOR * (self.reached**2 @ weights) / (noise + np.diag(self.spread)))
 
-    def after(self, question: int, count: float, precision: float) -> "Told":
+    def after(self, question: int, count: float, precision: float) -> "Remaining":
         """Return what is left after so many answers to a question."""
         factor = 1 / (1 / (count * precision) + self.spread[question, question])
         way, told = self.spread[question], self.reached[question]
-        return Told(
+        return Remaining(
             self.doubts - told**2 * factor,
             self.reached - np.outer(way, told) * factor,
             self.spread - np.outer(way, way) * factor,
@@ -81,9 +81,9 @@ def shares_of(
     return found
 
 
-def _told(known: Known, questions: Questions) -> Told:
+def _told(known: Known, questions: Questions) -> Remaining:
     """Return what is known before any of the questions is bought."""
     entries, gradients = known.gradients.shape[1], known.gradients
     doubts = ((gradients @ known.covariance[:entries, :entries]) * gradients).sum(axis=1)
     carried = questions.combinations @ known.covariance
-    return Told(doubts, carried[:, :entries] @ gradients.T, carried @ questions.combinations.T)
+    return Remaining(doubts, carried[:, :entries] @ gradients.T, carried @ questions.combinations.T)
