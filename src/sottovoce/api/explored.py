@@ -225,6 +225,11 @@ class ExploredFile:
         return column
 
 
+def warm() -> None:
+    """Load what a first plan would wait for."""
+    plan_study([np.arange(3000.0)], 0.5, 1.0).explain()
+
+
 def _budgets(planned: PlannedStudy | PlannedLevels) -> dict[str, float]:
     """Return what every site that takes part pays."""
     plan = planned.plan.whole if isinstance(planned, PlannedLevels) else planned.plan

@@ -28,8 +28,12 @@ def explore(
 
     set_limit(limit)
     opened = ExploredFile(file, person, delimiter, decimal)
-    found = explore_file(opened, port, not no_browser, say, lambda text: say(f"hint, for you alone: {in_options(text)}"))
+    found = explore_file(
+        opened, port, not no_browser, say, lambda text: say(f"hint, for you alone: {in_options(text)}")
+    )
     if found:
-        say(f"{len(found)} {'question' if len(found) == 1 else 'questions'} asked; a row paid up to epsilon {opened.spent:.4g} in all")
+        say(
+            f"{len(found)} {'question' if len(found) == 1 else 'questions'} asked; a row paid up to epsilon {opened.spent:.4g} in all"
+        )
     for line in found:
         typer.echo(line)

@@ -6,6 +6,7 @@ program on a port of this machine.
 """
 
 import hmac
+import threading
 from collections.abc import Callable, Mapping
 
 from sottovoce.core.random_source import SystemEntropy
@@ -26,23 +27,27 @@ class Entrance:
 
     def __init__(self, renewed: Callable[[str], None] = lambda _: None) -> None:
         self._key, self.token, self._used, self._renewed = fresh(), fresh(), list[str](), renewed
+        self._lock = threading.Lock()
 
     def enter(self, token: object) -> str | None:
         """Return the key for a token that nobody has used; None for any other."""
         if not isinstance(token, str) or not token.isascii():
             return None
-        if hmac.compare_digest(token, self.token):
-            self._used.append(token)
-            self.token = fresh()
-            return self._key
-        if self.was_used(token):
-            self.token = fresh()
+        with self._lock:
+            good, used = hmac.compare_digest(token, self.token), self.was_used(token)
+            if good or used:
+                self.token = fresh()
+            if good:
+                self._used.append(token)
+        if used:
             self._renewed(self.token)
-        return None
+        return self._key if good else None
 
     def was_used(self, token: object) -> bool:
         """Tell whether a token was good before."""
-        return isinstance(token, str) and any(hmac.compare_digest(token, used) for used in self._used)
+        return (
+            isinstance(token, str) and token.isascii() and any(hmac.compare_digest(token, used) for used in self._used)
+        )
 
     def knows(self, header: str | None) -> bool:
         """Tell whether a request shows the key."""

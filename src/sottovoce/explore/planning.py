@@ -45,7 +45,12 @@ def planned(asked: AskedQuestion, file: ExploredFile, whisper: Whisper = lambda 
         },
         "left_out": list(explained.values["sites_left_out"]),
         "widths": [
-            {"of": tau, "low": each.low, "high": each.high, **_values(forecast, at, public.roster.unit, public.resolution)}
+            {
+                "of": tau,
+                "low": each.low,
+                "high": each.high,
+                **_values(forecast, at, public.roster.unit, public.resolution),
+            }
             for at, (tau, each) in enumerate(zip(question.taus, explained.widths, strict=True))
         ],
         "assuming": explained.assumption.partition(";")[0] if forecast is None else forecast.question.assumption,

@@ -69,23 +69,27 @@ def question_of(asked: AskedQuestion, file: ExploredFile) -> tuple[FileQuestion,
     unit, guess = file.unit(plain), asked.guess
     known = KnownGuess()
     if guess.kind == "bounds":
-        ends = [unit.parse(text.strip(), where=f"the {end} limit") for text, end in ((guess.low, "lower"), (guess.high, "upper"))]
+        if not (guess.low.strip() and guess.high.strip()):
+            raise BadInput("fill in both limits, or choose another answer.")
+        ends = [
+            unit.parse(text.strip(), where=f"the {end} limit")
+            for text, end in ((guess.low, "lower"), (guess.high, "upper"))
+        ]
         known = KnownGuess(bounds=(ends[0], ends[1]))
     elif guess.kind == "sd":
+        if not guess.sd.strip():
+            raise BadInput("fill in the standard deviation, or choose another answer.")
         known = KnownGuess(sd=_width(guess.sd, unit, "the rough spread"))
     step = _width(asked.resolution, unit, "“Rounded to”", zero=True) if asked.resolution.strip() else None
     return plain._replace(bounds=known.bounds, scale=known.sd, resolution=step, kind=asked.kind), known
 
 
 def _width(text: str, unit: Unit, where: str, zero: bool = False) -> float:
-    """Read a difference of two values: a number, or of times a text such as 5min."""
-    if unit.timed and not (zero and text.strip() == "0"):
-        found = unit.parse_width(text.strip(), where=where)
-    else:
-        try:
-            found = float(text)
-        except ValueError:
-            found = math.nan
+    """Read a difference of two values: a number, in days for dates, or of times a text such as 5min."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = unit.parse_width(text.strip(), where=where) if unit.timed else math.nan
     if not (moderate(found) or (zero and found == 0)):
         raise BadInput(f"{where} is {quoted(text)}, which is no positive number; correct it.")
     return found

@@ -7,7 +7,7 @@ import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
 
-from sottovoce.api.explored import ExploredFile
+from sottovoce.api.explored import ExploredFile, warm
 from sottovoce.explore.server import ExploreServer
 from sottovoce.explore.session import ExploreSession
 
@@ -19,6 +19,7 @@ def explore_file(file: ExploredFile, port: int, browser: bool, say: Say, hint: S
     session = ExploreSession(file, hint)
     server = ExploreServer(session, port, lambda url: say(f"a fresh address: {url}"))
     say(f"exploring {file.name} on {server.url} (stop with Ctrl-C)")
+    threading.Thread(target=warm, daemon=True).start()
     if browser and has_screen():
         threading.Thread(target=_open, args=(server.url,), daemon=True).start()
     with suppress(KeyboardInterrupt):

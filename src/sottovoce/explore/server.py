@@ -20,7 +20,10 @@ LARGEST = 1 << 14  # bytes of a request's body
 SECONDS = 30  # that a connection may stay idle
 PAGE = {
     "/": "index.html",
-    **{f"/{name}": name for name in ("explore.js", "controls.js", "plan.js", "picture.js", "parts.js", "style.css", "explore.css")},
+    **{
+        f"/{name}": name
+        for name in ("explore.js", "controls.js", "plan.js", "picture.js", "parts.js", "style.css", "explore.css")
+    },
 }
 JSON, HTML = "application/json", "text/html; charset=utf-8"
 OWN = {**HEADERS, "cross-origin-opener-policy": "same-origin", "cross-origin-resource-policy": "same-origin"}

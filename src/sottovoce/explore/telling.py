@@ -40,7 +40,9 @@ def told(result: QuantileResult | QuantilesResult) -> dict[str, Any]:
                 "estimate": finite(point),
                 "low": finite(low),
                 "high": finite(high),
-                "text": {name: result.format(each) for name, each in (("estimate", point), ("low", low), ("high", high))},
+                "text": {
+                    name: result.format(each) for name, each in (("estimate", point), ("low", low), ("high", high))
+                },
                 "width": width_text(high - low, unit) if not step else _steps(high - low, unit, step),
             }
             for tau, point, (low, high) in zip(taus, points, ends, strict=True)

@@ -19,13 +19,13 @@ _PARAMETER = re.compile(rf"\b({'|'.join(CONTROLS)})=('[^']*'|\S*?)(?=[\s,;.]|$)"
 
 
 def on_page(text: str) -> str:
-    """Return a sentence as the page says it.
+    """Return a sentence as the page says it, with its full stop.
 
     >>> on_page("takes the density to be smooth, where method='certified' takes nothing for granted")
-    'takes the density to be smooth, where the certified method takes nothing for granted'
+    'takes the density to be smooth, where the certified method takes nothing for granted.'
     >>> on_page("kind='counts' is said of numbers, and the records are dates; leave it out.")
     '“What the values are” is said of numbers, and the records are dates; leave it out.'
     """
     for phrase, written in _WRITTEN.items():
         text = text.replace(phrase, written)
-    return _PARAMETER.sub(lambda found: CONTROLS[found[1]], text)
+    return _PARAMETER.sub(lambda found: CONTROLS[found[1]], text).rstrip(".") + "."

@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
-from sottovoce.client.reading.cells import TEXT, grouped, is_value, kind_of_cell
+from sottovoce.client.reading.cells import MISSING, TEXT, grouped, is_value, kind_of_cell
 from sottovoce.client.reading.text_file import SAMPLE
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import quoted
@@ -138,7 +138,7 @@ def _proved(layout: _Layout) -> bool:
     named = {at: name for at, name in enumerate(layout.header) if name}  # an index that was written along has none
     if not all(map(may_name, named.values())) or set(named.values()) & {cell for row in layout.rows for cell in row}:
         return False
-    columns = ([row[at] for row in layout.rows[:20] if len(row) > at and row[at]] for at in named)
+    columns = ([row[at] for row in layout.rows[:20] if len(row) > at and row[at] not in MISSING] for at in named)
     return any(cells and all(map(is_value, cells)) for cells in columns)
 
 

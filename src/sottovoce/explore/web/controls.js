@@ -1,5 +1,5 @@
 // The controls: what they say in words, and the question that they stand for.
-import { at, made, number, say } from "/parts.js";
+import { at, made, number, say, whole } from "/parts.js";
 
 const KEPT = "question"; // in the tab, so that a page that is loaded again stands where it stood
 let changed = () => {};
@@ -26,7 +26,7 @@ export function epsilonInWords(epsilon) {
   const odds = number(Number(Math.exp(epsilon).toPrecision(2)));
   const truth = (100 / (1 + Math.exp(-epsilon))).toPrecision(epsilon > 4.6 ? 4 : 2);
   return `A record answers once, yes or no, and a die decides whether it tells the truth: about ${number(Number(truth))} of 100 do. ` +
-    `Whoever sees the answer can shift the odds between any two values of the record by at most a factor e^epsilon, here ${odds}.`;
+    `Whoever sees the answer can shift the odds between any two values of the record by at most a factor exp(epsilon), here ${odds}.`;
 }
 
 /** A row for one quantile. */
@@ -87,19 +87,25 @@ function tellEpsilon() {
   at("epsilon-slide").setAttribute("aria-valuetext", `epsilon ${at("epsilon").value}`);
 }
 
+const STEPS = {
+  "whole numbers": "Whole numbers are taken as rounded to 1. If they are heaped at another step, as ages at 5, say so.",
+  numbers: "Values that are rounded, such as prices to 0.05, need their step, or ties spoil the interval.",
+  durations: "Times that are rounded, such as to 5min, need their step, or ties spoil the interval.",
+  "dates with a time": "Times that are rounded, such as to 1h, need their step, or ties spoil the interval.",
+};
+const GUESSES = { dates: ["such as 2026-01-31", "such as 12h"], "dates with a time": ["such as 2026-01-31 14:00", "such as 12h"], durations: ["such as 5min", "such as 5min"] };
+
 /** Show those controls alone that say something now. */
 export function arrange(columns) {
   const column = columns.find((each) => each.name === at("value").value);
-  const guess = chosen("guess");
-  at("bounds").hidden = guess !== "bounds";
-  at("spread").hidden = guess !== "sd";
-  at("kind").disabled = column !== undefined && !column.kind.includes("numbers");
-  if (at("kind").disabled) at("kind").value = "";
-  const timed = column !== undefined && /date|duration/.test(column.kind);
-  at("low").placeholder = timed ? "such as 2026-01-01" : "";
-  at("sd").placeholder = timed ? "such as 5min or 12h" : "";
-  if (column?.kind === "durations") at("low").placeholder = "such as 5min";
-  say("value-hint", column === undefined ? "" : `Holds ${column.kind}${column.missing ? `; ${column.missing.toLocaleString("en")} missing ones are left out` : ""}.`);
+  const kind = column?.kind ?? "numbers";
+  at("bounds").hidden = chosen("guess") !== "bounds";
+  at("spread").hidden = chosen("guess") !== "sd";
+  at("kind-of").hidden = !kind.endsWith("numbers");
+  at("resolution-of").hidden = !(kind in STEPS);
+  say("resolution-hint", STEPS[kind] ?? "");
+  [at("low").placeholder, at("sd").placeholder] = GUESSES[kind] ?? ["", ""];
+  say("value-hint", column === undefined ? "" : `Holds ${kind}${column.missing ? `; ${whole(column.missing)} missing ones are left out` : ""}.`);
   for (const each of at("site").options) each.disabled = each.value !== "" && each.value === at("value").value;
 }
 
@@ -107,19 +113,24 @@ export function arrange(columns) {
 export function questionNow() {
   const taus = levels();
   const epsilon = typed(at("epsilon").value);
-  if (at("value").value === "" || !taus.every((tau) => tau > 0 && tau < 1) || !(epsilon > 0)) return null;
+  if (lacking() !== "") return null;
   return {
     value: at("value").value, site: at("site").value || null, only: at("site").value && at("only").value ? at("only").value : null,
-    taus, epsilon, method: chosen("method"), level: Number(at("level").value), resolution: at("resolution").value.trim(),
-    kind: at("kind").value || null,
+    taus, epsilon, method: chosen("method"), level: Number(at("level").value),
+    resolution: at("resolution-of").hidden ? "" : at("resolution").value.trim(),
+    kind: at("kind-of").hidden ? null : at("kind").value || null,
     guess: { kind: chosen("guess"), low: at("low").value, high: at("high").value, sd: at("sd").value },
   };
 }
 
-/** What is missing before there is a question. */
-export const lacking = () => (at("value").value === ""
-  ? "Choose a column, and this says how long the interval will be before anybody is asked."
-  : "A quantile lies between 0 and 1, and epsilon above 0: correct the numbers.");
+/** What is missing before there is a question; nothing if there is one. */
+export function lacking() {
+  if (at("value").value === "") return "Choose a column, and this says how long the interval will be before anybody is asked.";
+  if (!levels().every((tau) => tau > 0 && tau < 1)) return "A quantile lies between 0 and 1: correct its number.";
+  if (!(typed(at("epsilon").value) > 0)) return "Epsilon lies above 0: correct its number.";
+  const empty = { bounds: ["low", "high"], sd: ["sd"] }[chosen("guess")]?.some((id) => at(id).value.trim() === "");
+  return empty ? "Fill in what everybody knows of the values, or choose Nothing." : "";
+}
 
 /** Let the controls stand as a question has it. */
 function stand(question) {
@@ -144,7 +155,7 @@ export function begin(about, after) {
   const option = (name) => made("option", { value: name }, name);
   at("value").replaceChildren(made("option", { value: "" }, "Choose a column"), ...kinds.map((kind) =>
     made("optgroup", { label: kind }, ...about.columns.filter((each) => each.kind === kind).map((each) => option(each.name)))));
-  at("site").replaceChildren(made("option", { value: "" }, "one place"), ...about.columns.filter((each) => each.site).map((each) => option(each.name)));
+  at("site").replaceChildren(made("option", { value: "" }, "none: all in one place"), ...about.columns.filter((each) => each.site).map((each) => option(each.name)));
   let kept = null;
   try {
     kept = JSON.parse(sessionStorage.getItem(KEPT));

@@ -34,7 +34,7 @@ function showFile() {
   document.title = `${about.file}: Sottovoce`;
   say("file", about.file);
   const others = about.left_out ? `, one row each, drawn; ${whole(about.left_out)} further rows are left out` : "";
-  say("about", `${whole(about.rows)} ${who}${others}. ${whole(about.columns.length)} columns. They stay in the program; this page shows private results.`);
+  say("about", `${whole(about.rows)} ${who}${others}. ${whole(about.columns.length)} columns. The records stay in the program; this page shows private results.`);
   at("columns").replaceChildren(...about.columns.map((each) =>
     made("tr", {}, made("th", { scope: "row" }, each.name), made("td", {}, each.kind), made("td", {}, whole(each.missing)))));
   at("columns-of").hidden = at("form").hidden = at("end").hidden = false;
@@ -61,7 +61,6 @@ async function offerSites(question, wanted) {
 
 async function plan(wanted) {
   const turn = (latest += 1);
-  arrange(about.columns);
   let question = questionNow();
   at("ask").disabled = true;
   if (question === null) {
@@ -230,6 +229,7 @@ async function end() {
 }
 
 function change() {
+  arrange(about.columns);
   at("ask").disabled = true;
   clearTimeout(waiting);
   if (!over) waiting = setTimeout(plan, PAUSE);
@@ -241,6 +241,7 @@ try {
   about = await asked("/v1/file");
   showFile();
   const only = begin(about, change);
+  arrange(about.columns);
   say("told", "");
   at("form").addEventListener("submit", ask);
   at("end").addEventListener("click", end);

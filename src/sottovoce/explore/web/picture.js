@@ -91,5 +91,5 @@ export function intervalOf({ low, high, text }) {
   if (low === null && high === null) return "both ends open";
   if (low === null) return `up to ${text.high}, lower end open`;
   if (high === null) return `from ${text.low}, upper end open`;
-  return `${text.low} to ${text.high}`;
+  return low === high ? `exactly ${text.low}` : `${text.low} to ${text.high}`;
 }

@@ -31,7 +31,7 @@ function factsOf(plan, question) {
     ["Records that answer", whole(plan.records)],
     ...(plan.missing ? [["Missing, left out", whole(plan.missing)]] : []),
     ...(plan.unplaced ? [["Without a site", whole(plan.unplaced)]] : []),
-    ...(question.site ? [["Sites", count > 1 ? `${whole(count)}, of ${whole(smallest)} to ${whole(largest)}` : whole(count)]] : []),
+    ...(question.site ? [["Sites", count > 1 ? `${whole(count)} (${whole(smallest)} to ${whole(largest)})` : whole(count)]] : []),
     ["Epsilon, as computed", number(plan.epsilon)],
     ...(without.length ? [["Width without privacy", without.join(", ")]] : []),
   ];
