@@ -23,7 +23,13 @@ expect = playwright.expect
 if CHROMIUM is None:
     pytest.skip("there is no Chromium here", allow_module_level=True)
 
-FLAGS = [f"--{flag}" for flag in ("headless", "no-sandbox", "disable-gpu", "disable-background-networking", "disable-component-update", "disable-sync", "no-first-run")]  # fmt: skip
+FLAGS = [
+    f"--{flag}"
+    for flag in (
+        "headless", "no-sandbox", "disable-gpu", "disable-background-networking", "disable-component-update",
+        "disable-sync", "no-first-run",
+    )
+]  # fmt: skip
 SIZES: tuple[dict[str, Any], ...] = (
     {"viewport": {"width": 375, "height": 700}},
     {"viewport": {"width": 1200, "height": 800}, "color_scheme": "dark"},
@@ -156,7 +162,8 @@ def test_choose_slide_see_the_plan_ask_and_see_the_answer(path: str, browser: An
         result = sv.load(tmp_path / "result.json")
         low, high = map(result.format, result.interval)
         expect(page.locator("#said")).to_have_text(
-            f"The 0.75 quantile of wait is about {result.format(result.estimate)}. With 95 % confidence it lies between {low} and {high}."
+            f"The 0.75 quantile of wait is about {result.format(result.estimate)}. "
+            f"With 95 % confidence it lies between {low} and {high}."
         )
         expect(page.locator("#numbers td").nth(1)).to_have_text(f"{low} to {high}")
         expect(page.locator("#numbers td").nth(3)).to_have_text(f"{width:.2g}")
@@ -175,7 +182,7 @@ def test_choose_slide_see_the_plan_ask_and_see_the_answer(path: str, browser: An
         visit.check()
         code, out, err = run.ended()
         assert (code, out) == (0, f"{result.headline}\n")
-        assert err == "sottovoce: 1 question asked; a row paid up to epsilon 4 in all\n"
+        assert err == "sottovoce: 1 question was answered; a row has paid up to epsilon 4 in all\n"
 
 
 def test_costs_add_up_over_columns_until_the_limit(path: str, browser: Any) -> None:
@@ -273,7 +280,8 @@ def test_what_is_wrong_is_one_sentence(path: str, browser: Any) -> None:
         page = visit.page
         visit.choose("wait", "age")
         expect(page.locator("#refused")).to_have_text(
-            "Column 'age' holds many different numbers, as records do; choose the column that says where a record is held."
+            "Column 'age' holds many different numbers, as records do; "
+            "choose the column that says where a record is held."
         )
         page.select_option("#site", "clinic")
         page.fill(".tau [inputmode]", "0.9999")
@@ -372,14 +380,17 @@ def test_what_the_pictures_are_made_of(path: str, browser: Any) -> None:
           const { intervalOf, pictureOf, rangeOf, ticksOf } = await import("/picture.js");
           const { reach, costInWords } = await import("/plan.js");
           const { epsilonInWords } = await import("/controls.js");
-          const ends = (low, high) => ({ of: 0.5, estimate: 5, low, high, text: { estimate: "5", low: `${low}`, high: `${high}` } });
+          const text = (low, high) => ({ estimate: "5", low: `${low}`, high: `${high}` });
+          const ends = (low, high) => ({ of: 0.5, estimate: 5, low, high, text: text(low, high) });
           const all = [ends(4, 6), ends(null, 6), ends(4, null), ends(null, null), ends(5, 5)];
-          const run = { plan: { kind: "number", widths: all.map((_, k) => ({ width: k ? null : 8 })) }, result: { estimates: all } };
+          const widths = all.map((_, k) => ({ width: k ? null : 8 }));
+          const run = { plan: { kind: "number", widths }, result: { estimates: all } };
+          const levels = [[0.4, 0.6], [0, 0.6], [0.4, 1], [0, 1], [0.4991, 0.5009]];
           const svg = pictureOf(run, 600);
           return {
             words: all.map(intervalOf), range: rangeOf([ends(4, 6)], [{ width: 8 }]), ticks: ticksOf([-1, 11], 5),
             frames: svg.querySelectorAll(".planned").length, bars: svg.querySelectorAll(".obtained").length,
-            reach: [[0.4, 0.6], [0, 0.6], [0.4, 1], [0, 1], [0.4991, 0.5009]].map(([low, high]) => reach({ low, high })),
+            reach: levels.map(([low, high]) => reach({ low, high })),
             cost: costInWords({ before: 1, after: 2, limit: null }), odds: epsilonInWords(1),
           };
         }""")

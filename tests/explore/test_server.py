@@ -139,7 +139,8 @@ BODIES: tuple[tuple[bytes, dict[str, str | None], int], ...] = (
     (b"[" * 10_000, {}, 400), (b'{"id": ' + b"9" * 9000 + b"}", {}, 400), (b"{}", {"content_type": "text/plain"}, 400),
     (b"{}", {"content_type": None}, 400), (b"{}", {"content_type": "application/x-www-form-urlencoded"}, 400),
     (b"{" + b" " * LARGEST, {}, 413), (b"{}", {"content_length": "-1"}, 413), (b"{}", {"content_length": "x"}, 413),
-    (b"{}", {"content_length": "9" * 30}, 413), (b"0\r\n\r\n", {"transfer_encoding": "chunked", "content_length": None}, 413),
+    (b"{}", {"content_length": "9" * 30}, 413),
+    (b"0\r\n\r\n", {"transfer_encoding": "chunked", "content_length": None}, 413),
 )  # fmt: skip
 
 
@@ -165,11 +166,10 @@ def test_bad_questions_are_sentences_over_http_too(served: Served, asked: Any) -
 def test_other_methods_paths_and_no_http_at_all(served: Served) -> None:
     served.enter()
     own = {"origin": f"http://{served.host}"}
-    for method in ("PUT", "DELETE", "PATCH", "OPTIONS"):
-        assert served.send(method, "/v1/file", **own).status == 405
-        assert served.send(method, "/", **own).status == 405
-        assert served.send(method, "/").status == 403
-    assert served.send("BREW", "/").status == 501
+    for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "BREW"):
+        sentence(served.send(method, "/v1/file", **own), 501)
+    assert served.send("HEAD", "/").status == 501
+    sentence(served.send("POST", "/", {}), 405)
     for path in (
         "/v1/",
         "/v1/file/x",
@@ -246,11 +246,16 @@ def test_no_answer_no_hint_and_no_log_shows_a_record_or_a_key(
 ) -> None:
     served.enter()
     asks = [
-        question(), question(site="clinic"), question(site="clinic", only="north", taus=[0.25, 0.9]), question(value="day"),
-        question(value="age", method="staged"), question(value="age", resolution="5"), question(value="score", method="sequence"),
-        question(value="wait", guess={"kind": "sd", "sd": "14"}), question(value="day", guess={"kind": "bounds", "low": "2000-01-01", "high": "2030-01-01"}),
+        question(),
+        question(site="clinic"),
+        question(site="clinic", only="north", taus=[0.25, 0.9]),
+        question(value="age", method="staged"),
+        question(value="age", resolution="5"),
+        question(value="score", method="sequence"),
+        question(guess={"kind": "sd", "sd": "14"}),
+        question(value="day", guess={"kind": "bounds", "low": "2000-01-01", "high": "2030-01-01"}),
         *BAD,
-    ]  # fmt: skip
+    ]
     for k, asked in enumerate(asks):
         id = f"{k:032x}"
         for path, given in (

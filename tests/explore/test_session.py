@@ -85,7 +85,8 @@ def test_what_records_show_goes_to_their_holder_alone(tmp_path: Path) -> None:
     asked = question(value="price", method="staged")
     found = [session.plan({**asked, "taus": [tau]}) for tau in (0.5, 0.6)]
     assert hints == [
-        "column price: many records are tied, and ties spoil the interval: fill in “Rounded to”, the step they are rounded to."
+        "column price: many records are tied, and ties spoil the interval: fill in “Rounded to”, the step they are "
+        "rounded to."
     ]
     assert "tied" not in json.dumps(found)
     assert "tied" not in json.dumps(done(session, ID, asked))
@@ -176,16 +177,19 @@ def test_what_goes_wrong_on_the_way_is_a_sentence(
 
 
 BAD: tuple[Any, ...] = (
-    None, [], "x", 5, {}, {"value": "wait"}, question(value=5), question(value=None), question(value=""), question(value="x" * 300),
-    question(taus=[]), question(taus=[0.1] * 6), question(taus=[0.5, 0.5]), question(taus=["0.5"]), question(taus=[2.0]),
+    None, [], "x", 5, {}, {"value": "wait"}, question(value=5), question(value=None), question(value=""),
+    question(value="x" * 300), question(value="name"), question(value="nowhere"), question(extra=1),
+    question(taus=[]), question(taus=[0.1] * 6), question(taus=[0.5, 0.5]), question(taus=["0.5"]),
+    question(taus=[2.0]), question(taus=[0.0001], epsilon=0.1, method="staged"), question(taus=[0.2, 0.5], method="sequence"),
     question(epsilon=0), question(epsilon=-1), question(epsilon=50), question(epsilon="1"), question(epsilon=None),
     question(epsilon=1e-300), question(method="regression"), question(level=2), question(level=0), question(kind="x"),
     question(site="wait"), question(site="nowhere"), question(only="nowhere"), question(site="clinic", only="west"),
-    question(resolution="-1"), question(resolution="x"), question(resolution="1e-320"), question(extra=1),
-    question(guess={"kind": "sd", "sd": ""}), question(guess={"kind": "sd", "sd": "-4"}), question(guess={"kind": "sd", "sd": "nan"}),
-    question(guess={"kind": "bounds", "low": "1", "high": ""}), question(guess={"kind": "bounds", "low": "9", "high": "1"}),
-    question(guess={"kind": "density"}), question(value="day", guess={"kind": "sd", "sd": "8x"}), question(value="name"),
-    question(value="day", kind="counts"), question(taus=[0.0001], epsilon=0.1, method="staged"),
+    question(resolution="-1"), question(resolution="x"), question(resolution="1e-320"),
+    question(value="day", kind="counts"), question(value="day", guess={"kind": "sd", "sd": "8x"}),
+    question(guess={"kind": "density"}), question(guess={"kind": "sd", "sd": ""}),
+    question(guess={"kind": "sd", "sd": "-4"}), question(guess={"kind": "sd", "sd": "nan"}),
+    question(guess={"kind": "bounds", "low": "1", "high": ""}),
+    question(guess={"kind": "bounds", "low": "9", "high": "1"}),
 )  # fmt: skip
 
 

@@ -1,10 +1,9 @@
 """One file whose every column may be asked about: sites of any column, plans, runs, and what each row has paid.
 
-A row pays whichever of its columns is asked, so costs are added up by row, exactly; `api.asking`, which knows records by
-their values, could not see that two columns are of the same people.
+A row pays whichever of its columns is asked, so costs are added up by row, exactly; `api.asking`, which knows records
+by their values, could not see that two columns are of the same people.
 """
 
-import math
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
@@ -32,6 +31,7 @@ from sottovoce.core.random_source import SystemEntropy
 from sottovoce.core.shown import quoted
 from sottovoce.core.unit import Unit
 from sottovoce.server.quantile.levels import QuantilesResult
+from sottovoce.server.quantile.plan import QuantilePlan
 from sottovoce.server.quantile.result import QuantileResult
 
 KEPT = 8  # choices of columns whose sites are kept
@@ -71,12 +71,12 @@ class _Chosen(NamedTuple):
 
 
 class ExploredFile:
-    """A file, the sites that its columns make, and what its rows have paid in this process.
+    r"""A file, the sites that its columns make, and what its rows have paid in this process.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "waits.csv"
-    ...     _ = path.write_text("wait,clinic\\n" + "".join(f"{k},{'ab'[k % 2]}\\n" for k in range(4000)))
+    ...     _ = path.write_text("wait,clinic\n" + "".join(f"{k},{'ab'[k % 2]}\n" for k in range(4000)))
     ...     file = ExploredFile(path)
     >>> question = FileQuestion("wait", (0.5,), 1.0, site="clinic")
     >>> file.cost(question), file.plan(question).plan.names
@@ -154,7 +154,7 @@ class ExploredFile:
         try:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", _AGAIN, UserWarning)
-                found: Any = (run_levels if isinstance(planned, PlannedLevels) else run_study)(planned, None, progress)  # type: ignore[operator]
+                found = _run(planned, progress)
         except BadInput:  # raised before any record has answered
             with self._lock:
                 for name, own in paid.items():
@@ -162,7 +162,7 @@ class ExploredFile:
             raise
         in_all = {name: float(self._paid[rows[name]].max()) for name in paid}
         if isinstance(found, QuantilesResult):
-            found = replace(found, results=tuple(replace(each, in_all=in_all) for each in found.results))
+            return replace(found, in_all=in_all, results=tuple(replace(each, in_all=in_all) for each in found.results))
         return replace(found, in_all=in_all)
 
     def _cost(self, question: FileQuestion, paid: Mapping[str, float]) -> RowCost:
@@ -230,10 +230,22 @@ def warm() -> None:
     plan_study([np.arange(3000.0)], 0.5, 1.0).explain()
 
 
+def plan_of_all(planned: PlannedStudy | PlannedLevels) -> QuantilePlan:
+    """Return the plan of who takes part; of several levels, the one that they share."""
+    return planned.plan.whole if isinstance(planned, PlannedLevels) else planned.plan
+
+
 def _budgets(planned: PlannedStudy | PlannedLevels) -> dict[str, float]:
     """Return what every site that takes part pays."""
-    plan = planned.plan.whole if isinstance(planned, PlannedLevels) else planned.plan
+    plan = plan_of_all(planned)
     return dict(zip(plan.names, plan.budgets, strict=True))
+
+
+def _run(planned: PlannedStudy | PlannedLevels, progress: Progress | None) -> QuantileResult | QuantilesResult:
+    """Ask; the noise is the operating system's."""
+    if isinstance(planned, PlannedLevels):
+        return run_levels(planned, None, progress)
+    return run_study(planned, None, progress)
 
 
 def _one_row_each(opened: OpenedFile, person: str) -> tuple[OpenedFile, int]:

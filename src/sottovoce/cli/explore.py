@@ -32,8 +32,7 @@ def explore(
         opened, port, not no_browser, say, lambda text: say(f"hint, for you alone: {in_options(text)}")
     )
     if found:
-        say(
-            f"{len(found)} {'question' if len(found) == 1 else 'questions'} asked; a row paid up to epsilon {opened.spent:.4g} in all"
-        )
+        many = "1 question was" if len(found) == 1 else f"{len(found)} questions were"
+        say(f"{many} answered; a row has paid up to epsilon {opened.spent:.4g} in all")
     for line in found:
         typer.echo(line)

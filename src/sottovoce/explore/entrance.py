@@ -23,7 +23,7 @@ def fresh() -> str:
 
 
 class Entrance:
-    """One key for a session, and a token that is good once; ``renewed`` is called with the next one after it is shown twice."""
+    """One key for a session, and a token that is good once; ``renewed`` is given the next one if it is shown again."""
 
     def __init__(self, renewed: Callable[[str], None] = lambda _: None) -> None:
         self._key, self.token, self._used, self._renewed = fresh(), fresh(), list[str](), renewed

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sottovoce.api.asking import check_cost, limit
-from sottovoce.api.explored import ExploredFile, RowCost
+from sottovoce.api.explored import ExploredFile, RowCost, plan_of_all
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
 from sottovoce.explore.question import AskedQuestion, KnownGuess, question_of
@@ -17,6 +17,7 @@ from sottovoce.planner.asking import plan
 from sottovoce.planner.forecast import StudyForecast
 from sottovoce.server.description import finite
 from sottovoce.server.explanation import in_future
+from sottovoce.server.quantile.plan import QuantilePlan
 
 Whisper = Callable[[str], None]
 MOST_LISTED = 24  # sites whose sizes are told
@@ -29,7 +30,7 @@ def planned(asked: AskedQuestion, file: ExploredFile, whisper: Whisper = lambda 
     explained = study.explain()
     for hint in explained.hints:
         whisper(f"column {asked.value}: {on_page(hint)}")
-    public = getattr(study.plan, "whole", study.plan)
+    public = plan_of_all(study)
     asks = {each["name"]: each["records"] for each in explained.values["sites"]}
     epsilon = max(public.epsilons.values())
     forecast = _forecast(asked, guess, public, asks)
@@ -74,12 +75,15 @@ def cost_told(cost: RowCost) -> dict[str, Any]:
     return {**cost._asdict(), "limit": finite(limit.now()), "refused": refused}
 
 
-def _forecast(asked: AskedQuestion, guess: KnownGuess, public: Any, asks: dict[str, int]) -> StudyForecast | None:
+def _forecast(
+    asked: AskedQuestion, guess: KnownGuess, public: QuantilePlan, asks: dict[str, int]
+) -> StudyForecast | None:
     """Return the plan of `sv.plan` for the sites that take part; None for categories, which have no distances."""
     if public.roster.unit.kind == "category":
         return None
     taus = sorted(asked.taus)
-    said = {"bounds": guess.bounds, "sd": guess.sd, "resolution": public.resolution or None, "kind": public.kind}
+    said: dict[str, Any] = {"bounds": guess.bounds, "sd": guess.sd, "kind": public.kind}
+    said["resolution"] = public.resolution or None
     return plan(
         "quantile",
         tau=taus if len(taus) > 1 else taus[0],

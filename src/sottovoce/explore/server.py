@@ -82,8 +82,6 @@ class ExploreServer:
         try:
             if method == "GET":
                 return self._told(path.removeprefix("/v1/").split("/"))
-            if method != "POST":
-                return _refused(405, "there is GET and POST here.")
             return self._done(path.removeprefix("/v1/"), _object(headers, body))
         except (NotNow, UnknownRun) as error:
             return _refused(409 if isinstance(error, NotNow) else 404, str(error))
@@ -165,12 +163,13 @@ def _handler(server: ExploreServer) -> type[BaseHTTPRequestHandler]:
         timeout = SECONDS
         server_version, sys_version = "sottovoce", ""
 
-        def _any(self) -> None:
+        def do_GET(self) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}
             length = headers.get("content-length", "0")
             if "transfer-encoding" in headers or not (length.isascii() and length.isdigit()) or int(length) > LARGEST:
                 self.close_connection = True
-                return self._send(_refused(413, f"what is sent here has a length, of at most {LARGEST:,} bytes."))
+                self._send(_refused(413, f"what is sent here has a length, of at most {LARGEST:,} bytes."))
+                return
             body = self.rfile.read(int(length))
             try:
                 answer = server.answer(self.command, self.path, headers, body)
@@ -181,7 +180,8 @@ def _handler(server: ExploreServer) -> type[BaseHTTPRequestHandler]:
                 answer = _refused(500, said)
             self._send(answer)
 
-        do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = _any
+        def do_POST(self) -> None:
+            self.do_GET()
 
         def _send(self, answer: Answer) -> None:
             self.send_response(answer.status)
@@ -191,10 +191,10 @@ def _handler(server: ExploreServer) -> type[BaseHTTPRequestHandler]:
             if self.command != "HEAD":
                 self.wfile.write(answer.body)
 
-        def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-            """Refuse what is no HTTP, without quoting it."""
+        def send_error(self, code: int, *_: str | None) -> None:
+            """Refuse what is no request that the page would send, without quoting it."""
             self.close_connection = True
-            self._send(_refused(code, "this is no request that a browser would send."))
+            self._send(_refused(code, "this is no request that the page would send."))
 
         def log_message(self, format: str, *args: Any) -> None:
             """Say nothing: an address holds a token, and the terminal belongs to the command."""

@@ -1,7 +1,7 @@
 """What was asked of a file in this session: each run under an id of its own, so that nothing is asked twice by mistake.
 
-One run goes on at a time, in a thread of its own. A run that is known answers with what is known of it, whoever sends it
-again; no error names a record.
+One run goes on at a time, in a thread of its own. A run that is known answers with what is known of it, whoever sends
+it again; no error names a record.
 """
 
 import json

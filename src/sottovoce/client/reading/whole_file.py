@@ -15,8 +15,6 @@ from sottovoce.client.reading.files import expand
 from sottovoce.client.reading.formats import (
     Marks,
     check_columns,
-    check_size,
-    check_whole,
     kind_of_file,
     no_rows,
     read_table,
@@ -79,7 +77,7 @@ class OpenedFile:
 
 
 def open_file(path: str | Path, marks: Marks) -> OpenedFile:
-    """Read all columns of a file, or refuse it in one sentence.
+    r"""Read all columns of a file, or refuse it in one sentence.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
