@@ -6,7 +6,7 @@ CONTROLS = {
     "bounds": "the public limits",
     "scale": "the rough spread",
     "resolution": "“Rounded to”",
-    "kind": "“What the values are”",
+    "kind": "“Kind of values”",
     "limit": "the limit of this session",
 }
 _WRITTEN = {
@@ -24,7 +24,7 @@ def on_page(text: str) -> str:
     >>> on_page("takes the density to be smooth, where method='certified' takes nothing for granted")
     'takes the density to be smooth, where the certified method takes nothing for granted.'
     >>> on_page("kind='counts' is said of numbers, and the records are dates; leave it out.")
-    '“What the values are” is said of numbers, and the records are dates; leave it out.'
+    '“Kind of values” is said of numbers, and the records are dates; leave it out.'
     """
     for phrase, written in _WRITTEN.items():
         text = text.replace(phrase, written)

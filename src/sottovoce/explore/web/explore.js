@@ -5,6 +5,7 @@ import { intervalOf, pictureOf } from "/picture.js";
 import { showNone, showPlan } from "/plan.js";
 
 const PAUSE = 120; // milliseconds after the last change
+const SLOW = 300; // after which it is said that a plan is made
 const LOOK = 150; // between looks at a question that is being asked
 const KEY = "key";
 const request = asking("program");
@@ -33,8 +34,8 @@ function showFile() {
   const who = about.person === null ? "records" : "persons";
   document.title = `${about.file}: Sottovoce`;
   say("file", about.file);
-  const others = about.left_out ? `, one row each, drawn; ${whole(about.left_out)} further rows are left out` : "";
-  say("about", `${whole(about.rows)} ${who}${others}. ${whole(about.columns.length)} columns. The records stay in the program; this page shows private results.`);
+  const others = about.left_out ? `, one row each (${whole(about.left_out)} others are left out)` : "";
+  say("about", `${whole(about.rows)} ${who}${others}, ${whole(about.columns.length)} columns. Records stay in the program; this page shows private results.`);
   at("columns").replaceChildren(...about.columns.map((each) =>
     made("tr", {}, made("th", { scope: "row" }, each.name), made("td", {}, each.kind), made("td", {}, whole(each.missing)))));
   at("columns-of").hidden = at("form").hidden = at("end").hidden = false;
@@ -67,6 +68,7 @@ async function plan(wanted) {
     showNone(lacking(), false);
     return;
   }
+  const slow = setTimeout(() => turn === latest && at("plan").hidden && showNone("Planning.", false), SLOW);
   try {
     await offerSites(question, wanted);
     if (turn !== latest) return;
@@ -83,6 +85,8 @@ async function plan(wanted) {
     say("ask", `Ask ${whole(found.records)} ${about.person === null ? "records" : "persons"} at epsilon ${number(question.epsilon)}`);
   } catch (error) {
     if (turn === latest) showNone(error.message, true);
+  } finally {
+    clearTimeout(slow);
   }
 }
 
@@ -141,7 +145,7 @@ async function showRuns() {
   return told.runs;
 }
 
-const titleOf = ({ value, site, only, taus }) => `${taus.map(number).join(", ")} quantile${taus.length > 1 ? "s" : ""} of ${value}${only ? ` at ${only}` : site ? ` by ${site}` : ""}`;
+const titleOf = ({ value, site, only, taus }) => `${taus.toSorted((one, two) => one - two).map(number).join(", ")} quantile${taus.length > 1 ? "s" : ""} of ${value}${only ? ` at ${only}` : site ? ` by ${site}` : ""}`;
 const plannedOf = (run, k) => run.plan.widths[k].text ?? "in levels";
 
 function rowOf(run) {

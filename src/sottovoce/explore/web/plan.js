@@ -65,7 +65,7 @@ export function showPlan(plan, question) {
   at("cost").className = plan.cost.refused ? "wrong" : "";
   at("paid").hidden = plan.cost.limit === null;
   if (plan.cost.limit !== null) {
-    at("paid").max = plan.cost.limit;
+    Object.assign(at("paid"), { max: plan.cost.limit, low: 0.5 * plan.cost.limit, high: 0.9 * plan.cost.limit, optimum: 0 });
     at("paid").value = Math.min(plan.cost.after, plan.cost.limit);
   }
 }
