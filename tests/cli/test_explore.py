@@ -2,7 +2,6 @@
 
 import importlib
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +26,11 @@ def waits(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def never_served(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def never_served(monkeypatch: pytest.MonkeyPatch) -> None:
     def serve(_: ExploreServer) -> None:
         raise AssertionError("it was served")
 
     monkeypatch.setattr(ExploreServer, "serve", serve)
-    yield
 
 
 def run(*words: Any) -> Any:
@@ -109,8 +107,8 @@ def test_what_is_passed_on(waits: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_browser_is_opened_where_there_is_a_screen(waits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     monkeypatch.setattr(importlib.import_module("webbrowser"), "open", opened.append)
-    monkeypatch.setattr(running.sys, "platform", "linux")
-    monkeypatch.setattr(running.threading, "Thread", _AtOnce)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr("threading.Thread", AtOnce)
     monkeypatch.setattr(ExploreServer, "serve", lambda server: server._server.server_close())
     for display, words, count in (("", [], 0), (":0", ["--no-browser"], 0), (":0", [], 1)):
         monkeypatch.setenv("DISPLAY", display)
@@ -120,11 +118,11 @@ def test_a_browser_is_opened_where_there_is_a_screen(waits: Path, monkeypatch: p
     assert opened[0].startswith("http://127.0.0.1:")
 
 
-class _AtOnce:
+class AtOnce:
     """A thread that has done its work when it is started."""
 
     def __init__(self, target: Any, args: tuple[Any, ...] = (), daemon: bool = False) -> None:
-        self._do = lambda: target(*args)
+        self._target, self._args = target, args
 
     def start(self) -> None:
-        self._do()
+        self._target(*self._args)

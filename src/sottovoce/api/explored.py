@@ -21,7 +21,7 @@ from sottovoce.api.quantile.levels import PlannedLevels, plan_levels, run_levels
 from sottovoce.api.quantile.planning import PlannedStudy, Progress, plan_study
 from sottovoce.client.reading.formats import Marks
 from sottovoce.client.reading.frames import check_column_names, one_row_a_person, read_frame
-from sottovoce.client.reading.labels import code_persons, number_persons
+from sottovoce.client.reading.labels import code_labels, code_persons, number_persons
 from sottovoce.client.reading.table import SiteTable, read_sites
 from sottovoce.client.reading.whole_file import WHOLE, FileColumn, OpenedFile, open_file
 from sottovoce.core.arrays import Ints
@@ -35,6 +35,7 @@ from sottovoce.server.quantile.plan import QuantilePlan
 from sottovoce.server.quantile.result import QuantileResult
 
 KEPT = 8  # choices of columns whose sites are kept
+MOST_SITES = 2000  # of a column; more are rather people
 MOST_NUMBERS = 30  # different whole numbers that may be names of sites; more are records, and names are shown
 _AGAIN = "these records have answered before"  # what `api.asking` warns of; here it is told beforehand, and exactly
 _ROW = "row"
@@ -133,14 +134,9 @@ class ExploredFile:
             return plan_levels(table, sorted(question.taus), question.epsilon, **known)
         return plan_study(table, question.taus[0] if question.taus else None, question.epsilon, **known)
 
-    def cost(self, question: FileQuestion) -> RowCost:
-        """Return what the rows of a question have paid, and would have paid with it."""
-        return self._cost(question, _budgets(self.plan(question)))
-
-    def check_limit(self, question: FileQuestion) -> None:
-        """Refuse a question that would pass the limit."""
-        cost = self.cost(question)
-        check_cost(cost.after, cost.before)
+    def cost(self, question: FileQuestion, planned: PlannedStudy | PlannedLevels | None = None) -> RowCost:
+        """Return what the rows of a question, which may be planned already, have paid and would have paid with it."""
+        return self._cost(question, _budgets(self.plan(question) if planned is None else planned))
 
     def run(self, question: FileQuestion, progress: Progress | None = None) -> QuantileResult | QuantilesResult:
         """Ask: from here on records answer, and their rows pay before the first question."""
@@ -217,10 +213,11 @@ class ExploredFile:
             use = "be asked about" if role == "value" else "say where a record is held"
             raise BadInput(f"column {quoted(name)} holds {known[name].kind} and cannot {use}; choose another one.")
         column = self._file.table().column(name)
-        if role == "site" and known[name].kind == WHOLE and pc.count_distinct(column).as_py() > MOST_NUMBERS:
+        most, what = (MOST_NUMBERS, "numbers") if known[name].kind == WHOLE else (MOST_SITES, "labels")
+        if role == "site" and len(code_labels(column, f"column {quoted(name)}", None).labels) > most:
             raise BadInput(
-                f"column {quoted(name)} holds many different numbers, as records do; choose the column that says where "
-                "a record is held."
+                f"column {quoted(name)} holds more than {most:,} different {what}, as records do; choose the column "
+                "that says where a record is held."
             )
         return column
 

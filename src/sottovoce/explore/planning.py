@@ -61,7 +61,7 @@ def planned(asked: AskedQuestion, file: ExploredFile, whisper: Whisper = lambda 
         "epsilon": epsilon,
         "odds": math.exp(epsilon),
         "truth": 1 / (1 + math.exp(-epsilon)),
-        "cost": cost_told(file.cost(question)),
+        "cost": cost_told(file.cost(question, study)),
     }
 
 

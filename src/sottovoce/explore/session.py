@@ -110,7 +110,7 @@ class ExploreSession:
             found = planned(asked, self._file, self._tell_holder)
         except BadInput as error:
             return {"refused": on_page(str(error))}
-        same = [run.number for run in self._runs.values() if run.asked == asked and run.state != REFUSED]
+        same = [run.number for run in list(self._runs.values()) if run.asked == asked and run.state != REFUSED]
         return {**found, "asked_before": same[-1] if same else None}
 
     def begin(self, id: Any, plain: Any) -> ExploreRun:
@@ -139,7 +139,7 @@ class ExploreSession:
     @property
     def asking(self) -> bool:
         """Tell whether a question is being asked."""
-        return any(run.state == ASKING for run in self._runs.values())
+        return any(run.state == ASKING for run in list(self._runs.values()))
 
     def wait(self) -> None:
         """Wait until the question that is being asked is answered."""
@@ -148,7 +148,7 @@ class ExploreSession:
 
     def runs(self) -> dict[str, Any]:
         """Return all that was asked, and what the dearest row has paid."""
-        return {"runs": [run.on_page() for run in self._runs.values()], "spent": self._file.spent}
+        return {"runs": [run.on_page() for run in list(self._runs.values())], "spent": self._file.spent}
 
     def run(self, id: str) -> ExploreRun:
         """Return a run."""

@@ -90,9 +90,8 @@ async function plan(wanted) {
   }
 }
 
-/** Ask the question that stands there, once: a second click finds the button taken. */
-async function ask(event) {
-  event.preventDefault();
+/** Ask the question that stands there, once: a second click finds the button taken. Enter in a field asks nobody. */
+async function ask() {
   const question = questionNow();
   if (busy || over || at("ask").disabled || question === null) return;
   busy = true;
@@ -247,7 +246,8 @@ try {
   const only = begin(about, change);
   arrange(about.columns);
   say("told", "");
-  at("form").addEventListener("submit", ask);
+  at("form").addEventListener("submit", (event) => event.preventDefault());
+  at("ask").addEventListener("click", ask);
   at("end").addEventListener("click", end);
   at("save-result").addEventListener("click", () => save("result", "json", "application/json"));
   at("save-report").addEventListener("click", () => save("report", "html", "text/html"));
