@@ -71,7 +71,7 @@ def test_the_target_knows_its_own_median(capsys: pytest.CaptureFixture[str]) -> 
     assert low - 2 * (high - low) < 16.78347 < high + 2 * (high - low)  # ten standard errors: below 1e-6
 
 
-@pytest.mark.parametrize("name", [*PAGES, "choose.md", "plan.md", "limits.md", "reproduction.md"])
+@pytest.mark.parametrize("name", [*PAGES, "choose.md", "plan.md", "explore.md", "limits.md", "reproduction.md"])
 def test_every_option_of_a_page_exists(name: str) -> None:
     known = set(re.findall(r"`(--[a-z-]+)", (DOCS / "cli.md").read_text()))
     lines = [
