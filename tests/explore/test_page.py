@@ -2,38 +2,19 @@
 
 import json
 import re
-import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.browsing import SIZES, Watched, chromium, expect, violations
 from tests.explore.conftest import MARKS, write_file
 
 import sottovoce as sv
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-expect = playwright.expect
-if CHROMIUM is None:
-    pytest.skip("there is no Chromium here", allow_module_level=True)
-
-FLAGS = [
-    f"--{flag}"
-    for flag in (
-        "headless", "no-sandbox", "disable-gpu", "disable-background-networking", "disable-component-update",
-        "disable-sync", "no-first-run",
-    )
-]  # fmt: skip
-SIZES: tuple[dict[str, Any], ...] = (
-    {"viewport": {"width": 375, "height": 700}},
-    {"viewport": {"width": 1200, "height": 800}, "color_scheme": "dark"},
-)
 
 
 class Exploring(NamedTuple):
@@ -74,25 +55,16 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with chromium() as started:
         yield started
-        started.close()
 
 
-class Visit:
-    """A page, all that it asked for and was told, and all that its console said."""
+class Visit(Watched):
+    """A visit to the page, by the address that the command printed."""
 
     def __init__(self, browser: Any, run: Exploring, **settings: Any) -> None:
+        super().__init__(browser, **settings)
         self.run = run
-        self.context = browser.new_context(**settings)
-        self.context.set_default_timeout(10_000)
-        self.page = self.context.new_page()
-        self.requests: list[Any] = []
-        self.said: list[str] = []
-        self.page.on("request", lambda request: self.requests.append(request))
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.goto(run.url)
         self.page.wait_for_selector("#form:not([hidden])")
 
@@ -110,23 +82,14 @@ class Visit:
     def posted(self, path: str) -> int:
         return sum(each.method == "POST" and each.url.endswith(path) for each in self.requests)
 
-    def check(self) -> None:
-        """Nothing left for another host, no address shows the token, no record is shown, and the console is silent."""
-        own = (f"{self.run.origin}/", "data:", f"blob:{self.run.origin}/")
-        assert {each.url for each in self.requests if not each.url.startswith(own)} == set()
+    def leave(self) -> None:
+        """No address showed the token, no record is shown, nothing left for another host, and the console is silent."""
         token = self.run.url.partition("#")[2]
         assert token not in self.page.url
         assert not [each for each in self.requests if token in each.url.partition("#")[0]]
         text = self.page.content()
         assert not [mark for mark in MARKS if mark in text]
-        assert self.said == []
-        self.context.close()
-
-
-def violations(page: Any) -> list[str]:
-    script = (files("axe_playwright_python") / "axe.min.js").read_text()
-    found = page.evaluate(f"async () => {{ {script}; return (await axe.run()).violations; }}")
-    return [f"{each['id']}: {each['nodes'][0]['html']}" for each in found]
+        self.check(self.run.origin)
 
 
 def test_choose_slide_see_the_plan_ask_and_see_the_answer(path: str, browser: Any, tmp_path: Path) -> None:
@@ -179,7 +142,7 @@ def test_choose_slide_see_the_plan_ask_and_see_the_answer(path: str, browser: An
         saved.value.save_as(tmp_path / "report.html")
         assert "Privacy statement" in (tmp_path / "report.html").read_text()
         expect(page.locator("#warnings")).to_contain_text("Question 1 of this session was the same")
-        visit.check()
+        visit.leave()
         code, out, err = run.ended()
         assert (code, out) == (0, f"{result.headline}\n")
         assert err == "sottovoce: 1 question was answered; a row has paid up to epsilon 4 in all\n"
@@ -207,7 +170,7 @@ def test_costs_add_up_over_columns_until_the_limit(path: str, browser: Any) -> N
         page.get_by_role("button", name="0.5 quantile of wait by clinic").click()
         expect(page.locator("#answered")).to_have_text("Answer 1")
         assert page.evaluate("document.activeElement.id") == "answered"
-        visit.check()
+        visit.leave()
 
 
 def test_two_clicks_and_a_reload_ask_once(path: str, browser: Any) -> None:
@@ -224,7 +187,7 @@ def test_two_clicks_and_a_reload_ask_once(path: str, browser: Any) -> None:
         expect(page.locator("#spent")).to_contain_text("has paid epsilon 1 in all")
         assert page.input_value("#value") == "wait"
         assert page.input_value("#site") == "clinic"
-        visit.check()
+        visit.leave()
 
 
 def test_several_quantiles_one_site_and_a_sequence(path: str, browser: Any) -> None:
@@ -251,7 +214,7 @@ def test_several_quantiles_one_site_and_a_sequence(path: str, browser: Any) -> N
         page.fill("#epsilon", "2")
         visit.ask(2)
         expect(page.locator("#assumptions")).to_contain_text("Nothing is assumed of the distribution")
-        visit.check()
+        visit.leave()
 
 
 def test_dates_have_no_axis_and_widths_in_days(path: str, browser: Any) -> None:
@@ -269,7 +232,7 @@ def test_dates_have_no_axis_and_widths_in_days(path: str, browser: Any) -> None:
         visit.ask(1)
         expect(page.locator("#said")).to_contain_text("With 95 % confidence it lies between 2013-0")
         assert page.locator("#picture .soft").count() == 0
-        visit.check()
+        visit.leave()
 
 
 def test_what_is_wrong_is_one_sentence(path: str, browser: Any) -> None:
@@ -291,7 +254,7 @@ def test_what_is_wrong_is_one_sentence(path: str, browser: Any) -> None:
         expect(page.locator("#refused")).to_contain_text("Epsilon must lie above 0 and be at most 20")
         assert page.locator("#ask").is_disabled()
         visit.said.clear()
-        visit.check()
+        visit.leave()
 
 
 def test_by_keyboard_alone(path: str, browser: Any) -> None:
@@ -323,7 +286,7 @@ def test_by_keyboard_alone(path: str, browser: Any) -> None:
         expect(page.locator("#answered")).to_have_text("Answer 1")
         assert visit.posted("/v1/runs") == 1
         assert page.evaluate("document.activeElement.id") == "answered"
-        visit.check()
+        visit.leave()
 
 
 def test_the_address_lets_one_page_in_and_the_page_ends_the_program(path: str, browser: Any) -> None:
@@ -353,7 +316,7 @@ def test_the_address_lets_one_page_in_and_the_page_ends_the_program(path: str, b
         visit.page.on("dialog", lambda dialog: dialog.accept())
         visit.page.click("#end")
         expect(visit.page.locator("#told")).to_contain_text("The program has ended")
-        visit.check()
+        visit.leave()
         run.process.wait(20)
         assert run.ended()[0] == 0
 
@@ -375,7 +338,7 @@ def test_it_is_accessible_and_fits(path: str, browser: Any, size: dict[str, Any]
         expect(page.locator("#cost")).to_contain_text("would have cost")
         assert violations(page) == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        visit.check()
+        visit.leave()
 
 
 def test_what_the_pictures_are_made_of(path: str, browser: Any) -> None:
@@ -419,7 +382,7 @@ def test_what_the_pictures_are_made_of(path: str, browser: Any) -> None:
         assert found["cost"] == "These rows have paid epsilon 1 so far; this question makes it 2; no limit is set."
         assert "about 73 of 100 do" in found["odds"]
         assert "exp(epsilon), here 2.7" in found["odds"]
-        visit.check()
+        visit.leave()
 
 
 def test_hints_are_said_in_the_terminal_alone(browser: Any, tmp_path: Path) -> None:
@@ -430,7 +393,7 @@ def test_hints_are_said_in_the_terminal_alone(browser: Any, tmp_path: Path) -> N
         visit.page.select_option("#value", "price")
         expect(visit.page.locator("#plan")).to_be_visible()
         assert "tied" not in visit.page.locator("#plan").inner_text()
-        visit.check()
+        visit.leave()
         assert "hint, for you alone: column price: many records are tied" in run.ended()[2]
 
 
@@ -452,5 +415,5 @@ def test_names_of_columns_are_texts(browser: Any, tmp_path: Path) -> None:
         assert page.locator("#columns th").all_inner_texts() == names
         assert page.locator("#file").inner_text() == "x<b>.csv"
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        visit.check()
+        visit.leave()
         assert json.dumps(names[0]) not in run.ended()[2]
