@@ -6,13 +6,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.explore.conftest import MARKS, N, question
 
 import sottovoce as sv
 from sottovoce.api.explored import ExploredFile
 from sottovoce.core.errors import BadInput, SearchFailed
-from sottovoce.explore.session import ExploreSession, NotNow, UnknownRun
+from sottovoce.explore.session import HELD, ExploreSession, NotNow, UnknownRun
 
 ID, OTHER = "0" * 32, "1" * 32
 
@@ -90,6 +92,31 @@ def test_what_records_show_goes_to_their_holder_alone(tmp_path: Path) -> None:
     ]
     assert "tied" not in json.dumps(found)
     assert "tied" not in json.dumps(done(session, ID, asked))
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ({"x": [4.25] * 5000}, "all 5,000 records have one and the same value"),
+        ({"x": [*range(4999), float("inf")]}, "holds an infinite number in row 5000"),
+        ({"x": list(range(5000)), "s": ["a"] * 4999 + ["b"]}, "site 'b' has only one record"),
+        ({"x": [*range(2500)] * 2, "s": ["a"] * 2500 + ["b"] * 2500}, "sites 'a' and 'b' share records"),
+    ],
+)
+def test_a_refusal_that_says_what_records_hold_goes_to_their_holder(
+    tmp_path: Path, columns: dict[str, Any], why: str
+) -> None:
+    pq.write_table(pa.table(columns), tmp_path / "x.parquet")
+    hints: list[str] = []
+    session = ExploreSession(ExploredFile(tmp_path / "x.parquet"), hints.append)
+    asked = question(value="x", site="s" if "s" in columns else None)
+    assert session.plan(asked) == {"refused": HELD}
+    for order in (session.sites, lambda given: session.begin(ID, given)):
+        with pytest.raises(BadInput) as refused:
+            order(asked)
+        assert str(refused.value) == HELD
+    assert len(hints) == 1
+    assert why in hints[0]
 
 
 def test_a_run_is_asked_once_whoever_sends_it_again(session: ExploreSession, file: ExploredFile) -> None:

@@ -25,7 +25,7 @@ from sottovoce.client.reading.labels import code_labels, code_persons, number_pe
 from sottovoce.client.reading.table import SiteTable, read_sites
 from sottovoce.client.reading.whole_file import WHOLE, FileColumn, OpenedFile, open_file
 from sottovoce.core.arrays import Ints
-from sottovoce.core.checks import check_names, nearest
+from sottovoce.core.checks import nearest
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import SystemEntropy
 from sottovoce.core.shown import quoted
@@ -55,6 +55,10 @@ class FileQuestion(NamedTuple):
     scale: Any = None
     resolution: Any = None
     kind: str | None = None
+
+
+class HeldBack(BadInput):
+    """A refusal that says what is in the records: for whoever holds them alone."""
 
 
 class RowCost(NamedTuple):
@@ -185,23 +189,30 @@ class ExploredFile:
                 raise BadInput(f"there is no site {quoted(only)}{nearest(only, whole.rows)}; choose one of the sites.")
             return _Chosen(whole.table.only([only]), {only: whole.rows[only]})
         column = self._column(value, "value")
+        if site == value:
+            raise BadInput(f"column {quoted(value)} is chosen for values and for sites; choose two columns.")
         present = column.is_valid()
         if pa.types.is_floating(column.type):
             present = pc.and_(present, pc.invert(pc.fill_null(pc.is_nan(column), False)))
         places = np.where(present.to_numpy(), np.arange(self.rows, dtype=np.float64), np.nan)
-        if site is None:
-            (name,) = check_names([Path(self.name).stem.removesuffix(".csv")])
-            table, numbers = (read_sites({name: each}, missing="drop") for each in (column, places))
-        else:
-            frame = {value: column, site: self._column(site, "site")}
-            table = read_frame(pa.table(frame), value=value, site=site, missing="drop")
-            row = _ROW if site != _ROW else f"{_ROW} number"
-            numbered = pa.table({row: pa.array(places), site: frame[site]})
-            numbers = read_frame(numbered, value=row, site=site, missing="drop")
+        held = None if site is None else self._column(site, "site")
+        try:
+            table = self._read(column, value, held, site)
+            table.marks  # noqa: B018 - sites that share records are refused here
+        except BadInput as error:
+            raise HeldBack(str(error)) from None
+        numbers = self._read(places, _ROW if site != _ROW else f"{_ROW} number", held, site)
         rows = {name: held.astype(np.int64) for name, held in zip(numbers.names, numbers.columns, strict=True)}
         assert [len(each) for each in rows.values()] == [len(each) for each in table.columns]
         person = self.person is not None
         return _Chosen(replace(table, column=value, per_person=person, left_out=self.left_out), rows)
+
+    def _read(self, values: Any, value: str, sites: Any, site: str | None) -> SiteTable:
+        """Read the sites of two columns, or one site that is called as the file is."""
+        if site is None:
+            return read_sites({Path(self.name).stem.removesuffix(".csv"): values}, missing="drop")
+        column = pa.array(values) if isinstance(values, np.ndarray) else values
+        return read_frame(pa.table({value: column, site: sites}), value=value, site=site, missing="drop")
 
     def _column(self, name: str, role: str) -> Any:
         """Return a column for a role, or refuse one that cannot have it."""

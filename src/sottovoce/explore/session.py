@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from sottovoce.api.asking import limit
-from sottovoce.api.explored import ExploredFile, FileQuestion
+from sottovoce.api.explored import ExploredFile, FileQuestion, HeldBack
 from sottovoce.core.calling import places
 from sottovoce.core.errors import BadInput, SearchFailed
 from sottovoce.core.version import VERSION
@@ -27,6 +27,7 @@ from sottovoce.server.description import finite
 from sottovoce.server.stored import report_text
 
 ASKING, DONE, REFUSED, FAILED = "asking", "done", "refused", "failed"
+HELD = "these columns cannot be asked as they are; the terminal says why."
 MOST_RUNS = 1000  # of a session, whose results all stay in memory
 _ID = re.compile(r"[0-9a-f-]{16,64}")
 
@@ -101,7 +102,10 @@ class ExploreSession:
     def sites(self, plain: Any) -> list[str]:
         """Return the names of the sites that two columns make."""
         asked = read_question(plain)
-        return list(self._file.sites(FileQuestion(asked.value, asked.taus, asked.epsilon, asked.site)))
+        try:
+            return list(self._file.sites(FileQuestion(asked.value, asked.taus, asked.epsilon, asked.site)))
+        except BadInput as error:
+            raise BadInput(self._said(error)) from None
 
     def plan(self, plain: Any) -> dict[str, Any]:
         """Return what a question will come to; a refusal is an answer, too."""
@@ -109,7 +113,7 @@ class ExploreSession:
             asked = read_question(plain)
             found = planned(asked, self._file, self._tell_holder)
         except BadInput as error:
-            return {"refused": on_page(str(error))}
+            return {"refused": self._said(error)}
         same = [run.number for run in list(self._runs.values()) if run.asked == asked and run.state != REFUSED]
         return {**found, "asked_before": same[-1] if same else None}
 
@@ -127,7 +131,10 @@ class ExploreSession:
                 raise NotNow("another question is being asked; wait until it is answered.")
             if len(self._runs) >= MOST_RUNS:
                 raise NotNow(f"{MOST_RUNS:,} questions were asked in this session; start the program again.")
-            plan = planned(asked, self._file, self._tell_holder)
+            try:
+                plan = planned(asked, self._file, self._tell_holder)
+            except BadInput as error:
+                raise BadInput(self._said(error)) from None
             if plan["cost"]["refused"]:
                 raise BadInput(plan["cost"]["refused"])
             now = datetime.now().astimezone().isoformat(timespec="seconds")
@@ -186,7 +193,7 @@ class ExploreSession:
             run.found = self._file.run(question_of(run.asked, self._file)[0], progress)
             state = DONE
         except BadInput as error:
-            state, run.why = REFUSED, on_page(str(error))
+            state, run.why = REFUSED, self._said(error)
         except SearchFailed as error:
             run.why = f"{on_page(str(error)).rstrip('.')} (the records that answered are spent)."
         except Exception as error:  # its message may quote the data
@@ -197,6 +204,13 @@ class ExploreSession:
             )
         run.seconds = round(time.perf_counter() - begun, 3)
         run.state = state  # at last: whoever sees it finds the rest
+
+    def _said(self, error: BadInput) -> str:
+        """Return what the page says of a refusal; one that says what is in the records goes to their holder."""
+        if not isinstance(error, HeldBack):
+            return on_page(str(error))
+        self._tell_holder(str(error))
+        return HELD
 
     def _tell_holder(self, text: str) -> None:
         """Tell whoever holds the file, and no page, what its records show."""
