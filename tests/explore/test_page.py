@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.browsing import SIZES, Watched, chromium, expect, violations
 from tests.explore.conftest import MARKS, write_file
@@ -249,7 +251,9 @@ def test_what_is_wrong_is_one_sentence(path: str, browser: Any) -> None:
         expect(page.locator("#refused")).to_contain_text("The 0.9999 quantile needs about")
         page.fill(".tau [inputmode]", "2")
         expect(page.locator("#refused")).to_have_text("A quantile lies between 0 and 1: correct its number.")
-        page.fill(".tau [inputmode]", "0.5")
+        page.fill(".tau [inputmode]", "0,5")
+        page.fill("#epsilon", "0,8")
+        expect(page.locator("#ask")).to_have_text("Ask 7,840 records at epsilon 0.8")
         page.fill("#epsilon", "50")
         expect(page.locator("#refused")).to_contain_text("Epsilon must lie above 0 and be at most 20")
         assert page.locator("#ask").is_disabled()
@@ -417,3 +421,23 @@ def test_names_of_columns_are_texts(browser: Any, tmp_path: Path) -> None:
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         visit.leave()
         assert json.dumps(names[0]) not in run.ended()[2]
+
+
+def test_categories_need_no_guess_and_have_no_axis(browser: Any, tmp_path: Path) -> None:
+    grades = pa.DictionaryArray.from_arrays([k % 4 for k in range(8000)], ["E", "D", "C", "A"], ordered=True)
+    pq.write_table(pa.table({"grade": grades, "wait": [k / 7 for k in range(8000)]}), tmp_path / "grades.parquet")
+    with exploring(str(tmp_path / "grades.parquet")) as run:
+        visit = Visit(browser, run)
+        page = visit.page
+        visit.choose("wait", "")
+        page.check("[value=sd]")
+        page.fill("#sd", "300")
+        page.select_option("#value", "grade")
+        assert page.locator("#known-of").is_hidden()
+        page.locator(".tau [type=range]").fill("0.6")
+        page.fill("#epsilon", "4")
+        visit.ask(1)
+        expect(page.locator("#said")).to_contain_text("The 0.6 quantile of grade is about C.")
+        assert page.locator("#picture .soft").count() == 0
+        assert violations(page) == []
+        visit.leave()

@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -264,3 +265,33 @@ def test_a_plan_is_quick(session: ExploreSession) -> None:
         session.plan(question(taus=[0.3 + k / 100], guess={"kind": "sd", "sd": "14"}))
         took.append(time.perf_counter() - begun)
     assert sorted(took)[10] < 0.2
+
+
+KINDS: dict[str, Any] = {
+    "wait": pa.array([k % 500 for k in range(N)], pa.duration("s")),
+    "clock": pa.array([k % 80_000 for k in range(N)], pa.time32("s")),
+    "at": pa.array([1_700_000_000 + 7 * k for k in range(N)], pa.timestamp("s", "Europe/Berlin")),
+    "price": pa.array([Decimal(k % 900) / 4 for k in range(N)], pa.decimal128(9, 2)),
+    "short": pa.array([None if k % 9 else k / 8 for k in range(N * 9)][:N], pa.float32()),
+    "count": pa.array([k % 60 for k in range(N)], pa.uint64()),
+    "yes": pa.array([k % 3 > 0 for k in range(N)]),
+    "grade": pa.DictionaryArray.from_arrays([k % 4 for k in range(N)], ["E", "D", "C", "A"], ordered=True),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_of_value_is_planned_asked_and_told(tmp_path: Path, name: str) -> None:
+    pq.write_table(pa.table({name: KINDS[name]}), tmp_path / "x.parquet")
+    session = ExploreSession(ExploredFile(tmp_path / "x.parquet"))
+    timed = name in ("wait", "clock", "at")
+    guess = {} if name in ("yes", "grade") else {"guess": {"kind": "sd", "sd": "100s" if timed else "100"}}
+    asked = question(value=name, epsilon=5, taus=[0.7], **guess)
+    plan = session.plan(asked)
+    assert plan["widths"][0]["low"] < 0.7 < plan["widths"][0]["high"]
+    assert (plan["widths"][0]["width"] is not None) == bool(guess)
+    found = done(session, ID, asked)
+    assert found["state"] == "done", found["why"]
+    (answer,) = found["result"]["estimates"]
+    assert answer["low"] <= answer["estimate"] <= answer["high"]
+    assert answer["text"]["estimate"] in session.report(ID)
+    json.dumps(found, allow_nan=False)

@@ -8,9 +8,11 @@ let most = 5;
 const epsilonAt = (place) => Number((10 ** (place / 50 - 1)).toPrecision(2));
 const placeOf = (epsilon) => Math.round(50 * (Math.log10(epsilon) + 1));
 
-/** A number as it was typed; NaN where it is none. */
-const typed = (text) => (text.trim() === "" ? NaN : Number(text.replaceAll(",", "")));
+/** A small number as it was typed, with a point or a comma before its decimals; NaN where it is none. */
+const typed = (text) => (text.trim() === "" ? NaN : Number(text.replace(",", ".")));
 const chosen = (name) => document.querySelector(`[name=${name}]:checked`).value;
+
+const guessed = () => (at("known-of").hidden ? "none" : chosen("guess"));
 
 /** A level in words: which part lies below. */
 export function levelInWords(tau) {
@@ -99,8 +101,9 @@ const GUESSES = { dates: ["such as 2026-01-31", "such as 12h"], "dates with a ti
 export function arrange(columns) {
   const column = columns.find((each) => each.name === at("value").value);
   const kind = column?.kind ?? "numbers";
-  at("bounds").hidden = chosen("guess") !== "bounds";
-  at("spread").hidden = chosen("guess") !== "sd";
+  at("known-of").hidden = !/number|date|duration/.test(kind); // categories have no distances
+  at("bounds").hidden = guessed() !== "bounds";
+  at("spread").hidden = guessed() !== "sd";
   at("kind-of").hidden = !kind.endsWith("numbers");
   at("resolution-of").hidden = !(kind in STEPS);
   say("resolution-hint", STEPS[kind] ?? "");
@@ -119,7 +122,7 @@ export function questionNow() {
     taus, epsilon, method: chosen("method"), level: Number(at("level").value),
     resolution: at("resolution-of").hidden ? "" : at("resolution").value.trim(),
     kind: at("kind-of").hidden ? null : at("kind").value || null,
-    guess: { kind: chosen("guess"), low: at("low").value, high: at("high").value, sd: at("sd").value },
+    guess: { kind: guessed(), low: at("low").value, high: at("high").value, sd: at("sd").value },
   };
 }
 
@@ -128,7 +131,7 @@ export function lacking() {
   if (at("value").value === "") return "Choose a column, and this says how long the interval will be before anybody is asked.";
   if (!levels().every((tau) => tau > 0 && tau < 1)) return "A quantile lies between 0 and 1: correct its number.";
   if (!(typed(at("epsilon").value) > 0)) return "Epsilon lies above 0: correct its number.";
-  const empty = { bounds: ["low", "high"], sd: ["sd"] }[chosen("guess")]?.some((id) => at(id).value.trim() === "");
+  const empty = { bounds: ["low", "high"], sd: ["sd"] }[guessed()]?.some((id) => at(id).value.trim() === "");
   return empty ? "Fill in what everybody knows of the values, or choose Nothing." : "";
 }
 
