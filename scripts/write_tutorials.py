@@ -6,6 +6,7 @@ system's words are drawn from a seed here; a block titled "one run" comes from p
 """
 
 import contextlib
+import importlib
 import io
 import os
 import re
@@ -77,7 +78,7 @@ def written(parts: list[Cell]) -> str:
 
 
 @contextlib.contextmanager
-def seeded_words(seed: int = SEED) -> Iterator[None]:
+def seeded_words(seed: int) -> Iterator[None]:
     """Draw the system's words from a seed, so that what is printed can be compared."""
     own, dice = SystemEntropy.words, sv.sim.dice(seed)
 
@@ -93,21 +94,23 @@ def seeded_words(seed: int = SEED) -> Iterator[None]:
 
 def run(parts: list[Cell]) -> list[Cell]:
     """Run cells one after the other in the folder where one stands; return them with what they print."""
+    importlib.import_module("sottovoce.client.fingerprint")  # which draws a key of the process when it is imported
     names: dict[str, Any] = {"__name__": "__main__"}
-    found = []
-    with seeded_words():
-        for number, cell in enumerate(parts):
-            if cell.kind == "markdown":
-                found.append(cell)
-                continue
-            out = io.StringIO()
-            with contextlib.redirect_stdout(out):
-                if cell.kind == "python":
-                    exec(compile(cell.text, f"cell {number}", "exec"), names)
-                else:
-                    command(cell.text)
-            printed = "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
-            found.append(cell._replace(printed=printed or None))
+    found: list[Cell] = []
+    for cell in parts:
+        if cell.kind == "markdown":
+            found.append(cell)
+            continue
+        number = sum(each.kind != "markdown" for each in found)
+        out = io.StringIO()
+        # a seed for each cell: how many words programs take that talk to each other depends on the clock
+        with contextlib.redirect_stdout(out), seeded_words(SEED + number):
+            if cell.kind == "python":
+                exec(compile(cell.text, f"cell {number}", "exec"), names)
+            else:
+                command(cell.text)
+        printed = "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
+        found.append(cell._replace(printed=printed or None))
     return found
 
 

@@ -70,8 +70,9 @@ def expanded(words: list[str]) -> list[str]:
 
 @pytest.mark.skipif(UNCOMPILED, reason="half a million answers take minutes when they are not compiled")
 @pytest.mark.usefixtures("loaded_dice", "elsewhere")
+@pytest.mark.filterwarnings("ignore:.*barely supported:UserWarning")  # which a page shows on purpose
 @pytest.mark.parametrize("name", PAGES)
-def test_the_python_and_the_commands_of_a_page_run(name: str) -> None:
+def test_the_python_and_the_commands_of_a_page_run(name: str, free_port: str) -> None:
     if "make flights.csv" in (DOCS / name).read_text():
         runpy.run_path(str(ROOT / "scripts" / "write_flights.py"))["write"](Path("flights.csv"))
     with threads.threadpool_limits(1):
@@ -83,7 +84,7 @@ def test_the_python_and_the_commands_of_a_page_run(name: str) -> None:
         done = CliRunner().invoke(app, expanded(words))
         assert done.exit_code == 0, done.output
     for script in blocks(name, "bash"):
-        assert "refused: exit code 2" in shell(script)
+        assert "refused: exit code 2" in shell(script.replace("8451", free_port))
 
 
 def shell(script: str) -> str:

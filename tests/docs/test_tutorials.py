@@ -44,8 +44,8 @@ def test_a_notebook_is_that_of_its_page(script: ModuleType, name: str) -> None:
 @pytest.mark.filterwarnings("ignore::UserWarning")  # which results repeat, and the pages show
 @pytest.mark.usefixtures("elsewhere")
 @pytest.mark.parametrize("name", NAMES)
-def test_a_notebook_runs_and_prints_what_it_shows(script: ModuleType, name: str) -> None:
-    book = json.loads((FOLDER / f"{name}.ipynb").read_text(encoding="utf-8"))
+def test_a_notebook_runs_and_prints_what_it_shows(script: ModuleType, name: str, free_port: str) -> None:
+    book = json.loads((FOLDER / f"{name}.ipynb").read_text(encoding="utf-8").replace("8765", free_port))
     shown = script.cells((FOLDER / f"{name}.md").read_text(encoding="utf-8"))
     code = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
     ran = [cell for cell in shown if cell.kind != "markdown"]
