@@ -1,4 +1,4 @@
-"""Run the tutorials of `docs/tutorials/`, write into each page what its code prints, and make its notebook and pictures.
+"""Run the tutorials of `docs/tutorials/`: write into each page what its code prints, make its notebook and pictures.
 
 A page is the source: text, and blocks of Python and of commands that run one after the other. A block of `text` right
 after them is what they print, and is filled in. So that it can be compared again (`tests/docs/test_tutorials.py`), the
@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import sottovoce as sv
 from sottovoce.core.arrays import Words
@@ -80,16 +81,13 @@ def written(parts: list[Cell]) -> str:
 @contextlib.contextmanager
 def seeded_words(seed: int) -> Iterator[None]:
     """Draw the system's words from a seed, so that what is printed can be compared."""
-    own, dice = SystemEntropy.words, sv.sim.dice(seed)
+    dice = sv.sim.dice(seed)
 
     def words(_: SystemEntropy, n: int) -> Words:
         return dice.words(n)
 
-    SystemEntropy.words = words  # type: ignore[method-assign]
-    try:
+    with patch.object(SystemEntropy, "words", words):
         yield
-    finally:
-        SystemEntropy.words = own  # type: ignore[method-assign]
 
 
 def run(parts: list[Cell]) -> list[Cell]:
@@ -130,33 +128,29 @@ def command(text: str) -> None:
 def notebook(parts: list[Cell]) -> str:
     """Return the notebook of a page, which shows what the page shows.
 
-    >>> "nbformat" in notebook([Cell("python", "print(1)\\n", "1\\n")])
+    >>> "nbformat" in notebook([Cell("python", "print(1)", "1")])
     True
     """
-    import nbformat
-    from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-
-    made = []
+    nbformat: Any = importlib.import_module("nbformat")
+    made: list[dict[str, Any]] = []
     for number, cell in enumerate(parts):
-        where = {"id": f"cell-{number}"}
+        common = {"id": f"cell-{number}", "metadata": {}}
         if cell.kind == "markdown":
-            made.append(new_markdown_cell(for_notebook(cell.text), **where))
+            made.append({"cell_type": "markdown", "source": for_notebook(cell.text), **common})
             continue
         text = cell.text if cell.kind == "python" else "".join(f"!{line}\n" for line in cell.text.splitlines())
-        outputs = [new_output("stream", name="stdout", text=cell.printed)] if cell.printed else []
-        made.append(new_code_cell(text.rstrip("\n"), outputs=outputs, **where))
+        outputs = [{"output_type": "stream", "name": "stdout", "text": cell.printed}] if cell.printed else []
+        code = {"source": text.rstrip("\n"), "outputs": outputs, "execution_count": None}
+        made.append({"cell_type": "code", **code, **common})
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    book = new_notebook(cells=made, metadata={"kernelspec": kernel, "language_info": {"name": "python"}})
+    about = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    book = nbformat.from_dict({"cells": made, "metadata": about, "nbformat": 4, "nbformat_minor": 5})
     nbformat.validate(book)
     return str(nbformat.writes(book)) + "\n"
 
 
 def for_notebook(text: str) -> str:
-    """Return text as notebooks show it: a note becomes a quotation.
-
-    >>> for_notebook('!!! note "Data"\\n\\n    Made up.\\n')
-    '> **Data.** Made up.'
-    """
+    """Return text as notebooks show it: a note becomes a quotation."""
 
     def quoted(note: re.Match[str]) -> str:
         title, body = note.groups()

@@ -179,7 +179,7 @@ def _interval(cell: Cell) -> tuple[str, str]:
 def _promises(found: Sequence[Library]) -> Sheet:
     """Say whom one has to trust, for each library that ran."""
     said = {
-        OPEN: ("all who see the result", "none", "not asked for here"),
+        OPEN: ("the curator, and all who see the result", "none", "not asked for here"),
         "OpenDP, central": ("the curator, with all records", "of the result", "none for a quantile"),
         "diffprivlib, central": ("the curator, with all records", "of the result, floats", "none"),
         GOOGLE: ("the curator, with all records", "of the result", "of the noise alone"),

@@ -207,9 +207,10 @@ def _findings(mixed: Mapping[str, Measured], ascending: Mapping[str, Measured]) 
     sketches = [name for name in mixed if name.startswith("datasketches")]
     said = []
     if sketches:
-        best = min(sketches, key=lambda name: sum(mixed[name].errors))
         own = mixed["Sottovoce, default, no privacy"]
-        times = sum(mixed[best].errors) / max(sum(own.errors), 1e-300)
+        told = [at for at, error in enumerate(own.errors) if not math.isnan(error)]  # levels that ours answers
+        best = min(sketches, key=lambda name: sum(mixed[name].errors[at] for at in told))
+        times = sum(mixed[best].errors[at] for at in told) / max(sum(own.errors[at] for at in told), 1e-300)
         said.append(
             f"The nearest sketch here, {best}, is {figure(times, 2)} times as far off as our default without privacy, "
             f"and its update takes {figure(mixed[best].update / own.update, 2)} times as long."

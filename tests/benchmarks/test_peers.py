@@ -106,7 +106,7 @@ def test_without_peers_conformal_compares_nothing() -> None:
 def test_coefficients_beside_the_exact_fits() -> None:
     needs("statsmodels", "river")
     fitters, _ = regression.libraries()
-    cell = regression.measure(regression.waits(), 2_000, fitters, 1, 3)
+    cell = regression.with_best_rate(regression.measure(regression.waits(), 2_000, fitters, 1, 3))
     assert set(cell) == {"statsmodels", "scikit-learn", "river, online", regression.OPEN, regression.PRIVATE}
     assert cell["statsmodels"].error == pytest.approx(cell["scikit-learn"].error, rel=0.05)
     assert all(shown.error < 30 for shown in cell.values())  # waits spread by 4 to 16 minutes
@@ -130,6 +130,25 @@ def test_the_quick_command_writes_the_page(tmp_path: Path, capsys: pytest.Captur
     assert "| Sottovoce, a site's answer |" in written
     assert "Measured on" in written
     assert "/site-packages/" not in written
+
+
+def test_what_is_written_by_hand_stays(tmp_path: Path) -> None:
+    found = tmp_path / "peers.md"
+    found.write_text("# Ours\n\nBy hand.\n\n<!-- tallies -->\nold figures\n<!-- end -->\n\nThe end.\n")
+    command.main(["randomised-response", "--quick", "--write", str(found)])
+    written = found.read_text()
+    assert written.startswith("# Ours\n\nBy hand.\n\n<!-- tallies -->\n\nMeasured on")
+    assert written.endswith("<!-- end -->\n\nThe end.\n")
+    assert "old figures" not in written
+    found.write_text("# Ours, without a place\n")
+    with pytest.raises(SystemExit, match="has no place"):
+        page.write(found, [])
+
+
+def test_river_has_the_best_of_its_rates() -> None:
+    shown = [regression.Shown(error, 0.9, 1.0) for error in (3.0, 1.0, 2.0)]
+    cell = dict(zip(("river, online 1", "river, online 10", "statsmodels"), shown, strict=True))
+    assert regression.with_best_rate(cell) == {"river, online": shown[1], "statsmodels": shown[2]}
 
 
 def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,8 +19,8 @@ def row(tau: float, interval: list[float | None] | None) -> dict[str, Any]:
         ([row(0.9, [3.0, None])], ["3 to open"]),
         ([row(0.5, [124.0, 134.0]), row(0.95, None)], ["tau 0.5: 124 to 134", "tau 0.95: no interval yet"]),
         (
-            [{"tau": 0.5, "coefficients": [{"name": "age", "interval": [0.1, 0.2]}, {"name": "ward", "interval": None}]}],
-            ["age: 0.1 to 0.2", "ward: no interval yet"],
+            [{"tau": 0.5, "coefficients": [{"name": "age", "interval": [0, 1]}, {"name": "ward", "interval": None}]}],
+            ["age: 0 to 1", "ward: no interval yet"],
         ),
         ([{"tau": 0.5, "coefficients": None, "why": "searching"}], ["no interval yet"]),
     ],

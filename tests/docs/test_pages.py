@@ -90,7 +90,9 @@ def test_the_python_and_the_commands_of_a_page_run(name: str, free_port: str) ->
 def shell(script: str) -> str:
     """Run programs side by side as a shell does; what they draw is their own."""
     where = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(["bash", "-e", "-c", script], env=where, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(
+        ["bash", "-e", "-c", script], env=where, capture_output=True, text=True, timeout=240, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

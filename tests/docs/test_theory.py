@@ -1,4 +1,4 @@
-"""The pages of theory: every name and test they cite exists, every mechanism has a proof, and an expansion is checked."""
+"""The pages of theory: what they cite exists, every mechanism has a proof, and an expansion is checked."""
 
 import ast
 import importlib

@@ -1,4 +1,4 @@
-"""The tutorials: each notebook runs, cell by cell, and prints what is shown; page, notebook and pictures belong together."""
+"""The tutorials: each notebook runs, cell by cell, and prints what is shown; page and notebook belong together."""
 
 import importlib
 import json
