@@ -29,7 +29,7 @@ ONE_RUN = ' title="one run"'
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PICTURE = re.compile(r"!\[[^\]]*\]\(([\w-]+\.png)\)")
 NOTE = re.compile(r'^!!! \w+ "([^"]*)"\n+((?:    [^\n]*\n|\n)+)', re.MULTILINE)
-COLOURS, LARGEST = 64, 60_000  # of a picture: colours, and bytes
+COLOURS, LARGEST = 160, 60_000  # of a picture: colours, and bytes
 
 
 class Cell(NamedTuple):

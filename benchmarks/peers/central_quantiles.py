@@ -237,8 +237,8 @@ def run(replications: int = 100, sizes: Sequence[int] = (1_000, 10_000, 100_000)
         ("data (true quantile)", "records", *names),
         errors,
         f"{replications} samples a row, the same for all. In the data's units; answers to whole numbers are rounded. "
-        "Refused: too few records for that level and epsilon, said before any is asked. OpenDP chooses among candidates "
-        "in the data's own step; Google's tree is shown in the better of two shapes for each row, "
+        "Refused: too few records for that level and epsilon, said before any is asked. OpenDP chooses among "
+        "candidates in the data's own step; Google's tree is shown in the better of two shapes for each row, "
         f"{SHAPES[0][0]} levels of {SHAPES[0][1]} branches and {SHAPES[1][0]} of {SHAPES[1][1]}.",
     )
     held = [at for at, name in enumerate(names) if name in (OURS, CERTIFIED, GOOGLE)]

@@ -1,7 +1,6 @@
 """The pages of theory: what they cite exists, every mechanism has a proof, and an expansion is checked."""
 
 import ast
-import importlib
 import math
 import re
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 from scipy.stats import chi2
+from tests.docs.naming import resolved
 
 from sottovoce.auditing.parts import FORMS
 from sottovoce.protocol.selection import SELECTIONS
@@ -34,21 +34,6 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in P
 
 def names(text: str) -> list[str]:
     return re.findall(rf"`((?:{SIDES})(?:\.\w+)+)`", text)
-
-
-def resolved(name: str) -> object:
-    """Return what a dotted name stands for."""
-    parts = f"sottovoce.{name}".split(".")
-    for depth in range(len(parts), 0, -1):
-        try:
-            found: object = importlib.import_module(".".join(parts[:depth]))
-        except ModuleNotFoundError:
-            continue
-        for part in parts[depth:]:
-            fields = getattr(found, "__annotations__", {})  # a field of a dataclass is not its attribute
-            found = fields[part] if part in fields else getattr(found, part)
-        return found
-    raise ModuleNotFoundError(name)
 
 
 @every_page
