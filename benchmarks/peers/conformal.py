@@ -62,11 +62,11 @@ def regressions(sizes: Sequence[int] = SIZES) -> tuple[list[Task], list[str]]:
         ("diabetes", LinearRegression(), *load_diabetes(return_X_y=True)),
         ("waits in minutes", DecisionTreeRegressor(max_leaf_nodes=20, random_state=0), *waits(12_000)),
     ]
-    folder, missing = data_folder(NAMES), []
+    folder = data_folder(NAMES)
+    missing = [absent(NAMES)] if folder is None else []
     for name in NAMES:
         if folder is None:
-            missing.append(f"{name}: {absent()}")
-            continue
+            break
         held = read_set(folder, name)
         sets.append((name, LinearRegression(), held.features, held.responses))
     return [_task(name, model, x, y, n) for name, model, x, y in sets for n in sizes if n < len(y) * 3 // 8], missing

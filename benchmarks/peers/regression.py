@@ -251,8 +251,8 @@ def run(plan: Sequence[tuple[int, int]] = ((10_000, 20), (100_000, 20), (1_000_0
     )
     times = Sheet("Time of a fit (processor)", columns, rows(lambda shown: seconds(shown.seconds)))
     question = (
-        "The same rows: how far from the true coefficients is one pass with one bit a row, beside fits that see all "
-        "rows as often as they like, and what does privacy add?"
+        "The same rows: how far from the true coefficients is one pass that asks each row once, beside fits that see "
+        "all rows as often as they like, and what does privacy add?"
     )
     findings = _findings(list(cells.values()), max(n for n, _ in plan))
     absent = (Peer("", "", None, f"delays of flights: {why}"),) if why else ()

@@ -191,9 +191,9 @@ def run(n: int = 1_000_000, draws: int = 8) -> Comparison:
     )  # fmt: skip
     note = (
         "Errors: distances from the stream's own quantile, in parts of the spread between its .05 and .95 quantiles, "
-        f"the mean of {draws} streams of {n:,} values ({'; '.join(POPULATIONS)}). No answer: too few records for the "
-        "level, which is said before any is asked, or a recursion that ran away, which is said, too. Sottovoce keeps "
-        "its bytes beside the records, which stay at the site; numpy keeps them all."
+        f"the mean of {draws} streams of {n:,} values ({'; '.join(POPULATIONS)}). No answer, to one stream "
+        "at least: too few records for the level, said before any is asked, or a recursion that ran away, said too. "
+        "Sottovoce keeps its bytes beside the records, which stay at the site; numpy keeps them all."
     )
     sheet = Sheet("A quantile of a stream", columns, rows, note)
     question = (
