@@ -12,7 +12,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-federation demo-collector test test-lowest test-install lint types docs docs-serve bench bench-peers house clean
+.PHONY: help install demo demo-federation demo-collector test test-lowest test-install lint types docs docs-serve tutorials bench bench-peers house clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ docs: $(VENV)/.docs ## the documentation site into build/site; a warning stops i
 
 docs-serve: $(VENV)/.docs ## the site on this machine, built again whenever a page changes
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --strict --watch src
+
+tutorials: $(VENV)/.test ## run the tutorials again: what their pages show, their notebooks and pictures
+	@$(ONE_THREAD) $(BIN)/python scripts/write_tutorials.py
 
 bench: $(VENV)/.all ## the statistical promises and the speeds, measured (minutes)
 	@$(BIN)/python -m benchmarks

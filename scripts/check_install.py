@@ -10,9 +10,10 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-DATA = {
-    "sottovoce/py.typed",
-    *(f"sottovoce/inference/{name}.csv" for name in ("integration/kabaila_giri", "regression/ellipsoid")),
+DATA = {  # all that is no Python: tables, pages, scripts of pages
+    str(path.relative_to(ROOT / "src"))
+    for path in (ROOT / "src" / "sottovoce").rglob("*")
+    if path.is_file() and path.suffix != ".py" and path.parent.name != "__pycache__"
 }
 SIDES = {"core", "client", "protocol"}
 SITE = """

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 SOURCE = Path(__file__).parents[1] / "src" / "sottovoce"
 # as in .importlinter
-HIGH = "__main__ > cli > auditing > collector federation > api > local"
-LAYERS = f"{HIGH} > planner > client server > inference > protocol sim > core"
+HIGH = "__main__ > cli > auditing > collector federation explore > api > local"
+LAYERS = f"{HIGH} > planner > client server > inference > protocol sim web > core"
 SIDES = LAYERS.replace(" >", "").split()
 RANK = {name: -depth for depth, names in enumerate(LAYERS.split(" > ")) for name in names.split()}
 METHODS = ("quantile", "regression", "integration", "conformal")
@@ -119,7 +119,8 @@ def is_wrong(start: str, end: str) -> bool:
     if start == end or start not in RANK:
         return False
     if start == "cli":
-        return end in RANK and end not in ("auditing", "collector", "federation", "api", "planner", "server", "core")
+        known = ("auditing", "collector", "explore", "federation", "api", "planner", "server", "core")
+        return end in RANK and end not in known
     if end == "sim" or (start == "client" and end == "inference") or (start == "inference" and end == "protocol"):
         return True
     return RANK[start] <= RANK.get(end, -len(SIDES))

@@ -27,6 +27,7 @@ OUTSIDE = {
     "GLOSSARY.md": "project/glossary.md",
     "SECURITY.md": "project/security.md",
     "client/README.md": "project/client.md",
+    "docs/README.md": "pages.md",  # on the site its place is the home page's
     "examples/README.md": "project/examples.md",
     "papers/README.md": "project/papers.md",
 }

@@ -31,6 +31,7 @@ PAGES = {
     "replay": ("A collector", "collector.md"),
     "key": ("A collector", "collector.md"),
     "token": ("A collector", "collector.md"),
+    "explore": ("Explore a file", "explore.md"),
     "audit": ("Audit", "audit.md"),
     "demo": ("Federated quantiles", "federated-quantile.md"),
     "reproduce": ("The papers' tables again", "reproduction.md"),

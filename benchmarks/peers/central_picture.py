@@ -1,10 +1,12 @@
 """A picture of errors against the number of records: central libraries, local privacy, and no privacy."""
 
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
+from PIL import Image
 
 PALETTE = {
     "no privacy": ("#4d4d4d", ":"),
@@ -47,4 +49,7 @@ def draw(path: Path, cells: Mapping[tuple[Any, int], Sequence[Any]], names: Sequ
     figure.supylabel("mean absolute error, in the data's units", fontsize=9)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=8, frameon=False)
-    figure.savefig(path, dpi=120)
+    with io.BytesIO() as drawn:
+        figure.savefig(drawn, dpi=110, format="png")
+        with Image.open(drawn) as image:  # few colours: the page's pictures are part of the repository
+            image.convert("RGB").quantize(48, dither=Image.Dither.NONE).save(path, optimize=True)

@@ -2,10 +2,14 @@
 
 Neighbours differ in one record that is replaced, which is what a local epsilon promises: OpenDP's measurement is asked
 at distance 2 of a data set of known size, diffprivlib's exponential mechanism is of that kind by itself, and Google's
-tree, whose epsilon is for a record added or removed, gets half of it. All are given the same public bounds. The error
-is that from the population's quantile, so that sampling counts for everybody, as it does for whoever asks.
+tree, whose epsilon is for a record added or removed, gets half of it. All are given the same public bounds, OpenDP the
+data's own step for its candidates. Google's tree takes thin branches for empty, so that its usual shape loses some
+tails: of two shapes it is shown with the one of smaller error, row by row. Ends of intervals for whole numbers are
+rounded, as estimates are. The error is that from the population's quantile, so that sampling counts for everybody, as
+it does for whoever asks.
 """
 
+import math
 import statistics
 import time
 import warnings
@@ -25,7 +29,7 @@ from sottovoce.sim import dice
 EPSILON, LEVEL = 1.0, 0.95
 OPEN, GOOGLE = "no privacy", "Google (PyDP), central"
 OURS, CERTIFIED = "Sottovoce, local", "Sottovoce certified, local"
-HEIGHT, BRANCHES = 4, 16  # of Google's tree: the defaults of its documentation
+SHAPES = ((4, 16), (9, 4))  # of Google's tree, height and branches: the usual ones, and narrower ones
 
 
 class Answer(NamedTuple):
@@ -46,7 +50,8 @@ class Cell(NamedTuple):
     seconds: float
     covered: float
     length: float
-    failed: str
+    failed: str  # why there is no answer at all
+    missing: str = ""  # how often there was none
 
 
 def openly(asked: Asked, _n: int, _epsilon: float, _module: Any) -> Asker:
@@ -88,19 +93,22 @@ def by_diffprivlib(asked: Asked, _n: int, epsilon: float, module: Any) -> Asker:
     return lambda values: Answer(float(module.quantile(values, asked.tau, epsilon=epsilon, bounds=asked.bounds)))
 
 
-def by_google(asked: Asked, _n: int, epsilon: float, module: Any) -> Asker:
-    """Return Google's tree of noisy counts, with its interval."""
+def by_google(shape: tuple[int, int]) -> Callable[[Asked, int, float, Any], Asker]:
+    """Return Google's tree of noisy counts in some shape, with its interval."""
 
-    def ask(values: Floats) -> Answer:
-        tree = module.QuantileTree(*asked.bounds, HEIGHT, BRANCHES)
-        for value in values.tolist():
-            tree.add_entry(value)
-        (found,) = tree.compute_quantiles_and_confidence_intervals(
-            epsilon / 2, 0.0, 1, 1, [asked.tau], LEVEL, "laplace"
-        )
-        return Answer(found.quantile, found.lower_bound, found.upper_bound)
+    def make(asked: Asked, _n: int, epsilon: float, module: Any) -> Asker:
+        def ask(values: Floats) -> Answer:
+            tree = module.QuantileTree(*asked.bounds, *shape)
+            for value in values.tolist():
+                tree.add_entry(value)
+            (found,) = tree.compute_quantiles_and_confidence_intervals(
+                epsilon / 2, 0.0, 1, 1, [asked.tau], LEVEL, "laplace"
+            )
+            return Answer(found.quantile, found.lower_bound, found.upper_bound)
 
-    return ask
+        return ask
+
+    return make
 
 
 class Library(NamedTuple):
@@ -115,13 +123,14 @@ def libraries() -> tuple[tuple[Library, ...], tuple[Peer, ...]]:
     """Return what can be run here, no privacy first and Sottovoce last."""
     peers = (peer("opendp", "opendp.prelude"), diffprivlib(), peer("python-dp", "pydp.algorithms.quantile_tree"))
     makers = (
-        ("OpenDP, central", by_opendp),
-        ("diffprivlib, central", by_diffprivlib),
-        (GOOGLE, by_google),
+        [Library("OpenDP, central", by_opendp)],
+        [Library("diffprivlib, central", by_diffprivlib)],
+        [Library(GOOGLE, by_google(shape)) for shape in SHAPES],
     )
     there = [
-        Library(name, make, found.module)
-        for (name, make), found in zip(makers, peers, strict=True)
+        library._replace(module=found.module)
+        for several, found in zip(makers, peers, strict=True)
+        for library in several
         if found.module is not None
     ]
     own = (Library(OURS, ours("staged")), Library(CERTIFIED, ours("certified")))
@@ -133,7 +142,7 @@ def measure(asked: Asked, n: int, epsilon: float, found: Sequence[Library], repl
     askers = [library.make(asked, n, epsilon, library.module) for library in found]
     answers: list[list[Answer]] = [[] for _ in found]
     times: list[list[float]] = [[] for _ in found]
-    failed = [""] * len(found)
+    failed: list[list[str]] = [[] for _ in found]
     generator = dice(seed).generator()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -143,19 +152,34 @@ def measure(asked: Asked, n: int, epsilon: float, found: Sequence[Library], repl
                 start = time.process_time()
                 try:
                     answer = ask(values)
-                    answers[at].append(answer._replace(estimate=round(answer.estimate)) if asked.whole else answer)
+                    answers[at].append(Answer(*map(_rounded, answer)) if asked.whole else answer)
                 except sv.Infeasible:
-                    failed[at] = "refused"
+                    failed[at].append("refused")
                 except Exception as error:  # a peer that fails on such data is shown, whatever it raises
-                    failed[at] = f"fails: {type(error).__name__}"
+                    failed[at].append(f"fails: {type(error).__name__}")
                 times[at].append(time.process_time() - start)
-    return [_cell(asked, each, took, why) for each, took, why in zip(answers, times, failed, strict=True)]
+    cells = [_cell(asked, each, took, why) for each, took, why in zip(answers, times, failed, strict=True)]
+    return _best_shape(found, cells)
 
 
-def _cell(asked: Asked, answers: Sequence[Answer], times: Sequence[float], failed: str) -> Cell:
+def _rounded(value: float) -> float:
+    return value if math.isnan(value) or math.isinf(value) else float(round(value))
+
+
+def _best_shape(found: Sequence[Library], cells: Sequence[Cell]) -> list[Cell]:
+    """Leave of several shapes of a library the one with the least error: chosen after the fact, to its advantage."""
+    best: dict[str, Cell] = {}
+    for library, cell in zip(found, cells, strict=True):
+        held = best.get(library.name)
+        if held is None or held.failed or (not cell.failed and cell.error < held.error):
+            best[library.name] = cell
+    return list(best.values())
+
+
+def _cell(asked: Asked, answers: Sequence[Answer], times: Sequence[float], failed: Sequence[str]) -> Cell:
     """Sum up the answers of one library."""
-    if failed or not answers:
-        return Cell(float("nan"), statistics.median(times), float("nan"), float("nan"), failed)
+    if not answers:
+        return Cell(float("nan"), statistics.median(times), float("nan"), float("nan"), failed[0])
     slack = 1e-9 * max(1.0, abs(asked.truth))
     return Cell(
         statistics.fmean(abs(answer.estimate - asked.truth) for answer in answers),
@@ -164,12 +188,13 @@ def _cell(asked: Asked, answers: Sequence[Answer], times: Sequence[float], faile
         if answers[0].low == answers[0].low
         else float("nan"),
         statistics.median(answer.high - answer.low for answer in answers),
-        failed,
+        "",
+        f" ({len(failed)} of {len(times)} fail)" if failed else "",
     )
 
 
 def _shown(cell: Cell) -> str:
-    return cell.failed or figure(cell.error)
+    return cell.failed or figure(cell.error) + cell.missing
 
 
 def _interval(cell: Cell) -> tuple[str, str]:
@@ -179,7 +204,7 @@ def _interval(cell: Cell) -> tuple[str, str]:
 def _promises(found: Sequence[Library]) -> Sheet:
     """Say whom one has to trust, for each library that ran."""
     said = {
-        OPEN: ("all who see the result", "none", "not asked for here"),
+        OPEN: ("the curator, and all who see the result", "none", "not asked for here"),
         "OpenDP, central": ("the curator, with all records", "of the result", "none for a quantile"),
         "diffprivlib, central": ("the curator, with all records", "of the result, floats", "none"),
         GOOGLE: ("the curator, with all records", "of the result", "of the noise alone"),
@@ -190,7 +215,7 @@ def _promises(found: Sequence[Library]) -> Sheet:
             "the same, for all data",
         ),
     }
-    rows = tuple((library.name, *said[library.name]) for library in found)
+    rows = tuple((name, *said[name]) for name in dict.fromkeys(library.name for library in found))
     return Sheet("Whom one has to trust", ("library", "who is trusted", "epsilon is", "interval"), rows)
 
 
@@ -202,7 +227,7 @@ def run(replications: int = 100, sizes: Sequence[int] = (1_000, 10_000, 100_000)
     for asked in (*ordinary(), *tables)[:cases]:
         for n in sizes:
             cells[asked, n] = measure(asked, n, EPSILON, found, replications, 90)
-    names = tuple(library.name for library in found)
+    names = tuple(dict.fromkeys(library.name for library in found))
     errors = tuple(
         (f"{asked.name}, tau {asked.tau:g} ({asked.truth:,.6g})", f"{n:,}", *map(_shown, row))
         for (asked, n), row in cells.items()
@@ -212,7 +237,9 @@ def run(replications: int = 100, sizes: Sequence[int] = (1_000, 10_000, 100_000)
         ("data (true quantile)", "records", *names),
         errors,
         f"{replications} samples a row, the same for all. In the data's units; answers to whole numbers are rounded. "
-        "Refused: too few records for that level and epsilon, said before any is asked.",
+        "Refused: too few records for that level and epsilon, said before any is asked. OpenDP chooses among "
+        "candidates in the data's own step; Google's tree is shown in the better of two shapes for each row, "
+        f"{SHAPES[0][0]} levels of {SHAPES[0][1]} branches and {SHAPES[1][0]} of {SHAPES[1][1]}.",
     )
     held = [at for at, name in enumerate(names) if name in (OURS, CERTIFIED, GOOGLE)]
     intervals = tuple(
@@ -224,7 +251,8 @@ def run(replications: int = 100, sizes: Sequence[int] = (1_000, 10_000, 100_000)
         f"Intervals at level {LEVEL:g}: how often they hold the population's quantile, and their median length",
         ("data", "records", *(f"{names[at]}: {what}" for at in held for what in ("coverage", "length"))),
         intervals,
-        "Google's is for the sample's quantile before noise, by its documentation; OpenDP and diffprivlib give none.",
+        "Ends for whole numbers are rounded. Google's is for the sample's quantile before noise, by its documentation; "
+        "OpenDP and diffprivlib give none.",
     )
     times = tuple(
         (f"{n:,}", *(seconds(statistics.median(row[at].seconds for (_, m), row in cells.items() if m == n))

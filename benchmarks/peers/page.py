@@ -1,8 +1,12 @@
-"""The page of the comparisons: what was measured, on what kind of machine, with which versions, and when."""
+"""The page of the comparisons: what was measured, on what kind of machine, with which versions, and when.
+
+What is written by hand stands before the mark and stays; what was measured stands between the mark and the end.
+"""
 
 import datetime
 import os
 import platform
+import re
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
@@ -11,18 +15,9 @@ from benchmarks.peers.sheets import Comparison
 
 OWN = ("sottovoce", "numpy", "scipy", "numba", "scikit-learn")
 
-HEAD = """# Beside its peers
-
-Other libraries answer neighbouring questions. Here they are run side by side with Sottovoce, in one process and on the
-same data; ratios are taken turn by turn, seconds are those of the processor. The program that measured writes the page:
-
-```sh
-make bench-peers                                    # installs the extra [bench], prints the tables
-make bench-peers WRITE="--write docs/peers.md"      # writes this page as well
-```
-
-A peer that cannot be installed or imported is named, and has no row.
-"""
+BEGIN, END = "<!-- tallies -->", "<!-- end -->"
+PLACE = re.compile(rf"(?<={BEGIN}\n).*?(?={END})", re.DOTALL)
+HEAD = f"# Beside its peers\n\n{BEGIN}\n{END}\n"
 
 
 def machine() -> str:
@@ -45,15 +40,20 @@ def versions(comparisons: Sequence[Comparison]) -> str:
     return ", ".join(f"{name} {version}" for name, version in sorted(found.items()))
 
 
-def page(comparisons: Sequence[Comparison], today: datetime.date) -> str:
-    """Write the page."""
+def page(comparisons: Sequence[Comparison], today: datetime.date, around: str = HEAD) -> str:
+    """Write what was measured into a page, between its marks."""
     measured = f"Measured on {today:%d %B %Y}: {machine()}; {versions(comparisons)}."
-    return "\n".join([HEAD, measured, "", *(each.markdown() for each in comparisons)]).rstrip() + "\n"
+    found = "\n".join(["", measured, "", *(each.markdown() for each in comparisons)]).rstrip() + "\n\n"
+    if not PLACE.search(around):
+        raise SystemExit(f"the page has no place between {BEGIN} and {END}: put the two marks where figures belong")
+    return PLACE.sub(lambda _: found, around)
 
 
 def write(path: Path, comparisons: Sequence[Comparison]) -> None:
-    """Write the page to a file, and its pictures beside it."""
+    """Write the figures into the page, and its pictures beside it."""
+    around = path.read_text(encoding="utf-8") if path.exists() else HEAD
+    text = page(comparisons, datetime.datetime.now(datetime.UTC).date(), around)
     for each in comparisons:
         for name, draw in each.pictures.items():
             draw(path.parent / name)
-    path.write_text(page(comparisons, datetime.datetime.now(datetime.UTC).date()), encoding="utf-8")
+    path.write_text(text, encoding="utf-8")

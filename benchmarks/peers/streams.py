@@ -191,9 +191,9 @@ def run(n: int = 1_000_000, draws: int = 8) -> Comparison:
     )  # fmt: skip
     note = (
         "Errors: distances from the stream's own quantile, in parts of the spread between its .05 and .95 quantiles, "
-        f"the mean of {draws} streams of {n:,} values ({'; '.join(POPULATIONS)}). No answer: too few records for the "
-        "level, which is said before any is asked, or a recursion that ran away, which is said, too. Sottovoce keeps "
-        "its bytes beside the records, which stay at the site; numpy keeps them all."
+        f"the mean of {draws} streams of {n:,} values ({'; '.join(POPULATIONS)}). No answer, to one stream "
+        "at least: too few records for the level, said before any is asked, or a recursion that ran away, said too. "
+        "Sottovoce keeps its bytes beside the records, which stay at the site; numpy keeps them all."
     )
     sheet = Sheet("A quantile of a stream", columns, rows, note)
     question = (
@@ -207,9 +207,10 @@ def _findings(mixed: Mapping[str, Measured], ascending: Mapping[str, Measured]) 
     sketches = [name for name in mixed if name.startswith("datasketches")]
     said = []
     if sketches:
-        best = min(sketches, key=lambda name: sum(mixed[name].errors))
         own = mixed["Sottovoce, default, no privacy"]
-        times = sum(mixed[best].errors) / max(sum(own.errors), 1e-300)
+        told = [at for at, error in enumerate(own.errors) if not math.isnan(error)]  # levels that ours answers
+        best = min(sketches, key=lambda name: sum(mixed[name].errors[at] for at in told))
+        times = sum(mixed[best].errors[at] for at in told) / max(sum(own.errors[at] for at in told), 1e-300)
         said.append(
             f"The nearest sketch here, {best}, is {figure(times, 2)} times as far off as our default without privacy, "
             f"and its update takes {figure(mixed[best].update / own.update, 2)} times as long."

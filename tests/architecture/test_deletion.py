@@ -21,7 +21,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "sottovoce"
 SCRIPTS = Path(__file__).parent / "deletion"
 METHODS = ("quantile", "regression", "integration", "conformal")
 STAYS = {"planner", "server", "inference", "protocol", "core"}
-GONE = {"client", "local", "api", "sim", "cli", "auditing", "collector", "federation"}
+GONE = {"client", "local", "api", "sim", "cli", "auditing", "collector", "explore", "federation", "web"}
 
 EVERYTHING = """
 import importlib, pkgutil, sys

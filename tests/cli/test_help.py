@@ -41,6 +41,7 @@ PINNED = f"typer=={version('typer')}" in (Path(__file__).parents[2] / "constrain
         "site",
         "certificates",
         "collect",
+        "explore",
         "replay",
         "key",
         "token",
@@ -61,7 +62,7 @@ def test_help_is_as_kept(command: str) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [[], ["shortfall"], ["regress"], ["plan", "quantile"], ["integrate"], ["conformal"], ["reproduce"]],
+    [[], ["shortfall"], ["regress"], ["plan", "quantile"], ["integrate"], ["conformal"], ["explore"], ["reproduce"]],
     ids=lambda words: "".join(words),
 )
 def test_the_module_runs_and_help_loads_nothing_heavy(command: list[str]) -> None:

@@ -5,7 +5,8 @@ import urllib.parse
 from pathlib import Path
 from typing import Any
 
-from tests.collector.test_pages import CHROMIUM, FLAGS, Collector, Watched, collecting, first_page, playwright
+from tests.browsing import Watched, chromium
+from tests.collector.test_pages import Collector, collecting, first_page
 
 NAMES = ["<script>alert(1)</script>", "g" * 200, "$x^2$ %{y}", "n" + "m" * 60]
 STUDY = f"""
@@ -55,9 +56,7 @@ def look(browser: Any, collector: Collector) -> None:
 def test_names_are_texts_and_leave_the_numbers_in_sight(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_text(STUDY)
-    with collecting(str(study)) as url, playwright.sync_playwright() as driver:
+    with collecting(str(study)) as url, chromium() as browser:
         collector = Collector(url, first_page(url), "")
         answered(collector)
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         look(browser, collector)
-        browser.close()

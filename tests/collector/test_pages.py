@@ -1,7 +1,6 @@
 """The pages in a real browser: survey, dashboard, list and wizard, over a collector in a process of its own."""
 
 import json
-import shutil
 import socket
 import subprocess
 import sys
@@ -9,30 +8,17 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.browsing import SIZES, Watched, chromium, expect, violations
 
 from sottovoce.client.device import Device, make_report
 from sottovoce.collector.planning import planned
 from sottovoce.collector.running import add_key, issue_tokens
 from sottovoce.protocol.device import identity, read_card
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-expect = playwright.expect
-if CHROMIUM is None:
-    pytest.skip("there is no Chromium here", allow_module_level=True)
-
-FLAGS = [
-    f"--{flag}"
-    for flag in (
-        "headless", "no-sandbox", "disable-gpu", "disable-background-networking", "disable-component-update",
-        "disable-sync", "no-first-run",
-    )
-]  # fmt: skip
 STUDY = """
 name = "age"
 question = "How old are you?"
@@ -56,10 +42,6 @@ epsilon = 2.0
 [regression.features]
 age = [18, 90]
 """
-SIZES: tuple[dict[str, Any], ...] = (
-    {"viewport": {"width": 375, "height": 700}},
-    {"viewport": {"width": 1200, "height": 800}, "color_scheme": "dark"},
-)
 
 
 class Collector(NamedTuple):
@@ -130,36 +112,8 @@ def first_page(url: str) -> str:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with chromium() as started:
         yield started
-        started.close()
-
-
-class Watched:
-    """A page, all that it asked for, and all that its console was told."""
-
-    def __init__(self, browser: Any, **settings: Any) -> None:
-        self.context = browser.new_context(**settings)
-        self.context.set_default_timeout(8000)
-        self.page = self.context.new_page()
-        self.requests: list[Any] = []
-        self.said: list[str] = []
-        self.page.on("request", lambda request: self.requests.append(request))
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-
-    def check(self, url: str) -> None:
-        """Nothing left for another host, and the console is silent."""
-        assert {each.url for each in self.requests if not each.url.startswith((f"{url}/", "data:"))} == set()
-        assert self.said == []
-        self.context.close()
-
-
-def violations(page: Any) -> list[str]:
-    script = (files("axe_playwright_python") / "axe.min.js").read_text()
-    found = page.evaluate(f"async () => {{ {script}; return (await axe.run()).violations; }}")
-    return [f"{each['id']}: {each['nodes'][0]['html']}" for each in found]
 
 
 def test_an_answer_by_keyboard_alone_leaves_as_41_bytes_and_again_as_the_same(

@@ -1,5 +1,6 @@
 """What the tests of the documents share: a seed behind the operating system's words, and an empty folder to run in."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -25,3 +26,11 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stand in an empty folder, where a page may write its files."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def free_port() -> str:
+    """Return a port of this machine that nobody listens on, for the one that a page names."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])

@@ -1,11 +1,11 @@
 """All documents: paths, links, targets and names exist, decisions are whole, and the words are the field's."""
 
 import ast
-import importlib
 import re
 from pathlib import Path
 
 import pytest
+from tests.docs.naming import resolved
 
 import sottovoce as sv
 
@@ -86,21 +86,6 @@ def test_the_architecture_is_short_and_names_every_side_and_method() -> None:
     assert [side for side in sides if f"`{side}/`" not in ARCHITECTURE] == []
     methods = [path.name for path in (SOURCE / "server").iterdir() if (path / "__init__.py").exists()]
     assert [method for method in methods if f"| {method} |" not in ARCHITECTURE] == []
-
-
-def resolved(name: str) -> object:
-    """Return what a dotted name such as ``inference.self_normalised.clock.Clock`` stands for."""
-    parts = (name if name.startswith("sottovoce") else f"sottovoce.{name}").split(".")
-    for depth in range(len(parts), 0, -1):
-        try:
-            found: object = importlib.import_module(".".join(parts[:depth]))
-        except ModuleNotFoundError:
-            continue
-        for part in parts[depth:]:
-            fields = getattr(found, "__annotations__", {})  # a field of a dataclass is not its attribute
-            found = fields[part] if part in fields else getattr(found, part)
-        return found
-    raise ModuleNotFoundError(name)
 
 
 def dotted() -> list[str]:

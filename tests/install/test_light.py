@@ -56,6 +56,29 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+PAGE = """
+import json, sys
+from sottovoce.api.explored import ExploredFile
+from sottovoce.explore.server import ExploreServer
+from sottovoce.explore.session import ExploreSession
+
+session = ExploreSession(ExploredFile(sys.argv[1]))
+server = ExploreServer(session, 0, print)
+asked = {"value": "wait", "taus": [0.5], "epsilon": 4, "method": "certified"}
+session.begin("0" * 32, asked)
+session.wait()
+assert json.loads(session.result("0" * 32))["private"]
+assert "No picture: matplotlib is not installed" in session.report("0" * 32)
+server._server.server_close()
+"""
+
+
+def test_the_page_to_explore_needs_no_extra(tmp_path: Path) -> None:
+    (tmp_path / "waits.csv").write_text("wait\n" + "".join(f"{k / 7}\n" for k in range(4000)))
+    code = f"import sys; sys.argv = ['', {str(tmp_path / 'waits.csv')!r}]\n{PAGE}"
+    assert without("numba,llvmlite,matplotlib,sklearn,starlette,uvicorn,plotly,pandas,polars", code) == ""
+
+
 def test_a_site_alone_says_the_same_bytes_and_reads_the_same_files(alone: Path, tmp_path: Path) -> None:
     whole = python(SOURCE.parent, str(SITE), str(tmp_path), "nothing")
     assert whole.returncode == 0, whole.stderr

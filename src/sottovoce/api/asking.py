@@ -97,6 +97,11 @@ def spend_columns(
     return MEMORY.book(columns, marks, epsilons)  # after the warning: where warnings are errors, nothing is counted
 
 
+def check_cost(total: float, past: float) -> None:
+    """Refuse what would cost a record more in all than the limit, ``past`` of it before."""
+    MEMORY.check(total, past)
+
+
 def shown(epsilon: float) -> str:
     """Write a cost."""
     return f"epsilon {epsilon:.4g}" if math.isfinite(epsilon) else "more than any epsilon"

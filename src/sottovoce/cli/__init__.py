@@ -16,6 +16,7 @@ from sottovoce.cli.collect import collect, replay
 from sottovoce.cli.command import Command, Commands, no_traceback
 from sottovoce.cli.conformal import SeveralTests, conformal
 from sottovoce.cli.demo import demo
+from sottovoce.cli.explore import explore
 from sottovoce.cli.integrate import integrate
 from sottovoce.cli.key import key, token
 from sottovoce.cli.ledger import ledger
@@ -47,6 +48,7 @@ app.command(cls=Command)(collect)
 app.command(cls=Command)(replay)
 app.command(cls=Command)(audit)
 app.command(cls=Command)(demo)
+app.command(cls=Command)(explore)
 app.command(cls=Command)(token)
 app.add_typer(key)
 app.add_typer(ledger)

@@ -1,6 +1,7 @@
 """`sottovoce collect` and `sottovoce replay`: take one report from each device, and prove what came of them."""
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import typer
 
@@ -54,6 +55,21 @@ def replay(study: Study, log: Log = None, json: Json = False) -> None:
     if found["rounds_taken_as_kept"]:
         typer.echo(f"  {found['rounds_taken_as_kept']} rounds are taken as kept: their letters were scrubbed")
     for each in found["groups"]:
-        low, high = each["interval"] or (None, None)
-        ends = "no interval yet" if low is None or high is None else f"{low:.6g} to {high:.6g}"
-        typer.echo(f"  {each['group']}: {each['reports']:,} reports, {each['rounds']} rounds, {ends}")
+        about = "; ".join(_known(each["levels"]))
+        typer.echo(f"  {each['group']}: {each['reports']:,} reports, {each['rounds']} rounds, {about}")
+
+
+def _known(levels: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the interval of each level, or of each coefficient, named where there are several."""
+    for level in levels:
+        of_level = [f"tau {level['tau']:g}"] if len(levels) > 1 else []
+        for row in level.get("coefficients") or [level]:
+            name = " ".join([*of_level, *([row["name"]] if "name" in row else [])])
+            yield f"{name}: {_ends(row.get('interval'))}" if name else _ends(row.get("interval"))
+
+
+def _ends(interval: list[float | None] | None) -> str:
+    """Write an interval; an end that is not known yet is open."""
+    if interval is None:
+        return "no interval yet"
+    return " to ".join("open" if end is None else f"{end:.6g}" for end in interval)

@@ -57,7 +57,7 @@ class AnsweredRows:
         """Return what each column would have cost with a study, or refuse what would pass the limit."""
         past = self.look(columns, marks)
         total = tuple(before + float(own) for before, own in zip(past, epsilons, strict=True))
-        self._check(max(total, default=0.0), max(past, default=0.0))
+        self.check(max(total, default=0.0), max(past, default=0.0))
         return total
 
     def book(self, columns: Sequence[Column], marks: Fingerprints, epsilons: Sequence[float]) -> tuple[float, ...]:
@@ -78,7 +78,7 @@ class AnsweredRows:
             self._thin()
         return total
 
-    def _check(self, total: float, past: float) -> None:
+    def check(self, total: float, past: float) -> None:
         """Refuse what would cost a row more than the limit."""
         if total > self.limit * (1 + 1e-12):
             spent = f", of which {past:.4g} is spent already" if past else ""

@@ -9,7 +9,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
+from sottovoce.web.parts import page_part
+
 PLOTLY = "/plotly.js"
 SCRIPT, PART = "text/javascript; charset=utf-8", 1 << 16  # bytes of a part
 SERVED = {
@@ -21,6 +22,7 @@ SERVED = {
         f"/{name}": name
         for name in (
             "studies.js", "wizard.js", "dashboard.js", "chart.js", "survey.js", "page.js", "device.js", "style.css",
+            "parts.js",
         )
     },
 }  # fmt: skip
@@ -37,11 +39,10 @@ def draws(path: str) -> bool:
 
 
 def _file(name: str):  # type: ignore[no-untyped-def]  # what Starlette takes has no short name
-    body = (files("sottovoce.collector") / "web" / name).read_bytes()
-    kind = f"{KINDS[name.rpartition('.')[2]]}; charset=utf-8"
+    part = page_part(name, "collector")
 
     async def sent(_: Request) -> Response:
-        return Response(body, media_type=kind)
+        return Response(part.body, media_type=part.kind)
 
     return sent
 

@@ -17,6 +17,7 @@ from sottovoce.collector.peers import UPLOAD, Peers
 from sottovoce.collector.studies import CollectedStudies
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.device import IDENTITY, MOST_REPORTS, REPORT, SIZE
+from sottovoce.web.parts import HEADERS
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -25,13 +26,6 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 TOGETHER = 0.001  # seconds within which uploads share a commit
 LARGEST = IDENTITY + MOST_REPORTS * SIZE
 PATIENCE = 10.0  # seconds that a body may take
-HEADERS = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cache-control": "no-store",
-}
 RAW = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 
 

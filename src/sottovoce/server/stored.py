@@ -106,14 +106,7 @@ class StoredResult(ABC):
             A file that ends in .html. The page stands alone: no script, no link, and the picture inside it.
         """
         target = check_page(path)
-        picture: bytes | str
-        try:
-            picture = as_png(self.draw())
-        except ImportError:
-            picture = "No picture: matplotlib is not installed where this report was written."
-        except BadInput as error:
-            picture = f"No picture: {error}"
-        return write_page(page(self.headline, self.describe(), picture, getattr(self, "private", False)), target)
+        return write_page(report_text(self), target)
 
     def __str__(self) -> str:
         return self.summary()
@@ -124,6 +117,18 @@ class StoredResult(ABC):
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
         return in_notebook(self.headline, self.describe())
+
+
+def report_text(result: StoredResult) -> str:
+    """Return the page that `StoredResult.report` writes."""
+    picture: bytes | str
+    try:
+        picture = as_png(result.draw())
+    except ImportError:
+        picture = "No picture: matplotlib is not installed where this report was written."
+    except BadInput as error:
+        picture = f"No picture: {error}"
+    return page(result.headline, result.describe(), picture, getattr(result, "private", False))
 
 
 def cost_row(in_all: Mapping[str, float] | None) -> list[tuple[str, str]]:

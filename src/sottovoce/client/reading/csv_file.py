@@ -8,7 +8,6 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +68,36 @@ def csv_blocks(
                 yield parts
 
 
+def read_csv_whole(path: Path, wanted: Wanted, place: Callable[[str], str], check_header: CheckHeader) -> Any:
+    """Read every column that has a name, whatever is wanted: numbers and times as such, all others as text."""
+    name = shown(path, 200)
+    with closing(texts(path)) as source:
+        first = next(source, "")
+        found = find_dialect(first, name, (), None, wanted.delimiter, wanted.decimal)
+        check_header(found.header, found.proved)
+        columns = [column for column in found.header if column]
+        read: dict[str, list[Any]] = {column: [] for column in columns}
+        numeric, turned, rows = set(columns), list[str](), 0
+        for block in blocks(path, first[found.start :], source):
+            if len(found.header) > 1 and not block.strip(b"\r\n"):
+                continue
+            table = _parsed(block, found, wanted._replace(columns=columns, numeric=numeric), name, rows)
+            for column, parts in read.items():
+                values = table.column(column)
+                numbers = _as_numbers(values, found, place(column)) if column in numeric else None
+                if numbers is not None and _common({numbers.type, *(part.type for part in parts)}) is None:
+                    numbers = None
+                if numbers is None and column in numeric:
+                    numeric.remove(column)
+                    turned += [column] if rows else []
+                parts.append(values.dictionary_encode() if numbers is None else _narrow(numbers))
+            rows += table.num_rows
+    if turned:  # what was read as a number is written otherwise as text, 007 for one
+        again = read_csv(path, wanted._replace(columns=turned, numeric=()), place, lambda *_: None)
+        read |= {column: [again.column(column)] for column in turned}
+    return pa.table({column: _joined(parts) for column, parts in read.items() if parts})
+
+
 def _parsed(block: bytes, found: Dialect, wanted: Wanted, name: str, rows: int) -> Any:
     """Let Arrow parse a block of whole rows."""
     sink = pa.BufferOutputStream()
@@ -116,16 +145,29 @@ def _unparsed(block: bytes, found: Dialect, name: str, rows: int) -> BadInput:
 
 
 def _numbers(column: Any, found: Dialect, place: str, rule: str, rows: int) -> Any:
-    """Return a column that Arrow found to be numbers or times, or read text as numbers with parted thousands."""
+    """Return a column as numbers or times, or refuse it."""
+    read = _as_numbers(column, found, place)
+    if read is None and str(column.type) == "binary":
+        raise bad_row(place, rows, "text", rule)
+    if read is None:
+        cells = (cell.as_py() for cell in column)
+        raise text_refused(cells, place, rule, decimal=found.decimal, first_row=rows, in_file=True)
+    return read
+
+
+def _as_numbers(column: Any, found: Dialect, place: str) -> Any:
+    """Return a column that Arrow found to be numbers or times, or read text as numbers with parted thousands.
+
+    None where it is something else; numbers that can be read in two ways are refused.
+    """
     if str(column.type) not in ("string", "binary"):
         return column
-    refused = partial(text_refused, decimal=found.decimal, first_row=rows, in_file=True)
     try:
         text = pc.utf8_trim_whitespace(column.cast(pa.string()))
     except pa.ArrowException:
-        raise bad_row(place, rows, "text", rule) from None
+        return None
     if not pc.all(pc.match_substring_regex(text, pattern(found.decimal))).as_py():
-        raise refused((cell.as_py() for cell in column), place, rule)
+        return None
     other = "," if found.decimal == "." else "."
     if not found.certain and pc.any(pc.match_substring_regex(text, may_be_either(other))).as_py():
         raise either(place, other)
@@ -137,7 +179,7 @@ def _numbers(column: Any, found: Dialect, place: str, rule: str, rows: int) -> A
             return text.cast(kind)
         except pa.ArrowException:
             continue
-    raise refused((cell.as_py() for cell in column), place, rule)
+    return None
 
 
 def _narrow(column: Any) -> Any:

@@ -6,12 +6,12 @@ option that decides it.
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
-from sottovoce.client.reading.cells import TEXT, grouped, is_value, kind_of_cell
+from sottovoce.client.reading.cells import MISSING, TEXT, grouped, is_value, kind_of_cell
 from sottovoce.client.reading.text_file import SAMPLE
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import quoted
@@ -72,9 +72,17 @@ def check_decimal(given: str | None) -> str | None:
 
 
 def find_dialect(
-    text: str, place: str, wanted: Sequence[str], numeric: Sequence[str], delimiter: str | None, decimal: str | None
+    text: str,
+    place: str,
+    wanted: Sequence[str],
+    numeric: Collection[str] | None,
+    delimiter: str | None,
+    decimal: str | None,
 ) -> Dialect:
-    """Find out how a text is written, of which `wanted` columns are needed, some of them `numeric`."""
+    """Find out how a text is written, of which `wanted` columns are needed, some of them `numeric`.
+
+    Where none is wanted by its name, it is parted as most evenly; ``numeric`` None stands for all columns.
+    """
     sample, whole = text[:SAMPLE], len(text) <= SAMPLE
     if not whole:
         sample = sample[: max(sample.rfind("\n"), sample.rfind("\r")) + 1]
@@ -90,7 +98,8 @@ def find_dialect(
     chosen = _choose(layouts, wanted)
     mark, certain = decimal or ".", decimal is not None
     if decimal is None:
-        own = [chosen.header.index(name) for name in numeric if name in chosen.header]
+        named = chosen.header if numeric is None else numeric
+        own = [chosen.header.index(name) for name in named if name in chosen.header]
         cells = [row[at].strip() for row in chosen.rows for at in own if at < len(row)]
         others = [cell.strip() for row in chosen.rows for cell in row]
         mark, certain = _decimal(cells, others, chosen.delimiter, place)
@@ -114,7 +123,7 @@ def _layout(sample: str, delimiter: str, wanted: Sequence[str], whole: bool) -> 
 
 def _choose(layouts: Sequence[_Layout], wanted: Sequence[str]) -> _Layout:
     """Choose the layout that has the wanted columns, or else the one that parts all rows alike."""
-    full = [layout for layout in layouts if set(wanted) <= set(layout.header)]
+    full = [layout for layout in layouts if wanted and set(wanted) <= set(layout.header)]
     if not full:
         full = [layout for layout in layouts if layout.even and len(layout.header) > 1] or list(layouts)
         return max(full, key=lambda layout: len(layout.header))
@@ -126,9 +135,10 @@ def _choose(layouts: Sequence[_Layout], wanted: Sequence[str]) -> _Layout:
 
 def _proved(layout: _Layout) -> bool:
     """Tell whether some column has a name above numbers or dates, and no name looks like one of those."""
-    if not all(map(may_name, layout.header)) or set(layout.header) & {cell for row in layout.rows for cell in row}:
+    named = {at: name for at, name in enumerate(layout.header) if name}  # an index that was written along has none
+    if not all(map(may_name, named.values())) or set(named.values()) & {cell for row in layout.rows for cell in row}:
         return False
-    columns = ([row[at] for row in layout.rows[:20] if len(row) > at and row[at]] for at in range(len(layout.header)))
+    columns = ([row[at] for row in layout.rows[:20] if len(row) > at and row[at] not in MISSING] for at in named)
     return any(cells and all(map(is_value, cells)) for cells in columns)
 
 

@@ -4,7 +4,7 @@ import csv
 import datetime as dt
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,7 +41,7 @@ class Wanted(NamedTuple):
     """The columns to read, those of them that hold numbers or times, and the rule that their values keep."""
 
     columns: Sequence[str]
-    numeric: Sequence[str]
+    numeric: Collection[str]
     rule: str
     delimiter: str | None = None
     decimal: str | None = None
