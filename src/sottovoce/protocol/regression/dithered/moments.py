@@ -4,7 +4,7 @@ A bit tells of the mean of one product: of two covariates, or of two combination
 the entries of the moments, so the answers of all looks make one Gaussian posterior. The means, the squares and the
 cross products are shrunk as three groups, each towards a mean and by a spread that its own entries suggest (empirical
 Bayes, Morris 1983, doi:10.1080/01621459.1983.10477920): covariates that are all alike correlated are not shrunk
-towards none. It is done twice: as the guess is believed, for the steps, and with an open mind, for the intervals.
+towards none; products are counted from those of the means. It is done twice: as the guess is believed, for the steps, and with an open mind, for the intervals.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from sottovoce.protocol.regression.dithered.vech import packed, places, unpacked
 
 # how far squares, means and crosses lie from their mean: believed, for the steps (decision 0020), and possible, for the
 # intervals (decision 0076)
-BELIEVED, POSSIBLE = (0.03, 0.05, 0.05), (0.15, 0.15, 0.15)
+BELIEVED, POSSIBLE = (0.03, 0.05, 0.05), (0.15, 0.4, 0.15)
 STEPS, CLOSE = 6, 0.03  # at most, until mean and spread of the groups have settled, and what counts as settled
 SMALLEST_SQUARE, SMALLEST_ROOT = 0.005, 0.01  # of a square moment, and of an eigenvalue of the correlations
 LARGEST_ROOT = 0.5  # what noise may lift that eigenvalue to
@@ -108,6 +108,11 @@ def learn_moments(
         return _learn_free(every, rate, guess, declared)
     values = (precisions * values + letters[1] * letters[0]) / np.maximum(precisions + letters[1], 1e-300)
     precisions = precisions + letters[1]
+    # products are counted from those of the means, as far as these are known
+    means = np.zeros(d)
+    about = precisions[: d - 1] / (precisions[: d - 1] + 1 / POSSIBLE[1] ** 2)
+    means[1:] = aim[: d - 1] + about * (values[: d - 1] - aim[: d - 1])
+    aim = aim + np.where(groups == 2, means[rows] * means[columns] - guess[0, rows] * guess[0, columns], 0.0)
     # everything is counted from the guess
     information, heard = precisions, precisions * (values - aim)
     if not is_apart(d):
