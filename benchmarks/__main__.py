@@ -37,6 +37,7 @@ from benchmarks import (
     regression_plans,
     regression_speed,
     regression_tables,
+    regression_ways,
     scale,
     shortfall,
     speed,
@@ -74,6 +75,7 @@ PARTS = (
     "regression-errors",
     "regression-tables",
     "regression-plans",
+    "regression-ways",
     "integration",
     "integration-table-b2",
     "conformal-speed",
@@ -163,6 +165,8 @@ def main() -> None:
     if "regression-plans" in options.parts:
         most = max(options.replications // 10, 8) if len(options.parts) > 1 else options.replications
         regression_plans.run(most, options.cells, options.people or regression_plans.PEOPLE, jobs=options.jobs)
+    if "regression-ways" in options.parts:
+        regression_ways.run(max(options.replications // 10, 60), options.jobs)
     if "integration" in options.parts:
         integration.run(max(options.replications, 400), options.jobs)
     if "integration-table-b2" in options.parts:

@@ -4,7 +4,8 @@ A bit tells of the mean of one product: of two covariates, or of two combination
 the entries of the moments, so the answers of all looks make one Gaussian posterior. The means, the squares and the
 cross products are shrunk as three groups, each towards a mean and by a spread that its own entries suggest (empirical
 Bayes, Morris 1983, doi:10.1080/01621459.1983.10477920): covariates that are all alike correlated are not shrunk
-towards none; products are counted from those of the means. It is done twice: as the guess is believed, for the steps, and with an open mind, for the intervals.
+towards none; products are counted from those of the means. The letters of people at the point tell of single entries,
+too (`overheard`). It is done twice: as the guess is believed, for the steps, and with an open mind, for the intervals.
 """
 
 from typing import NamedTuple
