@@ -1,4 +1,4 @@
-"""Audits people of a regression: the blocks of a channel, one by one, and the bit about moments."""
+"""Audits people of a regression: the blocks of a channel, one by one, and the bits about moments, and beside the point."""
 
 import itertools
 import math
@@ -45,7 +45,7 @@ class _Row(NamedTuple):
 def people_of(
     channel: RegressionChannel, asked: float, door: PeopleDoor = honest_people, name: str = "library, regression"
 ) -> list[AuditSubject]:
-    """Return the audits of a regression channel's blocks and of its bit about moments."""
+    """Return the audits of a regression channel's blocks, and of its bit about moments and beside the point."""
     levels, p = len(channel.taus), channel.p
     at, moment = ((0.0,) * (p + 1),) * levels, PersonQuery(0, 0, (), (), (0, 1))
     found = []
@@ -61,9 +61,10 @@ def people_of(
         found.append(_subject(channel, block.channel, asked, door, f"{name}, block {k + 1}", rows, told, query, moment))
     if p > 0:
         rows, told = (_Row(False, -1.0), _Row(True, 1.0)), told_of(channel.bit, [(0, 0), (0, 1)])
-        other = PersonQuery(0, 0, (), (), (1, 1))
-        name = f"{name}, bit about moments"
-        found.append(_subject(channel, channel.bit, asked, door, name, rows, told, moment, other))
+        other, side = PersonQuery(0, 0, (), (), (1, 1)), ((1.0, *(0.0,) * p),) * 2
+        beside = PersonQuery(0, 0, (), at[:1], (), side, (-1.0, 1.0))
+        for query, what in ((moment, "bit about moments"), (beside, "bit beside the point")):
+            found.append(_subject(channel, channel.bit, asked, door, f"{name}, {what}", rows, told, query, other))
     return found
 
 
