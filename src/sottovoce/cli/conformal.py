@@ -52,14 +52,14 @@ def conformal(
     ] = None,
     minimum: Annotated[str | None, option("SCORE", f"Public start of the scores; 0 by default ({_PRIVATE}).")] = None,
     bins: Annotated[
-        str | None, option("N", f"Steps of the public grid; 100, local 16, aggregate 32 ({_PRIVATE}).")
+        str | None, option("N", f"Equal steps of the public grid; unless given, equal ratios ({_PRIVATE}).")
     ] = None,
     grid: Annotated[
         list[str] | None, option("EDGES", f"The grid itself: 0.1,0.2,0.5 or @edges.csv (.json, .txt) ({_PRIVATE}).")
     ] = None,
     mechanism: Annotated[
-        str, option("NAME", f"sparse-vector, exponential, paper, local, aggregate ({_PRIVATE}).")
-    ] = "sparse-vector",
+        str, option("NAME", f"auto, sparse-vector, counts, exponential, paper, local, aggregate ({_PRIVATE}).")
+    ] = "auto",
     guarantee: Annotated[str, option("NAME", "marginal, or for one calibration: training-conditional.")] = "marginal",
     delta: Annotated[str, option("PART", "Part of calibrations that may fail (training-conditional).")] = "0.1",
     rule: Annotated[str, option("RULE", "closest (to 1 - alpha, in mean square), or paper.")] = "closest",

@@ -89,7 +89,7 @@ def _threshold() -> type[StoredResult]:
 
 
 def _pooled() -> type[StoredResult]:
-    from sottovoce.server.conformal.pooled import PooledThreshold
+    from sottovoce.server.conformal.pooled_result import PooledThreshold
 
     return PooledThreshold
 

@@ -18,7 +18,7 @@ import sottovoce as sv
 from sottovoce.api.conformal.report import coverage_report
 from sottovoce.core.errors import BadInput
 from sottovoce.server.conformal.base import Threshold
-from sottovoce.server.conformal.pooled import PooledThreshold
+from sottovoce.server.conformal.pooled_result import PooledThreshold
 from sottovoce.server.conformal.report import CoverageReport
 from sottovoce.server.conformal.result import ConformalThreshold
 from sottovoce.server.load import from_dict, load

@@ -48,7 +48,8 @@ class FederatedConformalClassifier(ClassifierMixin, ConformalEstimator):  # type
     maximum, minimum
         With epsilon: the range of the scores; 1 and 0 unless given, between which all of them lie.
     bins, grid, mechanism
-        With epsilon: the number of steps between the ends, or all edges themselves; how a site answers in private.
+        With epsilon: the number of steps between the ends, or all edges themselves; how a site answers in private,
+        by default as gives the shortest sets.
     guarantee, delta
         "marginal", or "training-conditional" with probability 1 - delta over the calibration data.
     rule, statistics, exact
@@ -90,7 +91,7 @@ class FederatedConformalClassifier(ClassifierMixin, ConformalEstimator):  # type
         minimum: Any = None,
         bins: Any = None,
         grid: Any = None,
-        mechanism: str = "sparse-vector",
+        mechanism: str = "auto",
         guarantee: str = "marginal",
         delta: Any = 0.1,
         rule: str = "closest",

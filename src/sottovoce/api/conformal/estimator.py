@@ -29,7 +29,8 @@ from sottovoce.core.arrays import Floats
 from sottovoce.core.calling import public, say_before
 from sottovoce.core.checks import bad_row, check_names, dimensions, kind_of, label_text, sentence, unknown
 from sottovoce.core.errors import BadInput
-from sottovoce.server.conformal.settings import check_edges, check_settings
+from sottovoce.server.conformal.public_grid import check_edges
+from sottovoce.server.conformal.settings import check_settings
 from sottovoce.server.explanation import Explanation
 
 _PASSED = ("epsilon", "bins", "grid", "mechanism", "guarantee", "delta", "rule", "statistics", "exact")
@@ -109,7 +110,7 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         private = self.epsilon is not None
         promise = (self.alpha, self.guarantee, self.delta, self.rule, self.statistics, self.exact)
         check_settings(*promise, self.mechanism, private)  # before the models score every site
-        check_edges(minimum, maximum, self.bins, self.grid, self.mechanism, private)
+        check_edges(minimum, maximum, self.bins, self.grid, private)
         scores, responses = self._scored(sites, y, site)
         planned = plan_threshold(
             scores,

@@ -51,7 +51,8 @@ class FederatedConformalRegressor(RegressorMixin, ConformalEstimator):  # type: 
         With epsilon: the public range of the scores, chosen without a look at them. Unless given, minimum is 0, and
         -maximum with "quantiles", whose scores are negative inside.
     bins, grid, mechanism
-        With epsilon: the number of steps between the ends, or all edges themselves; how a site answers in private.
+        With epsilon: the number of steps between the ends, or all edges themselves; how a site answers in private,
+        by default as gives the shortest sets.
     guarantee, delta
         "marginal", or "training-conditional" with probability 1 - delta over the calibration data.
     rule, statistics, exact
@@ -94,7 +95,7 @@ class FederatedConformalRegressor(RegressorMixin, ConformalEstimator):  # type: 
         minimum: Any = None,
         bins: Any = None,
         grid: Any = None,
-        mechanism: str = "sparse-vector",
+        mechanism: str = "auto",
         guarantee: str = "marginal",
         delta: Any = 0.1,
         rule: str = "closest",

@@ -151,14 +151,14 @@ def _integration(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int
 
 
 def _conformal(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int) -> PlannedRounds:  # noqa: ARG001
-    from sottovoce.server.conformal.plan import Participants, SiteFacts, card_of, plan
-    from sottovoce.server.conformal.pooled import TallyMethod, plan_pooled
-    from sottovoce.server.conformal.settings import check_budgets, check_edges, check_settings
-    from sottovoce.server.conformal.votes import VotesMethod, take_rank
+    from sottovoce.server.conformal.methods import method_of, settle
+    from sottovoce.server.conformal.plan import Participants, SiteFacts, card_of
+    from sottovoce.server.conformal.public_grid import check_edges
+    from sottovoce.server.conformal.settings import AUTO, check_budgets, check_settings
 
     if roster.unit.kind != "number":
         raise BadInput(f"scores must be numbers, not {roster.unit.plural}; give the scores of the model.")
-    epsilon, mechanism = given.pop("epsilon", None), given.pop("mechanism", "sparse-vector")
+    epsilon, mechanism = given.pop("epsilon", None), given.pop("mechanism", AUTO)
     if mechanism == "aggregate":
         raise BadInput("a secure sum is not part of a federation; choose another mechanism.")
     private = epsilon is not None
@@ -177,22 +177,17 @@ def _conformal(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int) 
         given.pop("maximum", None),
         given.pop("bins", None),
         given.pop("grid", None),
-        mechanism,
         private,
     )
     budgets = check_budgets(epsilon, roster.names)
     facts = tuple(map(SiteFacts, roster.sizes, budgets))
     who = Participants(roster.names, facts, 0, roster.per_person, roster.seeded, roster.column)
-    line: tuple[float, ...] = () if edges is None else tuple(edges.tolist())
-    method: Method[Any, Any]
-    if settings.pooled:
-        method = TallyMethod(plan_pooled(facts, settings, len(line)), settings, who, line)
-    else:
-        made = plan(facts, settings, len(line) + 1 if line else 0)
-        method = VotesMethod(made, who, line, take_rank(made, _word(coin) if settings.exact else None))
+    settled = settle(settings, edges, facts)
+    card = card_of(who, settled.settings, settled.line)
+    method: Any = method_of(who, settled.settings, settled.line, card, _word(coin) if settings.exact else None)
     promised: Any = method.promised()
     warnings = (*roster.doubts, *promised.warnings)
-    return PlannedRounds(method, card_of(who, settings, line), roster.names, (), warnings)
+    return PlannedRounds(method, card, roster.names, (), warnings)
 
 
 def _coverage(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int) -> PlannedRounds:  # noqa: ARG001

@@ -2,34 +2,49 @@
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.server.conformal.base import Threshold
 from sottovoce.server.conformal.plan import Participants
-from sottovoce.server.conformal.pooled import PooledThreshold
+from sottovoce.server.conformal.pooled_result import PooledThreshold
 from sottovoce.server.conformal.report import CoveragePlan
 from sottovoce.server.explanation import LEVELS, ExpectedWidth, Explanation
 
+if TYPE_CHECKING:
+    from sottovoce.server.conformal.coverage.predicted import Forecast
+
 RANGE = 0.95  # of calibrations, for which the threshold's place is told
 SAME = "scores of all sites from one distribution"
+SHAPE = "if scores fall off exponentially somewhere inside the public range"
+SENT = {
+    None: "order statistics",
+    "counts": "one noisy count of scores at or below one edge of a public grid",
+    "local": "one bit a score",
+    "aggregate": "noisy counts into a secure sum",
+}
 
 
-def explain_threshold(promised: Threshold, warnings: Sequence[str]) -> Explanation:
-    """Say what a threshold would be made from; ``promised`` is the threshold as it will be, but for its value."""
+def explain_threshold(promised: Threshold, warnings: Sequence[str], forecast: "Forecast | None" = None) -> Explanation:
+    """Say what a threshold would be made from; ``promised`` is the threshold as it will be, but for its value.
+
+    ``forecast`` is what its mechanism was chosen by, if it was.
+    """
     sites, scores = len(promised.names), sum(fact.size for fact in promised.facts)
     sent = f"one cell of a public grid of {len(promised.edges):,} edges"
-    if promised.spent is None:
-        sent = "order statistics"
-    elif promised.mechanism in ("local", "aggregate"):
-        sent = "one bit a score" if promised.mechanism == "local" else "noisy counts into a secure sum"
+    sent = SENT.get(promised.mechanism, sent)
     asked = [
         ("Question", f"the {1 - promised.alpha:.6g} quantile of new scores, {promised.guarantee} guarantee"),
         ("Answers", f"one message a site, {sent}; {scores:,} scores at {sites:,} sites, 1 round"),
         ("Promise", promised.estimand),
         ("Coverage", f"{'at least ' if promised.spent is not None else ''}{promised.coverage:.4f} on average"),
     ]
+    if forecast is not None:
+        expected = f"coverage {forecast.coverage:.3f} give or take {forecast.spread:.3f}, and a threshold about "
+        expected += f"{forecast.length:.3g} times the quantile, {SHAPE}; mechanism {promised.mechanism!r}"
+        asked.append(("Expected", expected))
     low, high = _pooled_range(promised) if isinstance(promised, PooledThreshold) else _range(promised)
     values = {key: value for key, value in promised.plain_values().items() if key not in ("value", "infinite", "empty")}
     return Explanation(
@@ -54,6 +69,10 @@ def _range(promised: Threshold) -> tuple[float, float]:
 def _pooled_range(promised: PooledThreshold) -> tuple[float, float]:
     """Return the range of a threshold of summed answers: sampling and noise around the coverage that is promised."""
     choice, alpha, z = promised.choice, promised.alpha, two_sided(RANGE)
+    if choice.edge_of:
+        from sottovoce.server.conformal.coverage.predicted import counted_range
+
+        return counted_range([fact.size for fact in promised.facts], choice, np.array(promised.edges), alpha, RANGE)
     if choice.asked:
         rate = math.tanh(max(choice.epsilons) / 2)
         chance = (1 - rate) / 2 + rate * alpha
