@@ -22,6 +22,7 @@ from benchmarks import (
     conformal_pooled,
     conformal_private,
     conformal_real,
+    conformal_small,
     conformal_speed,
     conformal_spread,
     federation,
@@ -81,6 +82,7 @@ PARTS = (
     "conformal-private",
     "conformal-pooled",
     "conformal-real",
+    "conformal-small",
 )
 
 
@@ -177,6 +179,8 @@ def main() -> None:
         conformal_pooled.run(max(options.replications, 4000))
     if "conformal-real" in options.parts:
         conformal_real.run()
+    if "conformal-small" in options.parts:
+        conformal_small.run(max(options.replications, 2000))
 
     if "collector-crash" in options.parts:
         collector_crash.run()

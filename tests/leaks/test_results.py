@@ -68,6 +68,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "sensitivity": lambda: integrated().sensitivity(),
     "threshold": lambda: threshold(**GRID),
     "pooled-threshold": lambda: threshold(mechanism="local", bins=8, **GRID),
+    "pooled-threshold:counts": lambda: threshold(mechanism="counts", **GRID),
     "coverage-report": lambda: sv.coverage_report(threshold(**GRID), SCORES, epsilon=1.0, randomness=dice(7)),
 }
 

@@ -11,6 +11,7 @@ from sottovoce.server.conformal.base import Threshold
 from sottovoce.server.conformal.plan import Participants
 from sottovoce.server.conformal.pooled_result import PooledThreshold
 from sottovoce.server.conformal.report import CoveragePlan
+from sottovoce.server.conformal.settings import COUNTED
 from sottovoce.server.explanation import LEVELS, ExpectedWidth, Explanation
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ SAME = "scores of all sites from one distribution"
 SHAPE = "if scores fall off exponentially somewhere inside the public range"
 SENT = {
     None: "order statistics",
-    "counts": "one noisy count of scores at or below one edge of a public grid",
+    COUNTED: "one noisy count of scores at or below one edge of a public grid",
     "local": "one bit a score",
     "aggregate": "noisy counts into a secure sum",
 }
@@ -44,7 +45,7 @@ def explain_threshold(promised: Threshold, warnings: Sequence[str], forecast: "F
     if forecast is not None:
         expected = f"coverage {forecast.coverage:.3f} give or take {forecast.spread:.3f}, and a threshold about "
         expected += f"{forecast.length:.3g} times the quantile, {SHAPE}; mechanism {promised.mechanism!r}"
-        asked.append(("Expected", expected))
+        asked.append(("Forecast", expected))
     low, high = _pooled_range(promised) if isinstance(promised, PooledThreshold) else _range(promised)
     values = {key: value for key, value in promised.plain_values().items() if key not in ("value", "infinite", "empty")}
     return Explanation(
@@ -52,10 +53,17 @@ def explain_threshold(promised: Threshold, warnings: Sequence[str], forecast: "F
         asked,
         promised.privacy_statement,
         [ExpectedWidth(f"the threshold, in {RANGE:.0%} of calibrations", high - low, LEVELS, low, high)],
-        SAME if promised.spent is None else f"{SAME}, and no noise but the promised bound of it",
+        _assumed(promised),
         warnings,
         values=values,
     )
+
+
+def _assumed(promised: Threshold) -> str:
+    """Return what the range of the threshold rests on."""
+    if promised.mechanism == COUNTED:
+        return f"{SAME}; {SHAPE.removeprefix('if ')}"
+    return SAME if promised.spent is None else f"{SAME}, and no noise but the promised bound of it"
 
 
 def _range(promised: Threshold) -> tuple[float, float]:
