@@ -10,9 +10,8 @@ from sottovoce.planner.crowd import PlannedCrowd
 from sottovoce.planner.question import Budgets, PlannedWidth, Yardstick
 from sottovoce.server.conformal.base import Threshold
 from sottovoce.server.conformal.expected import RANGE, SAME, explain_threshold
-from sottovoce.server.conformal.methods import method_of, settle
+from sottovoce.server.conformal.methods import check_edges, method_of, settle
 from sottovoce.server.conformal.plan import Participants, SiteFacts, card_of
-from sottovoce.server.conformal.public_grid import check_edges
 from sottovoce.server.conformal.settings import (
     AUTO,
     ConformalSettings,

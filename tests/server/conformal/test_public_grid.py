@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from sottovoce.core.errors import BadInput
-from sottovoce.server.conformal.public_grid import BINS, RANGE, STEPS, PublicGrid, check_edges, check_grid
+from sottovoce.server.conformal.methods import check_edges
+from sottovoce.server.conformal.public_grid import BINS, RANGE, STEPS, PublicGrid, check_grid
 
 
 def test_equal_steps_as_many_as_a_mechanism_takes() -> None:

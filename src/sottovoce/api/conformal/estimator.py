@@ -29,7 +29,7 @@ from sottovoce.core.arrays import Floats
 from sottovoce.core.calling import public, say_before
 from sottovoce.core.checks import bad_row, check_names, dimensions, kind_of, label_text, sentence, unknown
 from sottovoce.core.errors import BadInput
-from sottovoce.server.conformal.public_grid import check_edges
+from sottovoce.server.conformal.methods import check_edges
 from sottovoce.server.conformal.settings import check_settings
 from sottovoce.server.explanation import Explanation
 

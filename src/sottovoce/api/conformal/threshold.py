@@ -22,9 +22,8 @@ from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private
 from sottovoce.local.runner import run
 from sottovoce.protocol.card import Card, identity
 from sottovoce.server.conformal.base import Threshold
-from sottovoce.server.conformal.methods import method_of, settle
+from sottovoce.server.conformal.methods import check_edges, method_of, settle
 from sottovoce.server.conformal.plan import Participants, SiteFacts, card_of
-from sottovoce.server.conformal.public_grid import check_edges
 from sottovoce.server.conformal.settings import (
     COUNTED,
     MOST_STATISTICS,

@@ -151,9 +151,8 @@ def _integration(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int
 
 
 def _conformal(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int) -> PlannedRounds:  # noqa: ARG001
-    from sottovoce.server.conformal.methods import method_of, settle
+    from sottovoce.server.conformal.methods import check_edges, method_of, settle
     from sottovoce.server.conformal.plan import Participants, SiteFacts, card_of
-    from sottovoce.server.conformal.public_grid import check_edges
     from sottovoce.server.conformal.settings import AUTO, check_budgets, check_settings
 
     if roster.unit.kind != "number":

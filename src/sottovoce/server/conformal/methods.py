@@ -5,16 +5,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sottovoce.core.errors import BadInput
 from sottovoce.protocol.card import Card, identity
 from sottovoce.server.conformal.base import Threshold
 from sottovoce.server.conformal.plan import Participants, SiteFacts, plan
-from sottovoce.server.conformal.public_grid import RATIOS, PublicGrid
-from sottovoce.server.conformal.settings import AUTO, COUNTED, SCANNED, ConformalSettings
+from sottovoce.server.conformal.settings import AUTO, COUNTED, RATIOS, SCANNED, ConformalSettings
 from sottovoce.server.conformal.votes import VotesMethod, take_rank
 from sottovoce.server.method import Method
 
 if TYPE_CHECKING:
     from sottovoce.server.conformal.coverage.predicted import Forecast
+    from sottovoce.server.conformal.public_grid import PublicGrid
 
 PLENTY = 300.0  # of epsilon times the scores of a site: cells are then as good as they get
 FINE = 96  # edges of cells where scores are plenty
@@ -28,7 +29,22 @@ class SettledMechanism(NamedTuple):
     expected: "Forecast | None" = None  # none where nothing was weighed
 
 
-def settle(settings: ConformalSettings, grid: PublicGrid | None, facts: Sequence[SiteFacts]) -> SettledMechanism:
+def check_edges(minimum: Any, maximum: Any, bins: Any, grid: Any, private: bool) -> "PublicGrid | None":
+    """Return the public grid of a private study; without privacy there is none."""
+    if private:
+        from sottovoce.server.conformal.public_grid import check_grid
+
+        return check_grid(minimum, maximum, bins, grid)
+    given = {"maximum": maximum, "minimum": minimum, "bins": bins, "grid": grid}
+    for name, value in given.items():
+        if value is not None:
+            raise BadInput(
+                f"{name} belongs to a private study, and epsilon is not given; give it, or leave {name} out."
+            )
+    return None
+
+
+def settle(settings: ConformalSettings, grid: "PublicGrid | None", facts: Sequence[SiteFacts]) -> SettledMechanism:
     """Return the settings with a mechanism in place of "auto", and the edges, from public numbers alone."""
     if settings.mechanism is None or grid is None:
         return SettledMechanism(settings, ())
@@ -40,7 +56,7 @@ def settle(settings: ConformalSettings, grid: PublicGrid | None, facts: Sequence
         return SettledMechanism(replace(settings, mechanism=SCANNED), tuple(line.tolist()))
     from sottovoce.server.conformal.automatic import weighed
 
-    return weighed(settings, grid, tuple(sorted(facts)))
+    return SettledMechanism(*weighed(settings, grid, tuple(sorted(facts)), alike))
 
 
 def alike_sites(facts: Sequence[SiteFacts]) -> SiteFacts:

@@ -10,7 +10,7 @@ from sottovoce.core.arrays import Floats
 from sottovoce.core.checks import number
 from sottovoce.core.errors import BadInput
 from sottovoce.protocol.selection.base import grid as checked_grid
-from sottovoce.server.conformal.settings import AUTO, COUNTED, whole
+from sottovoce.server.conformal.settings import whole
 
 # Edges in equal steps where the answers of all sites are summed: each takes its own part of the records ("local") or
 # adds its own noise ("aggregate"), so fewer are better; where a site names one cell, a fine grid costs little.
@@ -19,7 +19,6 @@ BINS = 100
 MOST_BINS = 100_000
 RANGE = 64.0  # how many times the lowest edge the maximum is, in equal ratios
 TINY = 1e-290  # of an end: below it a part of it is no normal number
-RATIOS = (AUTO, COUNTED)  # mechanisms whose edges stand in equal ratios unless a number of steps is given
 
 
 @dataclass(frozen=True)
@@ -103,16 +102,3 @@ def check_grid(minimum: Any, maximum: Any, bins: Any, edges: Any) -> PublicGrid:
     for mechanism in ("local", None):  # steps too small for floats are refused before anything else is done
         found.steps(mechanism)
     return found
-
-
-def check_edges(minimum: Any, maximum: Any, bins: Any, grid: Any, private: bool) -> PublicGrid | None:
-    """Return the public grid of a private study; without privacy there is none."""
-    if private:
-        return check_grid(minimum, maximum, bins, grid)
-    given = {"maximum": maximum, "minimum": minimum, "bins": bins, "grid": grid}
-    for name, value in given.items():
-        if value is not None:
-            raise BadInput(
-                f"{name} belongs to a private study, and epsilon is not given; give it, or leave {name} out."
-            )
-    return None

@@ -15,6 +15,7 @@ GUARANTEES = ("marginal", "training-conditional")
 RULES = ("closest", "paper")
 AUTO, SCANNED, COUNTED = "auto", "sparse-vector", "counts"
 POOLED = (COUNTED, "local", "aggregate")  # answers of many sites are summed before any is read
+RATIOS = (AUTO, COUNTED)  # mechanisms whose edges stand in equal ratios unless a number of steps is given
 MECHANISMS = (AUTO, *SELECTIONS, *POOLED)
 MOST_STATISTICS = 5  # a site that sends three comes within a few percent of one that sends all its scores
 LEAST = 1e-9  # of alpha and delta: the distributions of coverage are exact to about 1e-12
