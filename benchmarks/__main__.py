@@ -19,6 +19,7 @@ from benchmarks import (
     collector_memory,
     collector_postgres,
     collector_workers,
+    conformal_groups,
     conformal_pooled,
     conformal_private,
     conformal_real,
@@ -83,6 +84,7 @@ PARTS = (
     "conformal-pooled",
     "conformal-real",
     "conformal-small",
+    "conformal-groups",
 )
 
 
@@ -181,6 +183,8 @@ def main() -> None:
         conformal_real.run()
     if "conformal-small" in options.parts:
         conformal_small.run(max(options.replications, 2000))
+    if "conformal-groups" in options.parts:
+        conformal_groups.run(options.replications)
 
     if "collector-crash" in options.parts:
         collector_crash.run()

@@ -94,6 +94,12 @@ def _pooled() -> type[StoredResult]:
     return PooledThreshold
 
 
+def _thresholds() -> type[StoredResult]:
+    from sottovoce.server.conformal.thresholds import ConformalThresholds
+
+    return ConformalThresholds
+
+
 def _report() -> type[StoredResult]:
     from sottovoce.server.conformal.report import CoverageReport
 
@@ -110,5 +116,6 @@ KINDS: dict[str, Callable[[], type[StoredResult]]] = {
     "sensitivity": _sensitivity,
     "threshold": _threshold,
     "pooled-threshold": _pooled,
+    "thresholds": _thresholds,
     "coverage-report": _report,
 }

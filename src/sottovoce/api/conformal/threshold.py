@@ -222,15 +222,20 @@ def plan_threshold(
 
 def run_threshold(planned: PlannedThreshold) -> Threshold:
     """Run a planned round: from here on sites answer."""
+    own = parts_of(planned.dice, len(planned.facts))
+    in_all = spend(planned.table, [fact.epsilon for fact in planned.facts], planned.dice, planned.counted)
+    return replace(ask_sites(planned, own), in_all=in_all)
+
+
+def ask_sites(planned: PlannedThreshold, own: Sequence[RandomSource]) -> Threshold:
+    """Ask the sites of a planned round, whose cost is counted, each with dice of its own."""
     line, facts, table = planned.line, planned.facts, planned.table
     limits, study = SiteLimits(points=max(MOST_STATISTICS, len(line)), rounds=1), identity(planned.card)
-    own = parts_of(planned.dice, len(facts))
-    in_all = spend(table, [fact.epsilon for fact in facts], planned.dice, planned.counted)
     doors = [
         Door(planned.opens(records, fact.epsilon, each, limits=limits), study, limits)
         for records, fact, each in zip(table.records, facts, own, strict=True)
     ]
-    found: Threshold = replace(run(planned.method, doors), in_all=in_all)
+    found: Threshold = run(planned.method, doors)
     return replace(found, hints=_hints(table, np.array(line))) if line else found
 
 

@@ -36,7 +36,7 @@ class WeighedMechanism(NamedTuple):
     expected: Forecast | None
 
 
-@functools.lru_cache(maxsize=32)
+@functools.lru_cache(maxsize=512)
 def weighed(
     settings: ConformalSettings, grid: PublicGrid, facts: tuple[SiteFacts, ...], alike: SiteFacts
 ) -> WeighedMechanism:

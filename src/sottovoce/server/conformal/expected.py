@@ -1,7 +1,7 @@
 """What a threshold, or a report of its coverage, would ask and tell, before anything is sent."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,11 +12,13 @@ from sottovoce.server.conformal.plan import Participants
 from sottovoce.server.conformal.pooled_result import PooledThreshold
 from sottovoce.server.conformal.report import CoveragePlan
 from sottovoce.server.conformal.settings import COUNTED
+from sottovoce.server.conformal.thresholds_told import ThresholdsToDescribe
 from sottovoce.server.explanation import LEVELS, ExpectedWidth, Explanation
 
 if TYPE_CHECKING:
     from sottovoce.server.conformal.coverage.predicted import Forecast
 
+MOST_SHOWN = 12  # groups whose range is told
 RANGE = 0.95  # of calibrations, for which the threshold's place is told
 SAME = "scores of all sites from one distribution"
 SHAPE = "if scores fall off exponentially somewhere inside the public range"
@@ -88,6 +90,38 @@ def _pooled_range(promised: PooledThreshold) -> tuple[float, float]:
     else:
         error = math.sqrt(alpha * (1 - alpha) / max(sum(fact.size for fact in promised.facts), 1))
     return max(choice.coverage - z * error, 0.0), min(choice.coverage + z * error, 1.0)
+
+
+def explain_thresholds(
+    promised: ThresholdsToDescribe, plans: Mapping[str, Explanation], warnings: Sequence[str]
+) -> Explanation:
+    """Say what thresholds by group would be made from; ``promised`` are they as they will be, but for their values."""
+    scores = sum(promised.sizes[group] for group in plans)
+    widths = [plan.widths[0]._replace(of=group) for group, plan in plans.items()]
+    sent = sorted(
+        {text.partition("; ")[0] for plan in plans.values() for label, text in plan.asked if label == "Answers"}
+    )
+    asked = [
+        ("Question", f"the {1 - promised.alpha:.6g} quantile of new scores in each of {len(promised):,} groups"),
+        ("Answers", f"{'; or '.join(sent)}; {scores:,} scores, each used once, 1 round"),
+        ("Promise", promised.estimand),
+    ]
+    if (common := promised.common) is not None:
+        low, high = _range(common)
+        least = "at least " if common.spent is not None else ""
+        words = f"a rank of the same messages, for a site without a threshold of its own: coverage {least}"
+        asked.append(("Common", f"{words}{common.coverage:.4f}, level {low:.3f} to {high:.3f}, if sites are alike"))
+    dropped = ("value", "infinite", "empty")
+    values = {key: value for key, value in promised.describe().values.items() if key not in dropped}
+    return Explanation(
+        f"Plan, nothing asked: thresholds by group, alpha = {promised.alpha:.6g}",
+        asked,
+        promised.privacy_statement,
+        widths[:MOST_SHOWN],
+        "scores of a group from one distribution",
+        warnings,
+        values=values,
+    )
 
 
 def explain_report(plan: CoveragePlan, who: Participants) -> Explanation:

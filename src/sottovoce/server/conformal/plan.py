@@ -169,7 +169,7 @@ def plan(sites: Sequence[SiteFacts], settings: ConformalSettings, cells: int) ->
     return ConformalPlan(tuple(sites), settings, cells, found)
 
 
-@functools.lru_cache(maxsize=32)
+@functools.lru_cache(maxsize=512)  # of sites that are each asked alone, every size is a question of its own
 def chosen(
     facts: tuple[SiteFacts, ...], number: tuple[int, ...], settings: ConformalSettings, cells: int
 ) -> tuple[tuple[Kind, ...], Choice | None]:
