@@ -114,13 +114,10 @@ def by_carrier(model: sv.FederatedConformalRegressor, parts: Flights) -> str:
     found = each.thresholds_
     report = found.coverage_by_site(each.score_sites(parts.fresh))
     own = [value for name, value in found.values.items() if name in found.own]
-    length = float(
-        np.mean(np.concatenate([np.full(len(y), 2 * found.values[name]) for name, (_, y) in parts.fresh.items()]))
-    )
-    return (
-        f"A threshold for each carrier: {min(own):.1f} to {max(own):.1f} minutes, mean length {length:.1f}; fresh "
-        f"{report.mixture.estimate:.3f}, worst {report.worst.coverage:.3f} ({report.worst.name}), {len(report.below)} below."
-    )
+    ends = [np.full(len(y), 2 * found.values[name]) for name, (_, y) in parts.fresh.items()]
+    said = f"A threshold for each carrier: {min(own):.1f} to {max(own):.1f} minutes, mean length "
+    said += f"{np.concatenate(ends).mean():.1f}; fresh {report.mixture.estimate:.3f}, worst {report.worst.coverage:.3f}"
+    return f"{said} ({report.worst.name}), {len(report.below)} below."
 
 
 def together(parts: Flights) -> tuple[Floats, Floats]:
