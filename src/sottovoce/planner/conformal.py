@@ -20,10 +20,9 @@ from sottovoce.server.conformal.settings import (
 )
 
 MODELS = {
-    "counts": "one noisy count a site, each site trusted with its own scores (mechanism 'counts')",
     "local": "one randomised bit a score (mechanism 'local')",
     "aggregate": "noisy counts into a secure sum (mechanism 'aggregate')",
-    "sparse-vector": "one private cell a site, each site trusted with its own scores (mechanism 'sparse-vector')",
+    AUTO: "one private message a site, each site trusted with its own scores (mechanism 'auto')",
 }
 OPEN = "no privacy: one order statistic a site"
 
@@ -77,7 +76,7 @@ class ConformalQuestion:
             return []
         found = []
         for model, how in MODELS.items():
-            if model != self.agreed.mechanism:
+            if model != (self.agreed.mechanism if self.agreed.mechanism in MODELS else AUTO):
                 other = replace(self, agreed=replace(self.agreed, mechanism=model, rule="closest"), bins=None)
                 found.append(Yardstick(model, (_width(other, crowd, epsilon),), how))
         bare = replace(self, agreed=replace(self.agreed, mechanism=None), bins=None)

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sottovoce.core.arrays import Floats
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.server.conformal.base import Threshold
-from sottovoce.server.conformal.plan import Participants
+from sottovoce.server.conformal.methods import alike_sites
+from sottovoce.server.conformal.plan import Participants, chosen
 from sottovoce.server.conformal.pooled_result import PooledThreshold
 from sottovoce.server.conformal.report import CoveragePlan
-from sottovoce.server.conformal.settings import COUNTED
+from sottovoce.server.conformal.settings import COUNTED, SCANNED
 from sottovoce.server.conformal.thresholds_told import ThresholdsToDescribe
 from sottovoce.server.explanation import LEVELS, ExpectedWidth, Explanation
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from sottovoce.server.conformal.coverage.predicted import Forecast
 
 MOST_SHOWN = 12  # groups whose range is told
+SCANNED_PLACES, COUNTED_PLACES = 3, 9  # of the quantile in the grid: coarse grids take more to be averaged over
+MOST_CELLS = 200  # of a grid in an expected range
 RANGE = 0.95  # of calibrations, for which the threshold's place is told
 SAME = "scores of all sites from one distribution"
 SHAPE = "if scores fall off exponentially somewhere inside the public range"
@@ -48,13 +52,15 @@ def explain_threshold(promised: Threshold, warnings: Sequence[str], forecast: "F
         expected = f"coverage {forecast.coverage:.3f} give or take {forecast.spread:.3f}, and a threshold about "
         expected += f"{forecast.length:.3g} times the quantile, {SHAPE}; mechanism {promised.mechanism!r}"
         asked.append(("Forecast", expected))
-    low, high = _pooled_range(promised) if isinstance(promised, PooledThreshold) else _range(promised)
+    low, high = _range(promised)
+    wanted = 1 - promised.alpha  # how far coverage may stray is told from where it is wanted
+    width = max(high, wanted) - min(low, wanted)
     values = {key: value for key, value in promised.plain_values().items() if key not in ("value", "infinite", "empty")}
     return Explanation(
         f"Plan, nothing asked: conformal threshold, alpha = {promised.alpha:.6g}",
         asked,
         promised.privacy_statement,
-        [ExpectedWidth(f"the threshold, in {RANGE:.0%} of calibrations", high - low, LEVELS, low, high)],
+        [ExpectedWidth(f"the threshold, in {RANGE:.0%} of calibrations", width, LEVELS, low, high)],
         _assumed(promised),
         warnings,
         values=values,
@@ -63,26 +69,57 @@ def explain_threshold(promised: Threshold, warnings: Sequence[str], forecast: "F
 
 def _assumed(promised: Threshold) -> str:
     """Return what the range of the threshold rests on."""
-    if promised.mechanism == COUNTED:
+    if promised.mechanism in (COUNTED, SCANNED):
         return f"{SAME}; {SHAPE.removeprefix('if ')}"
     return SAME if promised.spent is None else f"{SAME}, and no noise but the promised bound of it"
 
 
 def _range(promised: Threshold) -> tuple[float, float]:
     """Return between which levels of the scores the threshold will lie."""
+    if isinstance(promised, PooledThreshold):
+        return _counted_range(promised) if promised.choice.edge_of else _pooled_range(promised)
+    if promised.mechanism == SCANNED and math.isfinite(max(promised.spent or (math.inf,))):
+        return _scanned_range(promised)
     levels, at_least = promised.distribution
     tail, total = (1 - RANGE) / 2, float(at_least.max())
     ends = np.interp([-total * (1 - tail), -total * tail], -at_least, levels)
     return float(ends[0]), float(ends[1])
 
 
+def _scanned_range(promised: Threshold) -> tuple[float, float]:
+    """Return the range of a threshold from cells, noise that stops scans early counted, as of sites that are alike."""
+    from sottovoce.protocol.selection.sparse_vector import sparse_vector
+    from sottovoce.server.conformal.coverage.predicted import expected_range, reached_by_cells
+
+    alike, sites = alike_sites(promised.facts), len(promised.facts)
+    _, choice = chosen((alike,), (sites,), promised.settings, 2)
+    if choice is None:  # no promise if they were alike: each is told of itself
+        return 0.0, 1.0
+    line = np.array(promised.edges)
+    line = line[:: -(-len(line) // MOST_CELLS)] if len(line) > MOST_CELLS else line
+    mechanism = sparse_vector(alike.size, choice.orders[0][0], len(line) + 1, alike.epsilon)
+
+    def reached(tails: Floats) -> Floats:
+        return reached_by_cells(mechanism, sites, choice.rank, tails)
+
+    return expected_range(reached, line, promised.alpha, RANGE, SCANNED_PLACES)
+
+
+def _counted_range(promised: PooledThreshold) -> tuple[float, float]:
+    """Return the range of a threshold from counts, each edge known by its own sites alone."""
+    from sottovoce.server.conformal.coverage.predicted import expected_range, reached_by_counts
+
+    sizes = [fact.size for fact in promised.facts]
+
+    def reached(tails: Floats) -> Floats:
+        return reached_by_counts(promised.choice, sizes, tails)
+
+    return expected_range(reached, np.array(promised.edges), promised.alpha, RANGE, COUNTED_PLACES)
+
+
 def _pooled_range(promised: PooledThreshold) -> tuple[float, float]:
     """Return the range of a threshold of summed answers: sampling and noise around the coverage that is promised."""
     choice, alpha, z = promised.choice, promised.alpha, two_sided(RANGE)
-    if choice.edge_of:
-        from sottovoce.server.conformal.coverage.predicted import counted_range
-
-        return counted_range([fact.size for fact in promised.facts], choice, np.array(promised.edges), alpha, RANGE)
     if choice.asked:
         rate = math.tanh(max(choice.epsilons) / 2)
         chance = (1 - rate) / 2 + rate * alpha

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from scipy import special
 
+from sottovoce.core.arrays import Floats
 from sottovoce.protocol.selection.sparse_vector import SparseVector, sparse_vector
 from sottovoce.server.conformal.coverage.counted import choose_counts, crowds_of, sum_distribution
+from sottovoce.server.conformal.coverage.pooled import PooledChoice
 from sottovoce.server.conformal.coverage.predicted import (
-    counted_range,
+    expected_range,
     forecast,
     named,
     reached_by_cells,
@@ -71,10 +73,15 @@ def test_a_forecast_adds_up_coverage_spread_and_length() -> None:
 
 
 def test_more_noise_is_expected_to_widen_the_range() -> None:
-    edges, sizes = np.geomspace(1 / 64, 1.0, 12), [20] * 60
-    wide, narrow = (
-        counted_range(sizes, choose_counts(sizes, [epsilon] * 60, 12), edges, 0.1, 0.95) for epsilon in (0.5, 4.0)
-    )
+    edges, sizes, found = np.geomspace(1 / 64, 1.0, 12), [20] * 60, []
+    for epsilon in (0.5, 4.0):
+        choice = choose_counts(sizes, [epsilon] * 60, 12)
+
+        def reached(tails: Floats, choice: PooledChoice = choice) -> Floats:
+            return reached_by_counts(choice, sizes, tails)
+
+        found.append(expected_range(reached, edges, 0.1, 0.95, 9))
+    wide, narrow = found
     assert wide[0] <= narrow[0] < 0.9 < narrow[1] <= wide[1]
     assert wide[1] - wide[0] > narrow[1] - narrow[0]
 

@@ -80,15 +80,23 @@ def reached_by_counts(choice: PooledChoice, sizes: Sequence[int], tails: Floats)
     return np.asarray(np.cumprod(passed[::-1])[::-1])
 
 
-def counted_range(
-    sizes: Sequence[int], choice: PooledChoice, edges: Floats, alpha: float, part: float
+def expected_range(
+    reached: Callable[[Floats], Floats], edges: Floats, alpha: float, part: float, places: int
 ) -> tuple[float, float]:
-    """Return between which levels of the scores counts find their threshold in a part of all calibrations."""
+    """Return between which levels of the scores a threshold lies in a part of all calibrations, on average over places.
+
+    ``reached`` is as in `forecast`; the level of an infinite threshold is one.
+
+    >>> edges = np.geomspace(0.1, 10.0, 50)
+    >>> low, high = expected_range(lambda tails: (tails <= 0.1).astype(float), edges, 0.1, 0.95, 9)
+    >>> round(low, 3) == round(high, 3)
+    True
+    """
     ends = []
-    for place in PLACES:
-        tails, _ = tails_of(edges, alpha, place)
-        reached, levels = reached_by_counts(choice, sizes, tails), np.append(1 - tails, 1.0)
-        ends.append([levels[np.searchsorted(reached, chance)] for chance in ((1 - part) / 2, (1 + part) / 2)])
+    for place in np.linspace(PLACES[-1], PLACES[0], places):
+        tails, _ = tails_of(edges, alpha, float(place))
+        levels, chances = np.append(1 - tails, 1.0), reached(tails)
+        ends.append([levels[np.searchsorted(chances, each)] for each in ((1 - part) / 2, (1 + part) / 2)])
     low, high = np.mean(ends, axis=0)
     return float(low), float(high)
 
