@@ -20,6 +20,7 @@ from sottovoce.core.calling import public
 from sottovoce.core.checks import check_callers, confidence, number, per_site
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private, parts_of
+from sottovoce.core.unit import uncensored
 from sottovoce.local.runner import run
 from sottovoce.protocol.card import identity
 from sottovoce.protocol.selection.geometric import NoisyCount, noisy_count
@@ -130,6 +131,7 @@ def plan_report(
     table = scores if isinstance(scores, SiteTable) else read_sites(scores, missing=missing, needs=SCORES)
     if table.unit.kind != "number":
         raise BadInput(f"scores must be numbers, not {table.unit.plural}; give the scores of the model.")
+    uncensored(table.unit, "a score")
     parts, weights_name = _weights(weights, table)
     noises = None if epsilon is None else _noises(epsilon, table.names)
     dice = SystemEntropy() if randomness is None else randomness

@@ -91,7 +91,7 @@ def find_dialect(
     mark, certain = decimal or ".", decimal is not None
     if decimal is None:
         own = [chosen.header.index(name) for name in numeric if name in chosen.header]
-        cells = [row[at].strip() for row in chosen.rows for at in own if at < len(row)]
+        cells = [row[at].lstrip("<>≤≥= \t").rstrip() for row in chosen.rows for at in own if at < len(row)]
         others = [cell.strip() for row in chosen.rows for cell in row]
         mark, certain = _decimal(cells, others, chosen.delimiter, place)
     return Dialect(chosen.delimiter, mark, certain, chosen.header, skipped + chosen.start, _proved(chosen))
