@@ -9,6 +9,7 @@ from benchmarks import (
     answered,
     answers,
     audit,
+    censored,
     certified,
     certified_peers,
     collector_coverage,
@@ -85,6 +86,7 @@ PARTS = (
     "conformal-real",
     "conformal-small",
     "conformal-groups",
+    "censored",
 )
 
 
@@ -185,6 +187,8 @@ def main() -> None:
         conformal_small.run(max(options.replications, 2000))
     if "conformal-groups" in options.parts:
         conformal_groups.run(options.replications)
+    if "censored" in options.parts:
+        censored.run(options.replications, options.jobs)
 
     if "collector-crash" in options.parts:
         collector_crash.run()
