@@ -9,6 +9,7 @@ from benchmarks import (
     answered,
     answers,
     audit,
+    censored,
     certified,
     certified_peers,
     collector_coverage,
@@ -19,9 +20,11 @@ from benchmarks import (
     collector_memory,
     collector_postgres,
     collector_workers,
+    conformal_groups,
     conformal_pooled,
     conformal_private,
     conformal_real,
+    conformal_small,
     conformal_speed,
     conformal_spread,
     federation,
@@ -83,6 +86,9 @@ PARTS = (
     "conformal-private",
     "conformal-pooled",
     "conformal-real",
+    "conformal-small",
+    "conformal-groups",
+    "censored",
 )
 
 
@@ -181,6 +187,12 @@ def main() -> None:
         conformal_pooled.run(max(options.replications, 4000))
     if "conformal-real" in options.parts:
         conformal_real.run()
+    if "conformal-small" in options.parts:
+        conformal_small.run(max(options.replications, 2000))
+    if "conformal-groups" in options.parts:
+        conformal_groups.run(options.replications)
+    if "censored" in options.parts:
+        censored.run(options.replications, options.jobs)
 
     if "collector-crash" in options.parts:
         collector_crash.run()

@@ -16,6 +16,7 @@ _HOMES = {
     "audit": "sottovoce.auditing.audit",
     "SiteSummary": "sottovoce.server.integration.site_summary",
     "conformal_threshold": "sottovoce.api.conformal.threshold",
+    "conformal_thresholds": "sottovoce.api.conformal.thresholds",
     "conformal_coverage": "sottovoce.server.conformal.coverage.table",
     "coverage_report": "sottovoce.api.conformal.report",
     "FederatedConformalRegressor": "sottovoce.api.conformal.regressor",
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from sottovoce.api.conformal.regressor import FederatedConformalRegressor as FederatedConformalRegressor
     from sottovoce.api.conformal.report import coverage_report as coverage_report
     from sottovoce.api.conformal.threshold import conformal_threshold as conformal_threshold
+    from sottovoce.api.conformal.thresholds import conformal_thresholds as conformal_thresholds
     from sottovoce.api.explain import explain as explain
     from sottovoce.api.integration import integrated_quantile as integrated_quantile
     from sottovoce.api.quantile.difference import compare as compare

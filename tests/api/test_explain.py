@@ -27,6 +27,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "shortfall": (sv.expected_shortfall, SITES, 0.9, 2.0),
     "integration": (sv.integrated_quantile, "north", SITES, 0.5, 2.0),
     "threshold": (sv.conformal_threshold, SCORES),
+    "thresholds": (sv.conformal_thresholds, SCORES),
     "report": (sv.coverage_report, 1.6, SCORES),
     "regression": (MODEL, ROWS, RESPONSE),
     "fit": (MODEL.fit, ROWS, RESPONSE),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -78,13 +79,13 @@ def test_the_files_may_follow_a_double_dash(conformal: Conformal, score_files: P
 @pytest.mark.parametrize(
     ("words", "bins"),
     [
-        ((), 100),
+        (("--mechanism", "sparse-vector"), 100),
         (("--bins", "20"), 20),
-        (("--minimum", "-3"), 100),
+        (("--mechanism", "sparse-vector", "--minimum", "-3"), 100),
         (("--mechanism", "exponential"), 100),
         (("--mechanism", "local", "--epsilon", "6"), 16),
         (("--mechanism", "aggregate", "--bins", "4"), 4),
-        (("--guarantee", "training-conditional", "--delta", "0.4"), 100),
+        (("--bins", "50", "--guarantee", "training-conditional", "--delta", "0.4"), 50),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -102,6 +103,18 @@ def test_a_private_threshold_is_an_edge_of_the_grid(
     assert steps == pytest.approx(round(steps))
     for name in ("mechanism", "guarantee", "delta"):
         assert str(found[name]) == given.get(f"--{name}", str(found[name]))
+
+
+def test_unless_told_otherwise_a_mechanism_and_edges_in_equal_ratios_are_chosen(
+    conformal: Conformal, score_files: Path
+) -> None:
+    found = as_json(conformal(score_files, *PRIVATE, "--json"))
+    assert found["mechanism"] == "sparse-vector"  # few large sites
+    edges = np.geomspace(5.0 / 64, 5.0, found["bins"])
+    assert np.min(abs(edges - found["value"])) < 1e-12
+    counted = as_json(conformal(score_files, *PRIVATE, "--mechanism", "counts", "--json"))
+    assert counted["mechanism"] == "counts"
+    assert counted["bins"] <= len(counted["sites"])
 
 
 def test_the_papers_mechanism_takes_sites_of_one_size(conformal: Conformal, tmp_path: Path) -> None:

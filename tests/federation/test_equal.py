@@ -157,9 +157,10 @@ def test_an_integration(asked: dict[str, Any], tmp_path: Path) -> None:
         {},
         {"epsilon": 2.0, "maximum": 100.0},
         {"epsilon": 2.0, "maximum": 100.0, "mechanism": "exponential"},
+        {"epsilon": 2.0, "maximum": 100.0, "mechanism": "counts"},
         {"epsilon": 4.0, "maximum": 100.0, "mechanism": "local"},
     ],
-    ids=["open", "sparse-vector", "exponential", "local"],
+    ids=["open", "auto", "exponential", "counts", "local"],
 )
 def test_a_threshold(asked: dict[str, Any], tmp_path: Path) -> None:
     found = federated(tmp_path, "conformal", {"alpha": 0.1, **asked})

@@ -36,7 +36,7 @@ from sottovoce.protocol.selection import SELECTIONS, selection
 from sottovoce.protocol.selection.geometric import noisy_count, polya, ratio
 from sottovoce.protocol.wire import kind_of, seal, unseal
 from sottovoce.server.conformal.plan import Participants, SiteFacts, plan
-from sottovoce.server.conformal.pooled import SumMethod, TallyMethod, plan_pooled
+from sottovoce.server.conformal.pooled import CountsMethod, SumMethod, TallyMethod, plan_pooled
 from sottovoce.server.conformal.report import CoverageMethod, CoveragePlan
 from sottovoce.server.conformal.settings import check_settings
 from sottovoce.server.conformal.votes import VotesMethod
@@ -186,13 +186,18 @@ def study(name: str) -> tuple[Method[Any, Any], list[Message]]:
             CoverageMethod(CoveragePlan(1.5, 0.1, 0.95, (0.5, 0.5), "sites", noises), who),
             [CoverageCount(541), CoverageCount(602)],
         )
-    mechanism = {"tally": "local", "sum": "aggregate"}.get(name, "sparse-vector")
+    mechanism = {"tally": "local", "sum": "aggregate", "counts": "counts"}.get(name, "sparse-vector")
     statistics = 3 if name == "open" else 1
     settings = check_settings(0.2, "marginal", 0.1, "closest", statistics, False, mechanism, name != "open")
     if name == "tally":
         return (
             TallyMethod(plan_pooled(facts, settings, 4), settings, who, EDGES),
             [Tally(1, (140, 70, 30, 25)), Tally(1, (150, 150, 0, 3))],
+        )
+    if name == "counts":
+        return (
+            CountsMethod(plan_pooled(facts, settings, 2), settings, who, EDGES[:2]),
+            [CoverageCount(541), CoverageCount(602)],
         )
     if name == "sum":
         return (
@@ -220,7 +225,7 @@ def said_by(name: str, message: Any) -> bool:
     return bool(-36 <= message.covered <= 636) and message.values == ()
 
 
-REPLIES = ("open", "cell", "sum", "tally", "count", "noisy count")
+REPLIES = ("open", "cell", "sum", "tally", "count", "noisy count", "counts")
 
 
 def method_refuses(name: str, n: int, seed: int) -> Counter[str]:

@@ -85,6 +85,10 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         sv.conformal_threshold,
         {"scores": GROUPS, "alpha": 0.1, "epsilon": 2.0, "maximum": 200.0},
     ),
+    "conformal_thresholds": (
+        sv.conformal_thresholds,
+        {"scores": GROUPS, "alpha": 0.1, "by": "site", "epsilon": 2.0, "maximum": 200.0},
+    ),
     "coverage_report": (sv.coverage_report, {"threshold": 40.0, "scores": GROUPS, "alpha": 0.1, "epsilon": 2.0}),
     "read_frame": (
         sv.read_frame,
@@ -122,12 +126,13 @@ MORE = {  # parameters beside those that a call must have
     "conformal_threshold": (
         "minimum", "bins", "grid", "mechanism", "guarantee", "delta", "rule", "statistics", "exact",
     ),
+    "conformal_thresholds": ("small", "simultaneous", "grid", "mechanism", "delta"),
     "coverage_report": ("weights", "level", "missing"),
     "read_frame": ("person", "missing", "kind"),
     "fit": ("progress",),
     "regressor": ("bounds", "channel", "inference", "start", "second_moments", "limit", "groups", "tree", "clip"),
-    "conformalize": (),
-    "classifier": (),
+    "conformalize": ("by",),
+    "classifier": ("by",),
 }  # fmt: skip
 
 PLACES = [

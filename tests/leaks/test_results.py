@@ -68,6 +68,8 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "sensitivity": lambda: integrated().sensitivity(),
     "threshold": lambda: threshold(**GRID),
     "pooled-threshold": lambda: threshold(mechanism="local", bins=8, **GRID),
+    "thresholds": lambda: sv.conformal_thresholds(SCORES, 0.2, **GRID, randomness=dice(9)),
+    "pooled-threshold:counts": lambda: threshold(mechanism="counts", **GRID),
     "coverage-report": lambda: sv.coverage_report(threshold(**GRID), SCORES, epsilon=1.0, randomness=dice(7)),
 }
 
@@ -168,7 +170,7 @@ def test_one_line_tells_estimate_interval_and_privacy(result: Any) -> None:
     assert not numbers_in(line) & TEXTS
     if result.kind == "regression":
         assert re.search(r"x0 -?\d[\d.]* \[-?\d[\d.]*, -?\d[\d.]*\]", line)
-    elif result.kind not in ("threshold", "pooled-threshold"):
+    elif result.kind not in ("threshold", "pooled-threshold", "thresholds"):
         assert re.search(r"-?\d[\d,.]* \[-?\d[\d,.]*, -?\d[\d,.]*\]|\[-?[\d.]+, -?[\d.]+\] at", line)
         assert "95%" in line
     if result.kind != "sensitivity":

@@ -30,7 +30,7 @@ pickle: Any = importlib.import_module("pickle")
 pickled: Callable[[object], bytes] = pickle.dumps
 SECRET = 123456.789012
 FORMS = ("123456", "123,456", "123457", "123,457", "1.23457e+05", "1.2346e+05", "1.23456", float.hex(SECRET))
-MECHANISMS = ("sparse-vector", "exponential", "local", "aggregate")
+MECHANISMS = ("sparse-vector", "exponential", "local", "aggregate", "counts", "auto")
 
 
 def column(seed: int, n: int = 800) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -228,8 +228,10 @@ def test_seeds_make_a_simulation_of_it(mechanism: str) -> None:
     assert one.to_dict()["private"] is False
     assert "protects nobody" in str(one)
     assert "seed" not in inspect.signature(sv.conformal_threshold).parameters
-    first = sv.conformal_threshold(SITES, **SETTINGS[mechanism], bins=400).value
-    assert any(sv.conformal_threshold(SITES, **SETTINGS[mechanism], bins=400).value != first for _ in range(11))
+    # four sites count at four edges alone: it takes much noise to see any
+    settings = SETTINGS[mechanism] | ({"epsilon": 0.02} if mechanism == "counts" else {})
+    first = sv.conformal_threshold(SITES, **settings, bins=400).value
+    assert any(sv.conformal_threshold(SITES, **settings, bins=400).value != first for _ in range(11))
 
 
 def values_at(epsilon: float, sites: Any, mechanism: str, seeds: int = 15) -> list[float]:

@@ -14,6 +14,7 @@ FUNCTIONS = (
     "expected_shortfall",
     "integrated_quantile",
     "conformal_threshold",
+    "conformal_thresholds",
     "coverage_report",
 )
 
@@ -25,8 +26,8 @@ def explain(question: Any, *args: Any, **settings: Any) -> Explanation:
     ----------
     question
         A function or estimator of this package: `federated_quantile`, `federated_quantiles`, `quantile_difference`,
-        `expected_shortfall`, `integrated_quantile`, `conformal_threshold`, `coverage_report`, or a
-        `PrivateQuantileRegressor`, `FederatedConformalRegressor` or `FederatedConformalClassifier`.
+        `expected_shortfall`, `integrated_quantile`, `conformal_threshold`, `conformal_thresholds`, `coverage_report`,
+        or a `PrivateQuantileRegressor`, `FederatedConformalRegressor` or `FederatedConformalClassifier`.
     *args, **settings
         What the function, or the estimator's ``fit`` or ``conformalize``, would be called with. All of it is checked.
 
@@ -91,6 +92,10 @@ def _planner(name: str) -> Callable[..., Any]:
         from sottovoce.api.conformal.threshold import plan_threshold
 
         return plan_threshold
+    if name == "conformal_thresholds":
+        from sottovoce.api.conformal.thresholds import plan_thresholds
+
+        return plan_thresholds
     from sottovoce.api.conformal.report import plan_report
 
     return plan_report

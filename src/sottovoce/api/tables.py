@@ -8,6 +8,7 @@ from typing import Any
 from sottovoce.client.reading import files, frames
 from sottovoce.client.reading.table import SiteTable as SiteTable
 from sottovoce.core.calling import public
+from sottovoce.core.censoring import read_censoring
 from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private
 from sottovoce.core.roster import check_kind
 
@@ -22,6 +23,8 @@ def read_frame(
     missing: str = "refuse",
     randomness: RandomSource | None = None,
     kind: str | None = None,
+    censored: Any = None,
+    flag: str | None = None,
 ) -> SiteTable:
     """Read the sites of a study from a data frame: pandas, polars, Arrow, or anything narwhals knows.
 
@@ -42,6 +45,10 @@ def read_frame(
         None for the operating system's entropy; `sim.dice` for simulation.
     kind
         What the records are declared to be, as for `federated_quantile`.
+    censored
+        The public limits beyond which values are known as symbols only, as for `federated_quantile`.
+    flag
+        The column that marks numbers which are limits: ``<`` (or ``true``) for below, ``>`` for above, else empty.
 
     Examples
     --------
@@ -51,7 +58,8 @@ def read_frame(
     ('a', 'b')
     """
     dice = SystemEntropy() if randomness is None else randomness
-    table = frames.read_frame(frame, value=value, site=site, person=person, missing=missing, dice=dice.words)
+    limits: dict[str, Any] = {"censored": read_censoring(censored), "flag": flag}
+    table = frames.read_frame(frame, value=value, site=site, person=person, missing=missing, dice=dice.words, **limits)
     kind = check_kind(kind, table.unit)
     return replace(table, seeded=person is not None and not is_private(dice), kind=kind, column=value)
 
@@ -68,6 +76,8 @@ def read_files(
     kind: str | None = None,
     delimiter: str | None = None,
     decimal: str | None = None,
+    censored: Any = None,
+    flag: str | None = None,
 ) -> SiteTable:
     """Read the sites of a study from Parquet, CSV or Arrow files: one with a site column, or one a site.
 
@@ -92,9 +102,12 @@ def read_files(
     decimal
         What parts the decimals of numbers in CSV files, "." or ","; found out unless given, or refused where the first
         lines leave it open.
+    censored, flag
+        Limits beyond which values are symbols, and the column that marks them, as for `read_frame`.
     """
     dice = SystemEntropy() if randomness is None else randomness
     marks: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal}
+    marks |= {"censored": read_censoring(censored), "flag": flag}
     table = files.read_files(paths, value=value, site=site, person=person, missing=missing, dice=dice.words, **marks)
     kind = check_kind(kind, table.unit)
     return replace(table, seeded=person is not None and not is_private(dice), kind=kind, column=value)

@@ -23,7 +23,7 @@ from sottovoce.protocol.device_regression import DeviceBlock
 from sottovoce.protocol.randomised_response import binary, with_flips
 from sottovoce.protocol.regression.blocks import Open, RegressionChannel
 from sottovoce.protocol.selection import selection
-from sottovoce.protocol.selection.geometric import NoisyCount, polya
+from sottovoce.protocol.selection.geometric import NoisyCount, noisy_count, polya
 from sottovoce.server.conformal.plan import SiteFacts, plan
 from sottovoce.server.conformal.settings import ConformalSettings
 from sottovoce.server.stored import StoredResult
@@ -79,6 +79,9 @@ def _parts_of_result(result: Any) -> tuple[list[ChannelPart], dict[str, float]]:
         sites = len(result.names)
         epsilon = max(fact.epsilon for fact in result.facts)
         return parts_of(polya(epsilon, sites), epsilon, "sum over all sites"), {}
+    if kind == "pooled-threshold" and result.settings.mechanism == "counts":
+        counted = zip(result.names, result.facts, result.choice.numerators, strict=True)
+        return [part for name, fact, integer in counted for part in _counted(name, fact.epsilon, integer)], {}
     if kind == "pooled-threshold":
         pairs = zip(result.names, result.facts, strict=True)
         return [part for name, fact in pairs for part in parts_of(binary(fact.epsilon), fact.epsilon, _site(name))], {}
@@ -242,11 +245,24 @@ def _card_conformal(terms: dict[str, Any]) -> list[ChannelPart]:
     mechanism, sites = terms["mechanism"], list(zip(terms["sites"], terms["epsilon"], strict=True))
     if mechanism is None or mechanism == "local":
         return [part for name, budget in sites for part in parts_of(_bit(mechanism, budget), budget, _site(name))]
+    if mechanism == "counts":
+        made = [(name, float(budget)) for name, budget in sites]
+        return [p for name, budget in made for p in _counted(name, budget, _noise(budget))]
     facts = [SiteFacts(int(size), float(budget)) for size, budget in zip(terms["sizes"], terms["epsilon"], strict=True)]
     settings = ConformalSettings(**{each.name: terms[each.name] for each in fields(ConformalSettings)})
     cells = len(terms["edges"]) + 1
     asked = zip(sites, facts, plan(facts, settings, cells).orders, strict=True)
     return [part for (name, _), fact, orders in asked for part in _chosen(mechanism, name, fact, orders, cells)]
+
+
+def _noise(budget: float) -> int:
+    """Return the integer of the noise of a count, zero for none."""
+    return 0 if math.isinf(budget) else noisy_count(budget).numerator
+
+
+def _counted(name: str, budget: float, numerator: int) -> list[ChannelPart]:
+    """Return the part of a site that counts its scores at or below one edge."""
+    return parts_of(NoisyCount(numerator) if numerator else Open(), budget, _site(name))
 
 
 def _bit(mechanism: str | None, budget: float) -> Channel | Open:

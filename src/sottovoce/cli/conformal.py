@@ -34,7 +34,6 @@ from sottovoce.core.errors import BadInput
 
 if TYPE_CHECKING:
     from sottovoce.api.tables import SiteTable
-    from sottovoce.server.conformal.base import Threshold
     from sottovoce.server.conformal.settings import ConformalSettings
 
 _PRIVATE = "with --epsilon"
@@ -52,14 +51,24 @@ def conformal(
     ] = None,
     minimum: Annotated[str | None, option("SCORE", f"Public start of the scores; 0 by default ({_PRIVATE}).")] = None,
     bins: Annotated[
-        str | None, option("N", f"Steps of the public grid; 100, local 16, aggregate 32 ({_PRIVATE}).")
+        str | None, option("N", f"Equal steps of the public grid; unless given, equal ratios ({_PRIVATE}).")
     ] = None,
     grid: Annotated[
         list[str] | None, option("EDGES", f"The grid itself: 0.1,0.2,0.5 or @edges.csv (.json, .txt) ({_PRIVATE}).")
     ] = None,
     mechanism: Annotated[
-        str, option("NAME", f"sparse-vector, exponential, paper, local, aggregate ({_PRIVATE}).")
-    ] = "sparse-vector",
+        str, option("NAME", f"auto, sparse-vector, counts, exponential, paper, local, aggregate ({_PRIVATE}).")
+    ] = "auto",
+    by: Annotated[
+        list[str] | None,
+        option("GROUPS", "A threshold each: site, or north=coast,south=hills, or @FILE.csv (columns site, by)."),
+    ] = None,
+    small: Annotated[
+        str, option("NAME", "What groups too small for their own have: common, together, infinite, refuse (--by).")
+    ] = "common",
+    simultaneous: Annotated[
+        bool, flag("--simultaneous", "All thresholds hold at once; training-conditional (--by).")
+    ] = False,
     guarantee: Annotated[str, option("NAME", "marginal, or for one calibration: training-conditional.")] = "marginal",
     delta: Annotated[str, option("PART", "Part of calibrations that may fail (training-conditional).")] = "0.1",
     rule: Annotated[str, option("RULE", "closest (to 1 - alpha, in mean square), or paper.")] = "closest",
@@ -96,7 +105,8 @@ def conformal(
 ) -> None:
     """Find the score that new ones exceed with probability alpha at most, each site sending one message.
 
-    All scores up to it make a prediction set. All input is checked before any record answers.
+    All scores up to it make a prediction set. With --by each site, or each group of sites, has a threshold of its own.
+    All input is checked before any record answers.
     """
     budget = options.joined_pairs(epsilon, "--epsilon")
     noise = options.joined_pairs(coverage_epsilon, "--coverage-epsilon")
@@ -119,6 +129,13 @@ def conformal(
         "level": options.number(level, "--level"),
         "epsilon": None if noise is None else options.per_site(noise, "coverage-epsilon"),
     }
+    parted = options.joined_pairs(by, "--by")
+    if parted is None:
+        options.refuse_given(
+            "{option} is about thresholds by group; add --by, or leave {option} out.",
+            small=small != "common",
+            simultaneous=simultaneous,
+        )
     if not coverage:
         options.refuse_given(
             "{option} is about the coverage by site; add --coverage, or leave {option} out.",
@@ -132,7 +149,7 @@ def conformal(
     from sottovoce.api.conformal.threshold import plan_threshold, read_scores, run_threshold
 
     settings = _settings(asked)
-    if plot is not None and settings.pooled and not coverage:
+    if plot is not None and settings.pooled and not coverage and parted is None:
         raise BadInput(
             f"mechanism {settings.mechanism!r} knows bounds of its coverage, and no distribution to draw; add "
             "--coverage to draw coverage by site, or leave --plot out."
@@ -149,7 +166,16 @@ def conformal(
         fresh = read_scores(test, **columns, apart_from=files)
     if coverage:
         check_report(table if fresh is None else fresh, **judged, called="--coverage-epsilon")
-    planned = plan_threshold(table, **asked)
+    planned: Any
+    run: Any = run_threshold
+    if parted is None:
+        planned = plan_threshold(table, **asked)
+    else:
+        from sottovoce.api.conformal.thresholds import plan_thresholds, run_thresholds
+
+        groups = options.groups(parted)
+        planned = plan_thresholds(table, by=groups, small=small, simultaneous=simultaneous, **asked)
+        run = run_thresholds
     if explain:
         plans = [planned.explain()]
         if coverage:
@@ -160,7 +186,7 @@ def conformal(
     asked_again = [] if second is None else [plan_report(second, table, **judged).budgets]
     set_limit(limit, [fact.epsilon for fact in planned.facts], *asked_again)
     say_before(planned.warnings)
-    found = run_threshold(planned)
+    found = run(planned)
     _show(found, table, fresh, judged if coverage else None, json, plot, report)
 
 
@@ -176,7 +202,7 @@ def _settings(asked: dict[str, Any]) -> "ConformalSettings":
 
 
 def _show(
-    found: "Threshold",
+    found: Any,
     table: "SiteTable",
     fresh: "SiteTable | None",
     judged: dict[str, Any] | None,

@@ -153,6 +153,29 @@ def _width(text: str) -> float | str:
         return text
 
 
+def groups(text: str) -> str | dict[str, str]:
+    """Read --by: the word site, a group for each site, or a file with columns site and by.
+
+    >>> groups("site"), groups("north=coast, south=coast, ridge=hills")
+    ('site', {'north': 'coast', 'south': 'coast', 'ridge': 'hills'})
+    """
+    if text.startswith("@"):
+        path = Path(text[1:]).expanduser()
+        pairs = _csv_rows(read_text(path, f"--by names the file {path}"), path, "by")
+    elif "=" in text:
+        pairs = [(name.strip(), group.strip()) for name, _, group in (part.rpartition("=") for part in text.split(","))]
+    else:
+        return text
+    found: dict[str, str] = {}
+    for name, group in pairs:
+        if not name or not group:
+            raise BadInput("--by has a part that is not site=group; write it as in north=coast,south=hills.")
+        if name in found:
+            raise BadInput(f"--by names site {name!r} twice; keep one.")
+        found[name] = group
+    return found
+
+
 def bound(text: str | None) -> float | str | dict[str, float | str] | None:
     """Read --bound: one width for all sources, or one for each source; of times a width may be a text such as 5min.
 

@@ -28,6 +28,7 @@ _WRITTEN = {
     'decimal="."': "--decimal point",
     'decimal=","': "--decimal comma",
     'method="certified"': "--method certified",
+    'censored="<5"': '--censored "<5"',
     "math.inf": "inf",
     "give n= in its summary": 'give "n" in its summary',
     "trusted=False": '"trusted": false',

@@ -149,9 +149,11 @@ def conformal(
         str | None, option("WIDTH", "Between how many levels of the scores the threshold may lie: 0.05.")
     ] = None,
     sites: Sites = None,
-    mechanism: Annotated[str | None, option("NAME", "sparse-vector (default), exponential, local, aggregate.")] = None,
+    mechanism: Annotated[
+        str | None, option("NAME", "auto (default), sparse-vector, counts, exponential, local, aggregate.")
+    ] = None,
     guarantee: Annotated[str, option("NAME", "marginal, or for one calibration: training-conditional.")] = "marginal",
-    bins: Annotated[str | None, option("N", "Steps of the public grid; 100, local 16, aggregate 32.")] = None,
+    bins: Annotated[str | None, option("N", "Equal steps of the public grid; unless given, equal ratios.")] = None,
     json: Json = False,
     plot: Plot = None,
 ) -> None:

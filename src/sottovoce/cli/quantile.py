@@ -50,6 +50,10 @@ def quantile(
     ] = None,
     until: Annotated[str | None, option("WIDTH", "Stop when the interval is no longer (sequence).")] = None,
     person: Person = None,
+    censored: Annotated[
+        list[str] | None, option("LIMITS", 'Limits beyond which values are symbols: "<5", ">200" or "<5,>200".')
+    ] = None,
+    flag: Annotated[str | None, option("COLUMN", "Column that marks values beyond limits: <, > or true.")] = None,
     drop_missing: DropMissing = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -102,7 +106,7 @@ def quantile(
 
     check_outputs(plot, report)
     missing = "drop" if drop_missing else "refuse"
-    marks: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal}
+    marks: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "censored": censored or None, "flag": flag}
     table = tables.read_files(files, value=value, site=site, person=person, missing=missing, **marks)
     if alternative not in ALTERNATIVES:
         raise unknown("alternative", alternative, ALTERNATIVES)

@@ -107,7 +107,7 @@ class CollectedStudy(NamedTuple):
             return QuantileFold(several, self.pauses, now)
         if self.method == "sequence":
             return QuantileFold(SequenceQuantile(plan, self.level, coin, self.until), self.pauses, now)
-        certified = self.method == "certified" or plan.kind == "amounts"
+        certified = self.method == "certified" or plan.atoms
         return QuantileFold(StagedQuantile(plan, self.level, coin, certified), self.pauses, now)
 
 

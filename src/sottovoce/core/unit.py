@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sottovoce.core import digits, time_text
+from sottovoce.core.censoring import Censoring
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import quoted
 
@@ -44,7 +45,8 @@ class Unit:
     ``kind`` is "number", "duration", "date", "datetime" or "category"; ``resolution`` the step in which the source
     stores the values by their type: "D", "h", "m", "s", "ms", "us" or "ns" for time, "1" for whole numbers and
     categories, empty for other numbers; ``zone`` the time zone in which a datetime is shown, such as "Europe/Berlin" or
-    "+02:00", empty when the source has none; ``categories`` their declared names, in order.
+    "+02:00", empty when the source has none; ``categories`` their declared names, in order; ``censored`` the declared
+    limits beyond which numbers are symbols, such as `<5`.
 
     >>> Unit("date").format(15826.0)
     '2013-05-01'
@@ -58,6 +60,7 @@ class Unit:
     resolution: str = ""
     zone: str = ""
     categories: tuple[str, ...] = ()
+    censored: Censoring | None = None
 
     def __post_init__(self) -> None:
         if self.zone:
@@ -118,6 +121,8 @@ class Unit:
     def format(self, value: float, width: float = math.nan, step: float = 0.0) -> str:
         """Write a value as text a person reads, with the digits that an interval of a width deserves."""
         value = float(value)
+        if self.censored is not None and (symbol := self.censored.shown(value)):
+            return symbol
         if not math.isfinite(value):
             return f"{value}"
         if self.kind == "duration":
@@ -145,7 +150,7 @@ class Unit:
         return text if nouns is None else f"{text} {nouns[abs(value) != 1]}"
 
     def value(self, number: float) -> Any:
-        """Return a number as what it stands for: timedelta64, datetime64 (in UTC), the name of a category, or itself.
+        """Return a number as what it stands for: timedelta64, datetime64 (in UTC), a category, a symbol, or itself.
 
         >>> Unit("duration").value(90.0), Unit("date").value(15826.0), Unit("number").value(1.5)
         (np.timedelta64(90000000,'us'), np.datetime64('2013-05-01'), 1.5)
@@ -153,7 +158,7 @@ class Unit:
         if self.kind == "category":
             return self.format(number) if math.isfinite(number) else None
         if not self.timed:
-            return number
+            return (self.censored and self.censored.shown(number)) or number
         count, step = (number, "D") if self.kind == "date" else (number * 1e6, "us")
         made: Any = np.timedelta64 if self.kind == "duration" else np.datetime64
         return made(round(count), step) if abs(count) < 2.0**62 else made("NaT")
@@ -229,6 +234,11 @@ def common_unit(units: Mapping[str, Unit], noun: str = "site") -> Unit:
                 f"{noun} {first!r} and {noun} {site!r} declare different categories: "
                 f"give every {noun} the same categories in the same order"
             )
+        if other.censored != unit.censored:
+            raise BadInput(
+                f"{noun} {quoted(first, 200)} and {noun} {quoted(site, 200)} are read with different limits: read all "
+                "with the same censored="
+            )
         if bool(other.zone) != bool(unit.zone):
             with_zone, without = (first, site) if unit.zone else (site, first)
             raise BadInput(
@@ -240,3 +250,12 @@ def common_unit(units: Mapping[str, Unit], noun: str = "site") -> Unit:
         if (other.resolution_in_unit or 0.0) < (unit.resolution_in_unit or 0.0):
             unit = replace(unit, resolution=other.resolution)
     return unit
+
+
+def uncensored(unit: Unit, what: str) -> None:
+    """Refuse records beyond limits where an answer would need numbers for them."""
+    if unit.censored is not None:
+        raise BadInput(
+            f"{what} needs a number for every record, and {unit.censored.words}: ask for a quantile, or read the "
+            "records without censored="
+        )

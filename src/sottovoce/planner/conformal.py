@@ -5,27 +5,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.planner.crowd import PlannedCrowd
 from sottovoce.planner.question import Budgets, PlannedWidth, Yardstick
 from sottovoce.server.conformal.base import Threshold
 from sottovoce.server.conformal.expected import RANGE, SAME, explain_threshold
-from sottovoce.server.conformal.plan import Participants, SiteFacts, plan
-from sottovoce.server.conformal.pooled import SumMethod, TallyMethod, plan_pooled
+from sottovoce.server.conformal.methods import check_edges, method_of, settle
+from sottovoce.server.conformal.plan import Participants, SiteFacts, card_of
 from sottovoce.server.conformal.settings import (
+    AUTO,
     ConformalSettings,
     check_budgets,
-    check_edges,
     check_settings,
 )
-from sottovoce.server.conformal.votes import VotesMethod
 
 MODELS = {
     "local": "one randomised bit a score (mechanism 'local')",
     "aggregate": "noisy counts into a secure sum (mechanism 'aggregate')",
-    "sparse-vector": "one private cell a site, each site trusted with its own scores (mechanism 'sparse-vector')",
+    AUTO: "one private message a site, each site trusted with its own scores (mechanism 'auto')",
 }
 OPEN = "no privacy: one order statistic a site"
 
@@ -79,7 +76,7 @@ class ConformalQuestion:
             return []
         found = []
         for model, how in MODELS.items():
-            if model != self.agreed.mechanism:
+            if model != (self.agreed.mechanism if self.agreed.mechanism in MODELS else AUTO):
                 other = replace(self, agreed=replace(self.agreed, mechanism=model, rule="closest"), bins=None)
                 found.append(Yardstick(model, (_width(other, crowd, epsilon),), how))
         bare = replace(self, agreed=replace(self.agreed, mechanism=None), bins=None)
@@ -92,13 +89,11 @@ class ConformalQuestion:
         budgets = check_budgets(epsilon if private else None, group.sites)
         facts = tuple(SiteFacts(round(size), paid) for size, paid in zip(group.sizes, budgets, strict=True))
         who = Participants(group.sites, facts)
-        found = check_edges(None, 1.0, self.bins, None, str(settings.mechanism), True) if private else np.empty(0)
-        edges = tuple(() if found is None else found.tolist())
-        if settings.pooled:
-            choice = plan_pooled(facts, settings, len(edges))
-            pooled = TallyMethod if settings.mechanism == "local" else SumMethod
-            return pooled(choice, settings, who, edges).promised()
-        return VotesMethod(plan(facts, settings, len(edges) + 1 if private else 0), who, edges).promised()
+        grid = check_edges(None, 1.0, self.bins, None, True) if private else None
+        settled = settle(settings, grid, facts)
+        method: Any = method_of(who, settled.settings, settled.line, card_of(who, settled.settings, settled.line))
+        promised: Threshold = method.promised()
+        return promised
 
 
 def _width(question: ConformalQuestion, crowd: PlannedCrowd, epsilon: Budgets) -> float:
@@ -113,4 +108,4 @@ def conformal_settings(alpha: Any, mechanism: Any, guarantee: Any, private: bool
     """Return the settings of a threshold, checked; without privacy there is no mechanism."""
     if not private and mechanism is not None:
         raise BadInput("mechanism belongs to epsilon, and epsilon=inf is no privacy; leave mechanism out.")
-    return check_settings(alpha, guarantee, 0.1, "closest", 1, False, mechanism or "sparse-vector", private)
+    return check_settings(alpha, guarantee, 0.1, "closest", 1, False, mechanism or AUTO, private)

@@ -89,9 +89,15 @@ def _threshold() -> type[StoredResult]:
 
 
 def _pooled() -> type[StoredResult]:
-    from sottovoce.server.conformal.pooled import PooledThreshold
+    from sottovoce.server.conformal.pooled_result import PooledThreshold
 
     return PooledThreshold
+
+
+def _thresholds() -> type[StoredResult]:
+    from sottovoce.server.conformal.thresholds import ConformalThresholds
+
+    return ConformalThresholds
 
 
 def _report() -> type[StoredResult]:
@@ -110,5 +116,6 @@ KINDS: dict[str, Callable[[], type[StoredResult]]] = {
     "sensitivity": _sensitivity,
     "threshold": _threshold,
     "pooled-threshold": _pooled,
+    "thresholds": _thresholds,
     "coverage-report": _report,
 }

@@ -10,7 +10,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import sottovoce as sv
-from sottovoce.api.conformal.estimator import check_rows, checked_predictions, read_pairs, refuse_shared, rows_of
+from sottovoce.api.conformal.estimator import checked_predictions
+from sottovoce.api.conformal.pairs import check_rows, read_pairs, refuse_shared, rows_of
 
 X = np.arange(12.0).reshape(6, 2)
 Y = np.arange(6.0)

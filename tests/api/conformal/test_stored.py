@@ -18,7 +18,7 @@ import sottovoce as sv
 from sottovoce.api.conformal.report import coverage_report
 from sottovoce.core.errors import BadInput
 from sottovoce.server.conformal.base import Threshold
-from sottovoce.server.conformal.pooled import PooledThreshold
+from sottovoce.server.conformal.pooled_result import PooledThreshold
 from sottovoce.server.conformal.report import CoverageReport
 from sottovoce.server.conformal.result import ConformalThreshold
 from sottovoce.server.load import from_dict, load
@@ -33,7 +33,7 @@ MADE: dict[str, dict[str, Any]] = {
     "conditional": {"guarantee": "training-conditional"},
     "sparse-vector": PRIVATE,
     "mixed": {"epsilon": {**dict.fromkeys(SITES, 2.0), "site 3": math.inf}, "maximum": 4.0},
-    **{name: {**PRIVATE, "mechanism": name} for name in ("exponential", "local", "aggregate")},
+    **{name: {**PRIVATE, "mechanism": name} for name in ("exponential", "local", "aggregate", "counts")},
 }
 
 
@@ -46,7 +46,7 @@ def test_a_threshold_reads_back_as_what_it_was(kind: str, tmp_path: Path) -> Non
     found = threshold(kind)
     again = load(found.save(tmp_path / "threshold.json"))
     assert type(again) is type(found)
-    assert isinstance(again, PooledThreshold if kind in ("local", "aggregate") else ConformalThreshold)
+    assert isinstance(again, PooledThreshold if kind in ("local", "aggregate", "counts") else ConformalThreshold)
     assert again == found
     assert again.hints == ()
     plain = dataclasses.replace(found, hints=())  # what was said of the scores stays where they are
@@ -125,7 +125,7 @@ def test_what_is_no_whole_result_is_refused(kind: str) -> None:
 
 
 def test_a_budget_that_protects_nobody_is_refused() -> None:
-    for mechanism in ("sparse-vector", "exponential", "local", "aggregate"):
+    for mechanism in ("auto", "sparse-vector", "counts", "exponential", "local", "aggregate"):
         for budget in (100.5, 150.0, 999.0, 1e300, -1.0, 0.0):
             with pytest.raises(BadInput, match="epsilon must be positive and at most 100, not"):
                 sv.conformal_threshold(SITES, epsilon=budget, maximum=4.0, mechanism=mechanism)
@@ -147,4 +147,4 @@ def modules_after(call: str) -> int:
 def test_a_threshold_loads_few_modules() -> None:
     sites = "[[i / 9 for i in range(50)], [i / 8 for i in range(60)]]"
     assert modules_after(f"sv.conformal_threshold({sites}, .1)") <= 76
-    assert modules_after(f"sv.conformal_threshold({sites}, .1, epsilon=9., maximum=9.)") <= 76
+    assert modules_after(f"sv.conformal_threshold({sites}, .1, epsilon=9., maximum=9.)") <= 77

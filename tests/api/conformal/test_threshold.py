@@ -94,7 +94,7 @@ def test_a_site_smaller_than_the_order_asked_answers_infinity_and_is_named() -> 
         sv.conformal_threshold({"a": [1.0] * 5, "b": [2.0] * 6}, 0.1, rule="paper")
 
 
-@pytest.mark.parametrize("mechanism", ["sparse-vector", "exponential", "paper", "local", "aggregate"])
+@pytest.mark.parametrize("mechanism", ["auto", "sparse-vector", "counts", "exponential", "paper", "local", "aggregate"])
 def test_every_mechanism_gives_an_edge_of_the_public_grid_within_its_budget(mechanism: str) -> None:
     given = scores(4, 3000)
     t = sv.conformal_threshold(given, 0.1, epsilon=2.0, maximum=4.0, mechanism=mechanism)
@@ -106,7 +106,7 @@ def test_every_mechanism_gives_an_edge_of_the_public_grid_within_its_budget(mech
     assert not sv.conformal_threshold(given, 0.1, epsilon=2.0, maximum=4.0, randomness=sv.sim.dice(1)).private
 
 
-@pytest.mark.parametrize("mechanism", ["sparse-vector", "exponential", "local", "aggregate"])
+@pytest.mark.parametrize("mechanism", ["auto", "sparse-vector", "counts", "exponential", "local", "aggregate"])
 def test_a_grid_that_does_not_cover_the_scores_is_counted_and_stays_valid(mechanism: str) -> None:
     given = {"a": np.linspace(0, 10, 4000), "b": np.linspace(0, 10, 4001)}
     t = sv.conformal_threshold(given, 0.1, epsilon=4.0, maximum=2.0, mechanism=mechanism, randomness=sv.sim.dice(1))

@@ -13,17 +13,16 @@ from sottovoce.core import codec
 from sottovoce.protocol.card import identity
 from sottovoce.protocol.messages import Message
 from sottovoce.protocol.selection.geometric import noisy_count
-from sottovoce.server.conformal.plan import Participants, SiteFacts, card_of, plan
-from sottovoce.server.conformal.pooled import SumMethod, TallyMethod, plan_pooled
+from sottovoce.server.conformal.methods import method_of
+from sottovoce.server.conformal.plan import Participants, SiteFacts, card_of
 from sottovoce.server.conformal.report import CoverageMethod, CoveragePlan
 from sottovoce.server.conformal.settings import check_settings
-from sottovoce.server.conformal.votes import VotesMethod
 from sottovoce.server.load import from_dict
 from sottovoce.server.method import Method, opened, restore
 
 SIZES = (600, 1_000, 800)
 EDGES = tuple(0.5 + 0.5 * cell for cell in range(8))
-MECHANISMS = (None, "sparse-vector", "exponential", "local", "aggregate")
+MECHANISMS = (None, "sparse-vector", "exponential", "local", "aggregate", "counts")
 TRUTH = math.log(10.0)  # the 0.9 quantile of the exponential scores
 Log = list[bytes]
 Say = Callable[[int, int, Message], bytes]  # what the site at a place replies to a query of a round
@@ -37,12 +36,9 @@ def asked(mechanism: str | None, who: Participants) -> tuple[Method[Any, Any], b
     """Return the method of a mechanism, and the name of its study."""
     private = mechanism is not None
     settings = check_settings(0.1, "marginal", 0.1, "closest", 1, False, mechanism or "sparse-vector", private)
-    line = EDGES if private else ()
-    study = identity(card_of(who, settings, line))
-    if settings.pooled:
-        kind = TallyMethod if mechanism == "local" else SumMethod
-        return kind(plan_pooled(who.facts, settings, len(line)), settings, who, line), study
-    return VotesMethod(plan(who.facts, settings, len(line) + 1 if line else 0), who, line), study
+    line = () if not private else EDGES[4:7] if mechanism == "counts" else EDGES  # an edge a site at most
+    card = card_of(who, settings, line)
+    return method_of(who, settings, line, card), identity(card)
 
 
 def sites(name: str, epsilon: float, study: bytes, log: Log) -> Say:
@@ -61,7 +57,7 @@ def sites(name: str, epsilon: float, study: bytes, log: Log) -> Say:
     source, doors = dice(7).generator(), []
     for place, size in enumerate(SIZES):
         records, own, site = Records(source.exponential(size=size)), dice(place), None
-        if name == "report":
+        if name in ("report", "counts"):
             site = Door(CoverageSite(records, epsilon, own), study)
         elif name == "local":
             site = Door(Site(records, Study(0.5, epsilon), own), study)

@@ -18,7 +18,7 @@ from sottovoce.local.runner import run, through_bytes
 from sottovoce.protocol.messages import Study
 from sottovoce.protocol.selection.geometric import noisy_count
 from sottovoce.server.conformal.plan import Participants, SiteFacts, plan
-from sottovoce.server.conformal.pooled import SumMethod, TallyMethod, plan_pooled
+from sottovoce.server.conformal.pooled import CountsMethod, SumMethod, TallyMethod, plan_pooled
 from sottovoce.server.conformal.report import CoverageMethod, CoveragePlan
 from sottovoce.server.conformal.settings import check_settings
 from sottovoce.server.conformal.votes import VotesMethod
@@ -29,7 +29,9 @@ STUDY = b"0123456789abcdef"
 SIZES = (400, 700, 20)
 NAMES = ("north", "south", "small")
 EDGES = tuple(np.linspace(0.05, 1.0, 20).tolist())
-KINDS = ("open", "three", "sparse-vector", "exponential", "mixed", "local", "aggregate", "report", "private report")
+KINDS = (
+    "open", "three", "sparse-vector", "exponential", "mixed", "local", "aggregate", "counts", "report", "private report"
+)  # fmt: skip
 
 
 def scores(place: int) -> Records:
@@ -50,12 +52,16 @@ def study(kind: str, seed: int = 1) -> tuple[Method[Any, Any], list[Door]]:
         sites = [CoverageSite(scores(i), budget, own[i]) for i in range(3)]
         return method, [Door(site, STUDY) for site in sites]
     private = math.isfinite(min(budgets))
-    mechanism = kind if kind in ("exponential", "local", "aggregate") else "sparse-vector"
+    mechanism = kind if kind in ("exponential", "local", "aggregate", "counts") else "sparse-vector"
     many = 3 if kind == "three" else 1
     settings = check_settings(0.2, "marginal", 0.1, "closest", many, False, mechanism, private)
     if kind == "local":
         method = TallyMethod(plan_pooled(facts, settings, len(EDGES)), settings, who, EDGES)
         sites = [Site(scores(i), Study(0.5, budgets[i]), own[i]) for i in range(3)]
+    elif kind == "counts":
+        line = EDGES[13:18:2]
+        method = CountsMethod(plan_pooled(facts, settings, len(line)), settings, who, line)
+        sites = [CoverageSite(scores(i), budgets[i], own[i]) for i in range(3)]
     elif kind == "aggregate":
         method = SumMethod(plan_pooled(facts, settings, len(EDGES)), settings, who, EDGES)
         sites = [SharingSite(scores(i), 3, budgets[i], own[i]) for i in range(3)]

@@ -20,7 +20,7 @@ from sottovoce.protocol.messages import (
     Tally,
 )
 from sottovoce.server.conformal.plan import Participants, SiteFacts, plan
-from sottovoce.server.conformal.pooled import SumMethod, TallyMethod, plan_pooled
+from sottovoce.server.conformal.pooled import CountsMethod, SumMethod, TallyMethod, plan_pooled
 from sottovoce.server.conformal.report import CoverageMethod, CoveragePlan
 from sottovoce.server.conformal.settings import ConformalSettings, check_settings
 from sottovoce.server.conformal.votes import VotesMethod
@@ -87,8 +87,9 @@ def votes(mechanism: str | None) -> Case:
 def pooled(kind: Any, mechanism: str) -> Case:
     def made(order: Sequence[int]) -> Subject:
         who, settings = people(order, True), settings_of(mechanism)
-        choice = plan_pooled(who.facts, settings, len(EDGES))
-        return subject(lambda: kind(choice, settings, who, EDGES), order, lambda result: result.value)
+        line = EDGES[: len(order)] if kind is CountsMethod else EDGES
+        choice = plan_pooled(who.facts, settings, len(line))
+        return subject(lambda: kind(choice, settings, who, line), order, lambda result: result.value)
 
     return made
 
@@ -106,5 +107,6 @@ CASES: dict[str, Case] = {
     "VotesMethod-private": votes("sparse-vector"),
     "TallyMethod": pooled(TallyMethod, "local"),
     "SumMethod": pooled(SumMethod, "aggregate"),
+    "CountsMethod": pooled(CountsMethod, "counts"),
     "CoverageMethod": coverage,
 }

@@ -13,6 +13,7 @@ from sottovoce.protocol.messages import (
     CellQuery,
     CellReport,
     CoverageCount,
+    CoverageQuery,
     Message,
     OrderQuery,
     OrderReport,
@@ -23,7 +24,7 @@ from sottovoce.protocol.messages import (
 )
 from sottovoce.protocol.selection.geometric import noisy_count
 from sottovoce.server.conformal.plan import ConformalPlan, Participants, SiteFacts, card_of, plan
-from sottovoce.server.conformal.pooled import SumMethod, TallyMethod, plan_pooled
+from sottovoce.server.conformal.pooled import CountsMethod, SumMethod, TallyMethod, plan_pooled
 from sottovoce.server.conformal.report import CoverageMethod, CoveragePlan
 from sottovoce.server.conformal.settings import ConformalSettings, check_settings
 from sottovoce.server.conformal.votes import VotesMethod, take_rank
@@ -56,6 +57,12 @@ def pooled(kind: type[TallyMethod] | type[SumMethod]) -> TallyMethod | SumMethod
     return kind(plan_pooled(who.facts, settings, len(EDGES)), settings, who, EDGES)
 
 
+def counts() -> CountsMethod:
+    """Return a study of two sites that count, of which the second has no budget."""
+    who, settings = people((400, 2.0), (300, math.inf)), settings_of("counts")
+    return CountsMethod(plan_pooled(who.facts, settings, 2), settings, who, EDGES[4:6])
+
+
 def counting(private: bool = False) -> CoverageMethod:
     who = people((100, math.inf), (50, math.inf))
     noises = (noisy_count(1.0), noisy_count(0.5)) if private else None
@@ -76,6 +83,12 @@ def test_what_is_asked_follows_from_the_plan() -> None:
     assert isinstance(shares[0], SumQuery)
     assert shares[0] == shares[1]
     assert shares[0].sites == 2
+    counted = counts().messages
+    assert {message.threshold for message in counted if isinstance(message, CoverageQuery)} == set(EDGES[4:6])
+    assert [message.noise for message in counted if isinstance(message, CoverageQuery)] == [
+        noisy_count(2.0).numerator,
+        0,
+    ]
 
 
 HOSTILE: dict[str, tuple[Any, list[Message]]] = {
@@ -130,6 +143,16 @@ HOSTILE: dict[str, tuple[Any, list[Message]]] = {
             CellReport(3),
         ],
     ),
+    "counts at an edge": (
+        counts,
+        [
+            CoverageCount(400 + 36),
+            CoverageCount(-36),
+            CoverageCount(2**63 - 1),
+            CoverageCount(91, (1.0,)),
+            CellReport(3),
+        ],
+    ),
     "noisy counts": (
         lambda: counting(private=True),
         [CoverageCount(100 + 71), CoverageCount(-71), CoverageCount(2**63 - 1), CoverageCount(91, (1.0,))],
@@ -179,7 +202,7 @@ def test_a_rank_beyond_the_scores_is_answered_with_infinity_alone() -> None:
         method.step(method.init(), [OrderReport((1.0,)), None])
 
 
-@pytest.mark.parametrize("make", [voting, lambda: pooled(TallyMethod), lambda: pooled(SumMethod), counting])
+@pytest.mark.parametrize("make", [voting, lambda: pooled(TallyMethod), lambda: pooled(SumMethod), counting, counts])
 def test_one_reply_a_site_and_none_twice(make: Any) -> None:
     method: Method[Any, Any] = make()
     state = method.init()
@@ -192,6 +215,7 @@ def test_one_reply_a_site_and_none_twice(make: Any) -> None:
         TallyMethod: Tally(1, (3,) * 8),
         SumMethod: SumShare((3,) * 8),
         CoverageMethod: CoverageCount(91, (1.4,)),
+        CountsMethod: CoverageCount(380),
     }[type(method)]
     state = method.step(state, [good, None])
     for again in (good, SumShare((4,) * 8)):
@@ -220,6 +244,20 @@ def test_shares_are_added_modulo_two_to_the_32_and_none_is_kept() -> None:
     state = method.step(state, [None, SumShare((4, 2**31, *(0,) * 6))])
     assert state.counts == (1, 2**31 + 5, *(0,) * 6)
     assert state.known == (True, True)
+
+
+def test_counts_point_at_the_edge_above_the_highest_sum_that_is_too_large() -> None:
+    method = counts()
+    lower, upper = sorted(range(2), key=lambda place: method.messages[place].threshold)  # type: ignore[union-attr]
+    sizes = (400, 300)
+    few, many = [sizes[place] - 5 for place in range(2)], [sizes[place] // 2 for place in range(2)]
+    for at_lower, at_upper, value in ((few, few, EDGES[4]), (many, few, EDGES[5]), (few, many, math.inf)):
+        replies: list[Message | None] = [None, None]
+        replies[lower], replies[upper] = CoverageCount(at_lower[lower]), CoverageCount(at_upper[upper])
+        found = method.outcome(method.step(method.init(), replies))
+        assert found.value == value
+        assert found.edges_asked[f"site {upper}"] == EDGES[5]
+        assert not found.private  # one site has no budget
 
 
 def test_a_drawn_rank_is_the_upper_with_its_probability() -> None:

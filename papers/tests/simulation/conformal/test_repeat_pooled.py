@@ -8,20 +8,22 @@ import pytest
 from scipy.special import chdtri
 
 from sottovoce.client.conformal.shares import SharingSite
+from sottovoce.client.conformal.site import CoverageSite
 from sottovoce.client.door import AnsweringSite, Door
 from sottovoce.client.quantile.site import Site
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats
 from sottovoce.local.runner import run
 from sottovoce.protocol.messages import Study
+from sottovoce.server.conformal.coverage.counted import choose_counts
 from sottovoce.server.conformal.coverage.pooled_modes import choose_aggregate, choose_local
 from sottovoce.server.conformal.plan import Participants, SiteFacts
-from sottovoce.server.conformal.pooled import PooledMethod, SumMethod, TallyMethod
+from sottovoce.server.conformal.pooled import CountsMethod, PooledMethod, SumMethod, TallyMethod
 from sottovoce.server.conformal.settings import ConformalSettings
 from sottovoce.sim import dice
 from sottovoce_papers.simulation.conformal.agreement import against_each_other
 from sottovoce_papers.simulation.conformal.repeat import Repeated
-from sottovoce_papers.simulation.conformal.repeat_pooled import repeat_aggregate, repeat_local
+from sottovoce_papers.simulation.conformal.repeat_pooled import repeat_aggregate, repeat_counts, repeat_local
 from sottovoce_papers.simulation.conformal.score_distributions import score_distribution
 
 FALSE_ALARM = 1e-6
@@ -77,3 +79,18 @@ def test_a_secure_sum(epsilon: float) -> None:
         slow.append(cell_of(method, sites, edges))
     assert agree(repeat_aggregate(choice, sum(sizes), DISTRIBUTION, edges, 20_000, 6), slow, bins)
     assert not agree(repeat_aggregate(choice, sum(sizes), score_distribution("half-normal"), edges, 500, 6), slow, bins)
+
+
+def test_a_count_a_site() -> None:
+    sizes, epsilons, bins = [20] * 9 + [40] * 3, [2.0] * 6 + [1.0] * 5 + [math.inf], 4
+    choice, edges = choose_counts(sizes, epsilons, bins), DISTRIBUTION.edges(bins)
+    method = CountsMethod(choice, *asked(sizes, epsilons, "counts"), tuple(edges.tolist()))
+    scores, source = dice(7).generator(), dice(8)
+    slow = []
+    for _ in range(500):
+        records = [Records(DISTRIBUTION.quantile(scores.random(size))) for size in sizes]
+        own = source.split(1)[0].split(len(sizes))
+        sites: list[AnsweringSite] = [CoverageSite(r, e, d) for r, e, d in zip(records, epsilons, own, strict=True)]
+        slow.append(cell_of(method, sites, edges))
+    assert agree(repeat_counts(choice, sizes, DISTRIBUTION, edges, 20_000, 9), slow, bins)
+    assert not agree(repeat_counts(choice, sizes, score_distribution("half-normal"), edges, 500, 9), slow, bins)

@@ -48,7 +48,8 @@ class FederatedConformalClassifier(ClassifierMixin, ConformalEstimator):  # type
     maximum, minimum
         With epsilon: the range of the scores; 1 and 0 unless given, between which all of them lie.
     bins, grid, mechanism
-        With epsilon: the number of steps between the ends, or all edges themselves; how a site answers in private.
+        With epsilon: the number of steps between the ends, or all edges themselves; how a site answers in private,
+        by default as gives the shortest sets.
     guarantee, delta
         "marginal", or "training-conditional" with probability 1 - delta over the calibration data.
     rule, statistics, exact
@@ -63,6 +64,8 @@ class FederatedConformalClassifier(ClassifierMixin, ConformalEstimator):  # type
     ----------
     threshold_
         The ``ConformalThreshold``: its value, coverage, orders, votes and budget.
+    thresholds_
+        With ``by``, in its place: the ``ConformalThresholds``, one for each group.
     estimator_, classes_
         The fitted model and its labels, in the order of the columns of a set.
     n_features_in_, feature_names_in_
@@ -90,7 +93,7 @@ class FederatedConformalClassifier(ClassifierMixin, ConformalEstimator):  # type
         minimum: Any = None,
         bins: Any = None,
         grid: Any = None,
-        mechanism: str = "sparse-vector",
+        mechanism: str = "auto",
         guarantee: str = "marginal",
         delta: Any = 0.1,
         rule: str = "closest",
@@ -125,9 +128,12 @@ class FederatedConformalClassifier(ClassifierMixin, ConformalEstimator):  # type
         """Return the model's probabilities, (n, classes)."""
         return self._probabilities(X, "predict_proba")
 
-    def predict_set(self, X: Any) -> Bools:  # noqa: N803
-        """Tell for every row which of ``classes_`` are in its set, (n, classes)."""
-        threshold = self._threshold("predict_set")
+    def predict_set(self, X: Any, *, site: Any = None, group: Any = None) -> Bools:  # noqa: N803
+        """Tell for every row which of ``classes_`` are in its set, (n, classes).
+
+        After ``conformalize(..., by=...)`` name the rows' ``site``, or their ``group``: one for all rows or one a row.
+        """
+        threshold = self._threshold("predict_set", X, site, group)
         probabilities = self._probabilities(X, "predict_set")
         sets = label_set(self._label_scores(probabilities), threshold)
         return with_likeliest(sets, probabilities) if self._kind == "aps-inclusive" else sets

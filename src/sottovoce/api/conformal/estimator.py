@@ -7,35 +7,29 @@ import copy
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from sottovoce.api.conformal.pairs import check_rows, labels_of, parted_labels, read_pairs, refuse_shared, rows_of
 from sottovoce.api.conformal.threshold import PlannedThreshold, plan_threshold, run_threshold
-from sottovoce.client.reading.labels import arrow_labels, code_labels, name_sites
-from sottovoce.client.reading.reader import is_missing
-from sottovoce.client.reading.table import SCORES
+from sottovoce.api.conformal.thresholds import PlannedThresholds, plan_thresholds, run_thresholds
 from sottovoce.core.arrays import Floats
 from sottovoce.core.calling import public, say_before
-from sottovoce.core.checks import bad_row, check_names, dimensions, kind_of, label_text, sentence, unknown
+from sottovoce.core.checks import bad_row, dimensions, kind_of, label_text, sentence, unknown
 from sottovoce.core.errors import BadInput
-from sottovoce.server.conformal.settings import check_edges, check_settings
+from sottovoce.server.conformal.methods import check_edges
+from sottovoce.server.conformal.settings import check_settings
 from sottovoce.server.explanation import Explanation
 
 _PASSED = ("epsilon", "bins", "grid", "mechanism", "guarantee", "delta", "rule", "statistics", "exact")
-
-_FORMS = "give a mapping from site to (X, y), a list of such pairs, or X, y and site=, the label of every row"
-_PLACES = "every row must name its site"
 
 
 class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
@@ -83,7 +77,7 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return self._take(models)
 
     @public
-    def conformalize(self, sites: Any, y: Any = None, *, site: Any = None) -> Self:
+    def conformalize(self, sites: Any, y: Any = None, *, site: Any = None, by: Any = None) -> Self:
         """Find the threshold from the calibration data of many sites, each of which sends one message.
 
         Parameters
@@ -92,34 +86,44 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             A mapping from site to its (X, y); a sequence of such pairs; or one table X of all rows.
         y, site
             With one table: its responses, and the label of every row's site (None: all are of one site).
+        by
+            None for one threshold for all, ``threshold_``; else as for `conformal_thresholds`, or with one table the
+            label of every row's public group: then ``thresholds_`` has one for each group.
         """
-        planned = self._planned(sites, y, site)
+        planned = self._planned(sites, y, site, by)
         say_before(*planned.warnings)
-        self.threshold_ = run_threshold(planned)
+        for name in ("threshold_", "thresholds_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if isinstance(planned, PlannedThresholds):
+            self.thresholds_ = run_thresholds(planned)
+        else:
+            self.threshold_ = run_threshold(planned)
         return self
 
-    def _explain_call(self, sites: Any, y: Any = None, *, site: Any = None) -> Explanation:
+    def _explain_call(self, sites: Any, y: Any = None, *, site: Any = None, by: Any = None) -> Explanation:
         """Say what ``conformalize`` would ask and tell, asking nobody; see `sv.explain`."""
-        return self._planned(sites, y, site).explain()
+        return self._planned(sites, y, site, by).explain()
 
-    def _planned(self, sites: Any, y: Any, site: Any) -> PlannedThreshold:
+    def _planned(self, sites: Any, y: Any, site: Any, by: Any = None) -> PlannedThreshold | PlannedThresholds:
         """Check everything and score every site, as ``conformalize`` does before any message is sent."""
         self._opened("conformalize")
         minimum, maximum = self._ends()
         private = self.epsilon is not None
         promise = (self.alpha, self.guarantee, self.delta, self.rule, self.statistics, self.exact)
         check_settings(*promise, self.mechanism, private)  # before the models score every site
-        check_edges(minimum, maximum, self.bins, self.grid, self.mechanism, private)
+        check_edges(minimum, maximum, self.bins, self.grid, private)
         scores, responses = self._scored(sites, y, site)
-        planned = plan_threshold(
-            scores,
-            self.alpha,
-            minimum=minimum,
-            maximum=maximum,
-            # a copy: seeded dice give every call the same numbers, as a seed does in scikit-learn
-            randomness=copy.deepcopy(self.randomness),
-            **{name: getattr(self, name) for name in _PASSED},
-        )
+        asked = {name: getattr(self, name) for name in _PASSED} | {"minimum": minimum, "maximum": maximum}
+        # a copy: seeded dice give every call the same numbers, as a seed does in scikit-learn
+        asked["randomness"] = copy.deepcopy(self.randomness)
+        planned: PlannedThreshold | PlannedThresholds
+        if by is None:
+            planned = plan_threshold(scores, self.alpha, **asked)
+        else:
+            table = y is not None and not isinstance(by, str | Mapping)
+            groups = parted_labels(by, sites, site) if table else by
+            planned = plan_thresholds(scores, self.alpha, by=groups, **asked)
         numbers = {name: each for name, each in responses.items() if each.dtype == np.float64}
         return planned.counted_by(numbers) if len(numbers) == len(scores) else planned
 
@@ -157,15 +161,38 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             self._take(self._models())
         return self.estimator_ if isinstance(self.estimator_, tuple) else (self.estimator_,)
 
-    def _threshold(self, method: str) -> float:
-        """Return the threshold, or say what has to be called first."""
+    def _threshold(self, method: str, X: Any = None, site: Any = None, group: Any = None) -> Any:  # noqa: N803
+        """Return the threshold, or those of all rows, (n, 1); or say what has to be called first."""
         self._opened(method)
+        if hasattr(self, "thresholds_"):
+            return self._threshold_of_rows(X, site, group)
+        if site is not None or group is not None:
+            raise BadInput("there is one threshold for all: leave site and group out, or conformalize with by=.")
         if not hasattr(self, "threshold_"):
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not conformalized yet: call conformalize(sites) before "
                 f"{method}."
             )
         return float(self.threshold_.value)
+
+    def _threshold_of_rows(self, X: Any, site: Any, group: Any) -> Floats:  # noqa: N803
+        """Return the threshold of every row, by its site or its group, (n, 1)."""
+        if (site is None) == (group is None):
+            raise BadInput(
+                "thresholds are by group: say with site= or group= which the rows belong to, one or one a row."
+            )
+        known = self.thresholds_.value_of if site is None else self.thresholds_.value_at
+        labels = group if site is None else site
+        n = rows_of(X, "X")
+        if isinstance(labels, str) or dimensions(labels) == 0:
+            return np.full((n, 1), known(labels))
+        names = [label_text(label) for label in labels_of(labels).to_pylist()]
+        if len(names) != n:
+            raise BadInput(
+                f"X has {n:,} rows and {len(names):,} labels were given: give one for each row, or one for all."
+            )
+        values = {name: known(name) for name in dict.fromkeys(names)}
+        return np.array([values[name] for name in names]).reshape(n, 1)
 
     def _take(self, models: tuple[Any, ...]) -> Self:
         """Keep fitted models, and forget what belonged to those before."""
@@ -201,8 +228,11 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write one page on the threshold for readers outside: question, answer, picture, privacy, limits, settings."""
-        self._threshold("report")
-        return self.threshold_.report(path)
+        if not hasattr(self, "thresholds_"):
+            self._threshold("report")
+        made: Any = getattr(self, "thresholds_", None) or self.threshold_
+        written: Path = made.report(path)
+        return written
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell whether there is a model to predict with."""
@@ -235,95 +265,6 @@ def chosen(value: Any, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
         raise unknown("conformity_score", value, allowed)
     return str(value)
-
-
-def read_pairs(sites: Any, y: Any = None, site: Any = None) -> dict[str, tuple[Any, Any]]:
-    """Return the covariates and responses of every site.
-
-    ``sites`` is a mapping from the name of a site to its pair (X, y); a sequence of pairs (then the sites are called
-    "site 1", "site 2", …); or one table X of all rows, with its responses and the label of every row's site (None when
-    all rows are of one site).
-
-    >>> table = np.array([[1.0], [2.0], [3.0]])
-    >>> pairs = read_pairs(table, [10, 20, 30], site=["south", "north", "south"])
-    >>> [(name, rows.tolist(), responses) for name, (rows, responses) in pairs.items()]
-    [('north', [[2.0]], [20]), ('south', [[1.0], [3.0]], [10, 30])]
-    """
-    if y is not None:
-        if isinstance(sites, Mapping) and any(isinstance(pair, tuple) for pair in sites.values()):
-            raise BadInput("y was given beside a mapping of sites: put the responses of each site in its pair (X, y).")
-        return {"site 1": (sites, y)} if site is None else _parted(sites, y, site)
-    if site is not None:
-        raise BadInput("site was given without y: give X, y and site, the label of every row.")
-    if isinstance(sites, Mapping):
-        given = list(sites.items())
-    elif isinstance(sites, Sequence) and not isinstance(sites, str | bytes):
-        given = [(f"site {place}", pair) for place, pair in enumerate(sites, start=1)]
-    else:
-        raise BadInput(f"sites is {kind_of(sites)}: {_FORMS}.")
-    if not given:
-        raise BadInput(f"there are no sites: {_FORMS}.")
-    names = check_names(name for name, _ in given)
-    for name, (_, pair) in zip(names, given, strict=True):
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise BadInput(f"site {name!r} is not a pair (X, y): {_FORMS}.")
-    return {name: (pair[0], pair[1]) for name, (_, pair) in zip(names, given, strict=True)}
-
-
-def _parted(table: Any, y: Any, site: Any) -> dict[str, tuple[Any, Any]]:
-    """Part one table by the labels of its rows."""
-    found = name_sites(code_labels(_labels(site), "site", _PLACES), "site", SCORES)
-    n = found.codes.size
-    for what, size in (("X", rows_of(table, "X")), ("y", rows_of(y, "y"))):
-        if size != n:
-            raise BadInput(f"{what} has {size:,} rows and site has {n:,} labels: give one label for each row.")
-    names = check_names(found.labels)
-    rows = [np.flatnonzero(found.codes == place) for place in range(len(names))]
-    return {name: (_safe_indexing(table, at), _safe_indexing(y, at)) for name, at in zip(names, rows, strict=True)}
-
-
-def _labels(site: Any) -> Any:
-    """Turn the labels of rows into an Arrow column; labels of mixed types become text."""
-    if isinstance(site, str | bytes):
-        raise BadInput("site is text: give the labels themselves, one for each row, and leave them out of X.")
-    series = nw.from_native(site, series_only=True, pass_through=True)
-    if isinstance(series, nw.Series):
-        return arrow_labels(series)
-    if dimensions(site) != 1:
-        raise BadInput("site has not one column: give one label for each row.")
-    values = np.asarray(site, dtype=object)
-    try:
-        return pa.chunked_array([pa.array(values.tolist(), from_pandas=True)])
-    except (pa.ArrowException, TypeError, ValueError):
-        texts = [None if is_missing(label) else label_text(label) for label in values.tolist()]
-        return pa.chunked_array([pa.array(texts, type=pa.string())])
-
-
-def rows_of(table: Any, where: str) -> int:
-    """Count the rows of a table or column."""
-    shape = getattr(table, "shape", None)
-    try:
-        return int(shape[0]) if shape else len(table if hasattr(table, "__len__") else np.asarray(table))
-    except TypeError:
-        raise sentence(where, f"is {kind_of(table)}: give a table with a row for each record.") from None
-
-
-def check_rows(name: str, covariates: Any, responses: npt.NDArray[Any]) -> None:
-    """Refuse a site without records, or with another number of responses than of rows."""
-    n = rows_of(covariates, f"X of site {name!r}")
-    if n != responses.size:
-        raise BadInput(f"site {name!r} has {n:,} rows in X and {responses.size:,} in y: give one response a row.")
-    if not n:
-        raise BadInput(f"site {name!r} has no records: leave it out.")
-
-
-def refuse_shared(responses: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Refuse two sites whose responses are the same memory: their records would count, and be asked, twice."""
-    address = {name: int(values.__array_interface__["data"][0]) for name, values in responses.items()}
-    for one, two in pairwise(sorted(responses, key=address.__getitem__)):
-        if np.may_share_memory(responses[one], responses[two]):
-            first, second = sorted((one, two), key=list(responses).index)
-            raise BadInput(f"sites {first!r} and {second!r} share records: give every record to one site.")
 
 
 def refused_covariates(name: str, covariates: Any, error: Exception) -> BadInput:

@@ -51,7 +51,8 @@ class FederatedConformalRegressor(RegressorMixin, ConformalEstimator):  # type: 
         With epsilon: the public range of the scores, chosen without a look at them. Unless given, minimum is 0, and
         -maximum with "quantiles", whose scores are negative inside.
     bins, grid, mechanism
-        With epsilon: the number of steps between the ends, or all edges themselves; how a site answers in private.
+        With epsilon: the number of steps between the ends, or all edges themselves; how a site answers in private,
+        by default as gives the shortest sets.
     guarantee, delta
         "marginal", or "training-conditional" with probability 1 - delta over the calibration data.
     rule, statistics, exact
@@ -66,6 +67,8 @@ class FederatedConformalRegressor(RegressorMixin, ConformalEstimator):  # type: 
     ----------
     threshold_
         The ``ConformalThreshold``: its value, coverage, orders, votes and budget.
+    thresholds_
+        With ``by``, in its place: the ``ConformalThresholds``, one for each group.
     estimator_
         The fitted model; with "quantiles" a pair, unless one model predicts both.
     n_features_in_, feature_names_in_
@@ -94,7 +97,7 @@ class FederatedConformalRegressor(RegressorMixin, ConformalEstimator):  # type: 
         minimum: Any = None,
         bins: Any = None,
         grid: Any = None,
-        mechanism: str = "sparse-vector",
+        mechanism: str = "auto",
         guarantee: str = "marginal",
         delta: Any = 0.1,
         rule: str = "closest",
@@ -125,15 +128,17 @@ class FederatedConformalRegressor(RegressorMixin, ConformalEstimator):  # type: 
         low, high = self._predicted(X, "predict")
         return low if high is low else middle(low, high)
 
-    def predict_interval(self, X: Any) -> Floats:  # noqa: N803
+    def predict_interval(self, X: Any, *, site: Any = None, group: Any = None) -> Floats:  # noqa: N803
         """Return the interval of every row, (n, 2); with an infinite threshold it is the whole line.
+
+        After ``conformalize(..., by=...)`` name the rows' ``site``, or their ``group``: one for all rows or one a row.
 
         With "quantiles" and low - threshold > high + threshold no response is in the set. It is then given as the one
         point in the middle, where MAPIE gives two ends that have crossed; all other intervals are MAPIE's.
         """
-        threshold = self._threshold("predict_interval")
+        threshold = self._threshold("predict_interval", X, site, group)
         low, high = self._predicted(X, "predict_interval")
-        return interval(low, high, threshold)
+        return interval(low, high, np.ravel(threshold))
 
     def _predicted(
         self, X: Any, method: str, name: str | None = None, n: int | None = None  # noqa: N803

@@ -20,6 +20,7 @@ from sottovoce.core.calling import public
 from sottovoce.core.checks import check_callers, confidence, number, per_site
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private, parts_of
+from sottovoce.core.unit import uncensored
 from sottovoce.local.runner import run
 from sottovoce.protocol.card import identity
 from sottovoce.protocol.selection.geometric import NoisyCount, noisy_count
@@ -51,7 +52,8 @@ def coverage_report(
     Parameters
     ----------
     threshold
-        What `conformal_threshold` returned; or a number, with ``alpha``.
+        What `conformal_threshold` or `conformal_thresholds` returned, of which each site is judged by its own; or a
+        number, with ``alpha``.
     scores
         Scores to judge it by, as for `conformal_threshold`: fresh ones if there are any, for those that made the
         threshold flatter it.
@@ -123,11 +125,13 @@ def plan_report(
 ) -> PlannedReport:
     """Check all input of `coverage_report` without asking any site."""
     value, missed, made = _goal(threshold, alpha)
+    by_site = made if hasattr(made, "value_at") else None
     share = confidence(level)
     check_callers(randomness, None)
     table = scores if isinstance(scores, SiteTable) else read_sites(scores, missing=missing, needs=SCORES)
     if table.unit.kind != "number":
         raise BadInput(f"scores must be numbers, not {table.unit.plural}; give the scores of the model.")
+    uncensored(table.unit, "a score")
     parts, weights_name = _weights(weights, table)
     noises = None if epsilon is None else _noises(epsilon, table.names)
     dice = SystemEntropy() if randomness is None else randomness
@@ -136,9 +140,11 @@ def plan_report(
     facts = tuple(SiteFacts(records.size, budget) for records, budget in zip(table.records, budgets, strict=True))
     seeded = (noises is not None and not is_private(dice)) or table.seeded
     who = Participants(table.names, facts, sum(table.dropped.values()), table.per_person, seeded, table.column)
-    promised = None if made is None else float(made.coverage)
+    promised = None if made is None or by_site is not None else float(made.coverage)
     private = made is not None and made.epsilon is not None
-    asked = CoveragePlan(value, missed, share, parts, weights_name, noises, promised, private)
+    values = () if by_site is None else tuple(by_site.value_at(name) for name in table.names)
+    value = max(values, default=value)
+    asked = CoveragePlan(value, missed, share, parts, weights_name, noises, promised, private, values)
     return PlannedReport(asked, who, table, made, dice)
 
 
@@ -165,6 +171,8 @@ def _predict(made: Any, table: SiteTable, weights: Sequence[float]) -> tuple[Pre
     """
     if made is None:
         return None, "of a plain number it is not known how it was made"
+    if hasattr(made, "value_at"):
+        return None, "each site has a threshold of its own"
     if made.epsilon is not None:
         return None, "the threshold was made with noise, and a site's value is not one of its scores"
     asked_of, sizes, votes = made.orders, made.sizes, made.votes  # made anew at each call
@@ -198,10 +206,10 @@ def check_report(scores: SiteTable, weights: Any, level: Any, epsilon: Any, call
 
 def _goal(threshold: Any, alpha: Any) -> tuple[float, float, Any]:
     """Read a threshold, or a number with its alpha; None for how it was made if that is not known."""
-    if hasattr(threshold, "alpha") and hasattr(threshold, "coverage"):
+    if hasattr(threshold, "alpha") and (hasattr(threshold, "coverage") or hasattr(threshold, "value_at")):
         if alpha is not None and number(alpha, "alpha") != threshold.alpha:
             raise BadInput(f"alpha {alpha!r} is not that of the threshold, {threshold.alpha!r}; leave it out.")
-        return float(threshold.value), float(threshold.alpha), threshold
+        return float(getattr(threshold, "value", math.nan)), float(threshold.alpha), threshold
     value = number(threshold, "threshold")
     if alpha is None:
         raise BadInput("a threshold that is a plain number does not say what it is to cover; give alpha, such as 0.1.")

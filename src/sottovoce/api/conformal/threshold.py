@@ -9,7 +9,7 @@ import numpy as np
 
 from sottovoce.api.asking import spend
 from sottovoce.client.conformal.draw import cell_counts
-from sottovoce.client.conformal.site import CalibrationSite
+from sottovoce.client.conformal.site import CalibrationSite, CoverageSite
 from sottovoce.client.door import AnsweringSite, Door, SiteLimits
 from sottovoce.client.reading.files import expand, file_identity, read_files
 from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
@@ -19,21 +19,22 @@ from sottovoce.core.calling import public, say_before
 from sottovoce.core.checks import check_callers
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy, is_private, parts_of
+from sottovoce.core.unit import uncensored
 from sottovoce.local.runner import run
 from sottovoce.protocol.card import Card, identity
 from sottovoce.server.conformal.base import Threshold
-from sottovoce.server.conformal.plan import Participants, SiteFacts, card_of, plan
+from sottovoce.server.conformal.methods import check_edges, method_of, settle
+from sottovoce.server.conformal.plan import Participants, SiteFacts, card_of
 from sottovoce.server.conformal.settings import (
+    COUNTED,
     MOST_STATISTICS,
     ConformalSettings,
     check_budgets,
-    check_edges,
     check_settings,
 )
-from sottovoce.server.conformal.votes import VotesMethod, take_rank
-from sottovoce.server.method import Method
 
 if TYPE_CHECKING:
+    from sottovoce.server.conformal.coverage.predicted import Forecast
     from sottovoce.server.explanation import Explanation
 
 Opens = Callable[..., AnsweringSite]  # a site, from its records, budget, dice and limits
@@ -52,7 +53,7 @@ def conformal_threshold(
     minimum: float | None = None,
     bins: int | None = None,
     grid: Any = None,
-    mechanism: str = "sparse-vector",
+    mechanism: str = "auto",
     guarantee: str = "marginal",
     delta: float = 0.1,
     rule: str = "closest",
@@ -77,13 +78,15 @@ def conformal_threshold(
         With epsilon: the public range of the scores, chosen without a look at them; minimum is 0 unless given. Scores
         outside are counted where they are, so the promise holds anyway.
     bins
-        With epsilon: the number of steps between minimum and maximum; 100 by default, 16 for "local", 32 for
-        "aggregate".
+        With epsilon: the number of equal steps between minimum and maximum. Unless given, "auto" and "counts" take
+        edges in equal ratios, as many as they can use; "local" takes 16 steps, "aggregate" 32, the others 100.
     grid
-        With epsilon: the edges themselves, instead of maximum and bins.
+        With epsilon: the edges themselves, instead of maximum and bins; "counts" takes as many of them as it can use.
     mechanism
-        With epsilon: "sparse-vector" (default), "exponential", or the "paper"'s; "local": every score answers one
-        question through randomised response; "aggregate": sites send noisy counts to a secure sum.
+        With epsilon: "auto" (default), that of the next two whose coverage will stray least, by the number of sites,
+        their sizes and epsilon. "sparse-vector": each site names one cell. "counts": each site sends one noisy count,
+        of its scores at or below one edge; best where many sites are small. "exponential", or the "paper"'s; "local":
+        every score answers one question through randomised response; "aggregate": noisy counts to a secure sum.
     guarantee
         "marginal": on average over calibrations. "training-conditional": for one calibration, but for a part ``delta``
         of them.
@@ -151,6 +154,7 @@ class PlannedThreshold:
     table: SiteTable = field(repr=False)
     dice: RandomSource
     counted: Mapping[str, Floats] | None = field(default=None, repr=False)  # the records behind the scores
+    expected: "Forecast | None" = None  # what the mechanism was chosen by
 
     def counted_by(self, records: Mapping[str, Floats]) -> "PlannedThreshold":
         """Count the round by the records behind the scores."""
@@ -177,7 +181,7 @@ class PlannedThreshold:
         """Return what would be sent, what is protected, and how far the coverage will stray; nobody is asked."""
         from sottovoce.server.conformal.expected import explain_threshold
 
-        return replace(explain_threshold(self.promised, self.promised.warnings), hints=self.hints)
+        return replace(explain_threshold(self.promised, self.promised.warnings, self.expected), hints=self.hints)
 
 
 def plan_threshold(
@@ -189,7 +193,7 @@ def plan_threshold(
     minimum: float | None = None,
     bins: int | None = None,
     grid: Any = None,
-    mechanism: str = "sparse-vector",
+    mechanism: str = "auto",
     guarantee: str = "marginal",
     delta: float = 0.1,
     rule: str = "closest",
@@ -202,60 +206,57 @@ def plan_threshold(
     private = epsilon is not None
     settings = check_settings(alpha, guarantee, delta, rule, statistics, exact, mechanism, private)
     check_callers(randomness, None)
-    edges = check_edges(minimum, maximum, bins, grid, mechanism, private)
+    edges = check_edges(minimum, maximum, bins, grid, private)
     table = scores if isinstance(scores, SiteTable) else read_sites(scores, missing=missing, needs=SCORES)
     if table.unit.kind != "number":
         raise BadInput(f"scores must be numbers, not {table.unit.plural}; give the scores of the model.")
+    uncensored(table.unit, "a score")
     budgets = check_budgets(epsilon, table.names)
     dice = SystemEntropy() if randomness is None else randomness
     facts = tuple(SiteFacts(records.size, budget) for records, budget in zip(table.records, budgets, strict=True))
     seeded = not is_private(dice) or table.seeded
     who = Participants(table.names, facts, sum(table.dropped.values()), table.per_person, seeded, table.column)
-    line: tuple[float, ...] = () if edges is None else tuple(edges.tolist())
+    settings, line, expected = settle(settings, edges, facts)
     card = card_of(who, settings, line)
-    method, opens = _pooled(who, settings, line, card) if settings.pooled else _votes(who, settings, line, dice)
-    return PlannedThreshold(method, opens, card, line, facts, table, dice)
+    method = method_of(who, settings, line, card, int(dice.words(1)[0]) if settings.exact else None)
+    return PlannedThreshold(method, _opens(who, settings, card), card, line, facts, table, dice, expected=expected)
 
 
 def run_threshold(planned: PlannedThreshold) -> Threshold:
     """Run a planned round: from here on sites answer."""
+    own = parts_of(planned.dice, len(planned.facts))
+    in_all = spend(planned.table, [fact.epsilon for fact in planned.facts], planned.dice, planned.counted)
+    return replace(ask_sites(planned, own), in_all=in_all)
+
+
+def ask_sites(planned: PlannedThreshold, own: Sequence[RandomSource]) -> Threshold:
+    """Ask the sites of a planned round, whose cost is counted, each with dice of its own."""
     line, facts, table = planned.line, planned.facts, planned.table
     limits, study = SiteLimits(points=max(MOST_STATISTICS, len(line)), rounds=1), identity(planned.card)
-    own = parts_of(planned.dice, len(facts))
-    in_all = spend(table, [fact.epsilon for fact in facts], planned.dice, planned.counted)
     doors = [
         Door(planned.opens(records, fact.epsilon, each, limits=limits), study, limits)
         for records, fact, each in zip(table.records, facts, own, strict=True)
     ]
-    found: Threshold = replace(run(planned.method, doors), in_all=in_all)
+    found: Threshold = run(planned.method, doors)
     return replace(found, hints=_hints(table, np.array(line))) if line else found
 
 
-def _votes(
-    who: Participants, settings: ConformalSettings, line: tuple[float, ...], dice: RandomSource
-) -> tuple[Method[Any, Threshold], Opens]:
-    """Return the round in which each site sends order statistics or a cell, and how a site is opened."""
-    made = plan(who.facts, settings, len(line) + 1 if line else 0)
-    taken = take_rank(made, int(dice.words(1)[0]) if settings.exact else None)
-    return VotesMethod(made, who, line, taken), CalibrationSite
-
-
-def _pooled(
-    who: Participants, settings: ConformalSettings, line: tuple[float, ...], card: Card
-) -> tuple[Method[Any, Threshold], Opens]:
-    """Return the round in which the answers of all sites are summed, and how a site is opened."""
+def _opens(who: Participants, settings: ConformalSettings, card: Card) -> Opens:
+    """Return how a site of the study is opened."""
+    if settings.mechanism == COUNTED:
+        return CoverageSite
+    if not settings.pooled:
+        return CalibrationSite
     from sottovoce.client.conformal.shares import SharingSite, agreed_sites, questioned_site
-    from sottovoce.server.conformal.pooled import SumMethod, TallyMethod, plan_pooled
 
-    choice = plan_pooled(who.facts, settings, len(line))
+    if settings.mechanism == "local":
+        return questioned_site
     sites = agreed_sites(card, who.names[0], most=len(who.names))  # all sites are here, and have agreed
 
     def shared(records: Records, budget: float, own: RandomSource, *, limits: SiteLimits) -> SharingSite:
         return SharingSite(records, sites, budget, own, limits=limits)
 
-    if settings.mechanism == "local":
-        return TallyMethod(choice, settings, who, line), questioned_site
-    return SumMethod(choice, settings, who, line), shared
+    return shared
 
 
 def _hints(table: SiteTable, edges: Floats) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from sottovoce.client.record import overlap
 from sottovoce.core.calling import public, say_before
 from sottovoce.core.checks import check_callers, confidence, label_text, nearest
 from sottovoce.core.errors import BadInput
-from sottovoce.core.unit import Unit
+from sottovoce.core.unit import Unit, uncensored
 from sottovoce.server.explanation import VALUES, ExpectedWidth, Explanation
 from sottovoce.server.quantile.difference import Difference
 from sottovoce.server.quantile.result import QuantileResult
@@ -161,7 +161,9 @@ def check_names(mappings: Mapping[str, Any], tables: list[SiteTable]) -> None:
 
 
 def _check_units(first: Unit, second: Unit) -> None:
-    """Refuse to compare what is measured differently."""
+    """Refuse to compare what is measured differently, or has no differences."""
+    for unit in (first, second):
+        uncensored(unit, "a difference")
     if first.kind == second.kind and first.categories != second.categories:
         raise BadInput("the two groups declare different categories; compare like with like.")
     if first.kind != second.kind:

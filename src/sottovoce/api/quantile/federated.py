@@ -53,6 +53,7 @@ def federated_quantile(
     after: QuantileResult | None = None,
     randomness: RandomSource | None = None,
     missing: str = "refuse",
+    censored: Any = None,
     progress: Progress | None = None,
 ) -> QuantileResult:
     """Estimate one quantile over many sites under local differential privacy, with a confidence interval.
@@ -103,6 +104,10 @@ def federated_quantile(
         None for the operating system's entropy; `sim.dice` for simulation, which makes the result not private.
     missing
         "refuse" missing values, or "drop" and count them.
+    censored
+        The public limits beyond which records are known as symbols only, such as "<5", ">200" or "<5,>200": text like
+        ``<5`` among the records, and numbers beyond. The interval is then certified, and a quantile beyond a limit is
+        reported as the symbol; its number is infinite.
     progress
         Called with the number of records that have just answered.
 
@@ -138,6 +143,7 @@ def federated_quantile(
         until=until,
         after=after,
         missing=missing,
+        censored=censored,
     )
     say_before(*study.warnings)
     return run_study(study, randomness, progress)
@@ -159,7 +165,7 @@ def run_study(
         talk = SequenceQuantile(plan, study.level, coin_of(plan, randomness), study.until, study.after)
         result, private = run_sites(study.prepared, talk, study.method, randomness, progress)
     else:
-        certified = study.method == "certified" or plan.kind == "amounts"
+        certified = study.method == "certified" or plan.atoms
         method = StagedQuantile(plan, study.level, coin_of(plan, randomness), certified)
         result, private = run_sites(study.prepared, method, study.method, randomness, progress)
     return remember(replace(result, private=private, in_all=in_all), study.prepared.table)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sottovoce.api.asking import spend
-from sottovoce.api.quantile.planning import Prepared, Progress, coin_of, look_at, remember, run_sites
-from sottovoce.client.reading.table import SiteTable, read_sites
+from sottovoce.api.quantile.planning import Prepared, Progress, coin_of, look_at, remember, run_sites, table_of
+from sottovoce.client.reading.table import SiteTable
 from sottovoce.core.calling import public, say_before
 from sottovoce.core.checks import check_callers
 from sottovoce.core.random_source import RandomSource
@@ -33,13 +33,14 @@ def federated_quantiles(
     kind: str | None = None,
     randomness: RandomSource | None = None,
     missing: str = "refuse",
+    censored: Any = None,
     progress: Progress | None = None,
 ) -> QuantilesResult:
     """Estimate several quantiles at once; each record answers once, for one level drawn at random.
 
     Parameters
     ----------
-    sites, epsilon, shares, bounds, scale, resolution, kind, randomness, missing, progress
+    sites, epsilon, shares, bounds, scale, resolution, kind, randomness, missing, censored, progress
         As for `federated_quantile`.
     taus
         The levels.
@@ -72,6 +73,7 @@ def federated_quantiles(
         resolution=resolution,
         kind=kind,
         missing=missing,
+        censored=censored,
     )
     say_before(*study.warnings)
     return run_levels(study, randomness, progress)
@@ -114,10 +116,10 @@ class PlannedLevels:
 
 
 def plan_levels(
-    sites: Any, taus: Sequence[float], epsilon: Any, *, missing: str = "refuse", **known: Any
+    sites: Any, taus: Sequence[float], epsilon: Any, *, missing: str = "refuse", censored: Any = None, **known: Any
 ) -> PlannedLevels:
     """Check all input of `federated_quantiles` without asking any record."""
-    table = sites if isinstance(sites, SiteTable) else read_sites(sites, missing=missing)
+    table = table_of(sites, missing, censored)
     plan = server_plan.plan_levels(table.roster, taus, epsilon, **known)
     if len(plan.whole.names) < len(table.names):
         table = table.only(plan.whole.names)

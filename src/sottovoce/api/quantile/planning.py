@@ -10,6 +10,7 @@ from sottovoce.client.door import Door
 from sottovoce.client.quantile.site import Site, look_rounded
 from sottovoce.client.reading.table import SiteTable, read_sites
 from sottovoce.client.record import overlap
+from sottovoce.core.censoring import read_censoring
 from sottovoce.core.checks import confidence, is_one_of, moderate, number, unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy, parts_of
@@ -35,12 +36,24 @@ LOOKED_AT = 256  # sites, the largest: ties in others spoil nothing
 TIED = "many records are tied, and ties spoil the interval: give resolution=, the step they are rounded to"
 
 
-def prepare(sites: Any, tau: Any, epsilon: Any, *, missing: str = "refuse", **public: Any) -> "Prepared":
+def table_of(sites: Any, missing: str, censored: Any = None) -> SiteTable:
+    """Return the records of sites; those of a table are read already, with the limits that were said then."""
+    limits = read_censoring(censored)
+    if not isinstance(sites, SiteTable):
+        return read_sites(sites, missing=missing, censored=limits)
+    if limits is not None and limits != sites.unit.censored:
+        raise BadInput("the records are read already; give censored= where they are read.")
+    return sites
+
+
+def prepare(
+    sites: Any, tau: Any, epsilon: Any, *, missing: str = "refuse", censored: Any = None, **public: Any
+) -> "Prepared":
     """Read the sites and plan a study over them; what only records show becomes a hint to whoever holds them.
 
     Arguments as for `federated_quantile` and `server.quantile.plan.plan_quantile`.
     """
-    table = sites if isinstance(sites, SiteTable) else read_sites(sites, missing=missing)
+    table = table_of(sites, missing, censored)
     plan = plan_quantile(table.roster, tau, epsilon, **public)
     if plan.left_out:
         table = table.only(plan.names)
@@ -51,7 +64,8 @@ def look_at(plan: QuantilePlan, table: SiteTable, certified: bool) -> tuple[str,
     """Return what only records show, as hints to whoever holds them; refuse two sites that hold the same ones."""
     table.marks  # noqa: B018 - they are refused here, before anything is asked
     largest = sorted(table.records, key=attrgetter("size"), reverse=True)[:LOOKED_AT]
-    exposed = plan.resolution == 0 and plan.kind is None and not certified  # certified intervals mind no ties
+    certified |= plan.atoms  # certified intervals mind no ties
+    exposed = plan.resolution == 0 and plan.kind is None and not certified
     return (TIED,) if exposed and any(map(look_rounded, largest)) else ()
 
 
@@ -163,6 +177,7 @@ def plan_study(
     until: Any = None,
     after: QuantileResult | None = None,
     missing: str = "refuse",
+    censored: Any = None,
 ) -> PlannedStudy:
     """Check all input of `federated_quantile` without asking any record."""
     if not is_one_of(method, METHODS):
@@ -180,7 +195,7 @@ def plan_study(
     limits: Limits = STAGES if walks else CERTIFIED
     known = {"shares": shares, "bounds": bounds, "scale": scale, "resolution": resolution, "kind": kind}
     said = {"limits": limits, "confidence": level, "certified": method in ("certified", "sequence")}
-    prepared = prepare(sites, tau, epsilon, missing=missing, **said, **known)
+    prepared = prepare(sites, tau, epsilon, missing=missing, censored=censored, **said, **known)
     recursion = plan_recursion(prepared.plan, method, schedule, participation, graph, norm) if walks else None
     width = None if until is None else _until(until, prepared.plan.roster.unit)
     earlier = None if after is None else _earlier(after, prepared, level, width)

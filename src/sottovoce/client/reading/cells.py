@@ -40,11 +40,12 @@ class CellKind(NamedTuple):
 
 NUMBER, DATE, MOMENT = CellKind("a number"), CellKind("a date"), CellKind("a date with a time")
 TEXT = CellKind("text")
-_MARK = CellKind(
+MARK = CellKind(
     "text such as a mark of a missing value", 'leave such cells empty, and leave them out with missing="drop"'
 )
-_LIMIT = CellKind(
-    "a censored value such as a detection limit", "give every row a number, or leave these rows out of the study"
+LIMIT = CellKind(
+    "a censored value such as a detection limit",
+    "give every row a number, or leave these rows out; a quantile takes such values with censored=",
 )
 _THOUSANDS = CellKind(
     "a number with a thousands separator",
@@ -76,13 +77,13 @@ mark of a missing value', 'text']
             continue
         return kind
     if not cell or _MARKS.fullmatch(cell.lower()):
-        return _MARK
+        return MARK
     if any(grouped(mark).fullmatch(cell) for mark in _PARTS):
         return _THOUSANDS
     if _PLAIN.fullmatch(cell.replace(",", ".")):
         return _COMMA if decimal == "." else _POINT
     if _CENSORED.fullmatch(cell.lower()):
-        return _LIMIT
+        return LIMIT
     if _DATE.fullmatch(cell):
         return _OTHER_DATE
     return _UNIT if _BESIDE.fullmatch(cell) else TEXT
@@ -90,7 +91,7 @@ mark of a missing value', 'text']
 
 def is_value(text: str) -> bool:
     """Tell whether a cell looks like a record rather than like a name."""
-    return kind_of_cell(text) not in (TEXT, _MARK, _UNIT)
+    return kind_of_cell(text) not in (TEXT, MARK, _UNIT)
 
 
 def _parted(decimal: str) -> str:
@@ -107,6 +108,14 @@ def pattern(decimal: str) -> str:
     """Return the pattern of a number, parted or not, for a whole cell that Arrow looks at."""
     mark = re.escape(decimal)
     return rf"^{_SIGN}(?:(?:\d+|{_parted(decimal)})(?:{mark}\d*)?|{mark}\d+)(?:[eE][+-]?\d+)?$"
+
+
+def plain_number(cell: str, decimal: str) -> str:
+    """Write a number as Python reads it."""
+    text = re.sub(separators(decimal), "", cell.strip())
+    for written, plain in (("−", "-"), ("+", ""), (decimal, ".")):
+        text = text.replace(written, plain)
+    return text
 
 
 def separators(decimal: str) -> str:

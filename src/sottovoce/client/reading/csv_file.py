@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
 from sottovoce.client.reading.cells import MISSING, pattern, separators, text_refused
+from sottovoce.client.reading.censored import to_numbers
 from sottovoce.client.reading.dialect import Dialect, either, find_dialect, may_be_either
 from sottovoce.client.reading.light import CheckHeader, Wanted, ragged
 from sottovoce.client.reading.text_file import blocks, texts
@@ -57,7 +58,7 @@ def csv_blocks(
             for column in wanted.columns:
                 values = table.column(column)
                 if column in wanted.numeric:
-                    values = _narrow(_numbers(values, found, place(column), wanted.rule, rows))
+                    values = _narrow(_numbers(values, found, place(column), wanted, rows))
                     seen[column].add(values.type)
                     _refuse_change(seen[column], place(column), rows)
                 else:
@@ -116,7 +117,7 @@ def _parsed(block: bytes, found: Dialect, wanted: Wanted, name: str, rows: int) 
             ),
             convert_options=arrow_csv.ConvertOptions(
                 include_columns=list(wanted.columns),
-                column_types={column: pa.string() for column in wanted.columns if column not in wanted.numeric},
+                column_types={column: pa.string() for column in _texts(wanted)},
                 null_values=MISSING,
                 strings_can_be_null=True,
                 decimal_point=found.decimal,
@@ -124,6 +125,11 @@ def _parsed(block: bytes, found: Dialect, wanted: Wanted, name: str, rows: int) 
         )
     except pa.ArrowException:
         raise _unparsed(block, found, name, rows) from None
+
+
+def _texts(wanted: Wanted) -> Sequence[str]:
+    """Return the columns that are read as text: labels, and numbers among which symbols may stand."""
+    return [column for column in wanted.columns if column not in wanted.numeric or wanted.censored is not None]
 
 
 def _unique(header: Sequence[str], wanted: Sequence[str]) -> list[str]:
@@ -144,14 +150,17 @@ def _unparsed(block: bytes, found: Dialect, name: str, rows: int) -> BadInput:
     return BadInput(f"{name} cannot be read as CSV: check its quotes and line ends")
 
 
-def _numbers(column: Any, found: Dialect, place: str, rule: str, rows: int) -> Any:
+def _numbers(column: Any, found: Dialect, place: str, wanted: Wanted, rows: int) -> Any:
     """Return a column as numbers or times, or refuse it."""
+    if wanted.censored is not None and str(column.type) in ("string", "binary"):
+        how = {"decimal": found.decimal, "certain": found.certain, "first_row": rows, "in_file": True}
+        return pa.chunked_array([pa.array(to_numbers(column.to_pylist(), wanted.censored, place, **how))])  # type: ignore[arg-type]
     read = _as_numbers(column, found, place)
     if read is None and str(column.type) == "binary":
-        raise bad_row(place, rows, "text", rule)
+        raise bad_row(place, rows, "text", wanted.rule)
     if read is None:
         cells = (cell.as_py() for cell in column)
-        raise text_refused(cells, place, rule, decimal=found.decimal, first_row=rows, in_file=True)
+        raise text_refused(cells, place, wanted.rule, decimal=found.decimal, first_row=rows, in_file=True)
     return read
 
 

@@ -100,7 +100,7 @@ def find_dialect(
     if decimal is None:
         named = chosen.header if numeric is None else numeric
         own = [chosen.header.index(name) for name in named if name in chosen.header]
-        cells = [row[at].strip() for row in chosen.rows for at in own if at < len(row)]
+        cells = [row[at].lstrip("<>≤≥= \t").rstrip() for row in chosen.rows for at in own if at < len(row)]
         others = [cell.strip() for row in chosen.rows for cell in row]
         mark, certain = _decimal(cells, others, chosen.delimiter, place)
     return Dialect(chosen.delimiter, mark, certain, chosen.header, skipped + chosen.start, _proved(chosen))

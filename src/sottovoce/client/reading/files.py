@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from sottovoce.client.reading.table import (
     DROP,
     QUANTILE,
     Checked,
+    Flags,
     Needs,
     SiteTable,
     check_column,
@@ -30,6 +32,7 @@ from sottovoce.client.reading.table import (
     read_values,
 )
 from sottovoce.core.arrays import Ints
+from sottovoce.core.censoring import Censoring
 from sottovoce.core.checks import check_names, kind_of
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import quoted, shown
@@ -49,12 +52,15 @@ def read_files(
     needs: Needs = QUANTILE,
     delimiter: str | None = None,
     decimal: str | None = None,
+    censored: Censoring | None = None,
+    flag: str | None = None,
 ) -> SiteTable:
     r"""Read the records of many sites from Parquet, Arrow or CSV files, or refuse them before anything is spent.
 
     Without a column ``site`` each file is a site, called as the file is. Of all rows of a ``person``, in all files, one
     is drawn, by ``dice``. Under missing="drop" missing values and sites are left out and counted; a missing person is
-    always refused. What parts columns and decimals in CSV files is found out unless given.
+    always refused. What parts columns and decimals in CSV files is found out unless given. What lies
+    beyond the limits ``censored``, or is marked in the column ``flag``, is a symbol.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -67,18 +73,21 @@ def read_files(
     if person is not None:
         check_dice(dice)
     marks = Marks(delimiter, decimal).checked()
-    columns = pick_columns(value, site, person)
+    columns = pick_columns(value, site, person, flag, censored)
+    limits = Limited(censored, flag)
     files = expand(paths)
     if site is None and person is None:
-        return _one_file_a_site(files, value, missing, needs, marks)
+        return _one_file_a_site(files, value, missing, needs, marks, limits)
     need_arrow("a column of sites or persons")
     stems = check_names(stem(path) for path in files) if site is None else []
     parts: list[Checked] = []
     site_columns: list[Coded] = []
     person_columns: list[Coded] = []
     for path in files:
-        table = read_table(path, columns, marks=marks)
-        parts.append(check_column(table.column(value), where=where(path, value), missing=missing))
+        table = read_table(path, columns, marks=marks, censored=censored)
+        parts.append(
+            check_column(table.column(value), where=where(path, value), missing=missing, **limits.of(table, path))
+        )
         if site is not None:
             advice = DROP if missing == "refuse" else None
             site_columns.append(code_labels(table.column(site), where(path, site), advice))
@@ -95,13 +104,29 @@ def read_files(
     return group(_joined(files, parts), sites, people, dice, needs)
 
 
-def _one_file_a_site(files: list[Path], value: str, missing: str, needs: Needs, marks: Marks) -> SiteTable:
+class Limited(NamedTuple):
+    """The limits beyond which values are symbols, and the column that marks such values."""
+
+    censored: Censoring | None = None
+    flag: str | None = None
+
+    def of(self, table: Any, path: Path) -> dict[str, Any]:
+        """Return what the reader of a column is to be told."""
+        flags = None if self.flag is None else Flags(table.column(self.flag), where(path, self.flag))
+        return {"censored": self.censored, "flags": flags}
+
+
+def _one_file_a_site(
+    files: list[Path], value: str, missing: str, needs: Needs, marks: Marks, limits: Limited
+) -> SiteTable:
     """Read each file as a site, holding one file at a time."""
     names = check_names(stem(path) for path in files)
-    readings = [
-        read_values(read_table(path, [value], marks=marks).column(value), where=where(path, value), missing=missing)
-        for path in files
-    ]
+    columns = pick_columns(value, None, None, limits.flag, limits.censored)
+    readings = []
+    for path in files:
+        table = read_table(path, columns, marks=marks, censored=limits.censored)
+        told = limits.of(table, path)
+        readings.append(read_values(table.column(value), where=where(path, value), missing=missing, **told))
     dropped = {name: reading.dropped for name, reading in zip(names, readings, strict=True)}
     return checked_table(names, [reading.records for reading in readings], dropped, needs=needs)
 

@@ -13,6 +13,7 @@ from sottovoce.client.reading.column import RECORDS, Accepts
 from sottovoce.client.reading.dialect import check_decimal, check_delimiter, may_name
 from sottovoce.client.reading.light import Wanted, read_light
 from sottovoce.client.reading.text_file import check_regular
+from sottovoce.core.censoring import Censoring
 from sottovoce.core.checks import close_names, sentence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import first_few, quoted, shown
@@ -57,17 +58,19 @@ def read_table(
     *,
     accepts: Accepts = RECORDS,
     marks: Marks = FOUND,
+    censored: Censoring | None = None,
 ) -> Any:
     """Read columns of a file into an Arrow table, or say in one sentence why that cannot be done.
 
     Without pyarrow, a CSV file becomes a `LightTable`, and any other is refused.
 
-    In a CSV file ``numeric`` columns, the first unless given, are read as numbers or times, the others as text.
+    In a CSV file ``numeric`` columns, the first unless given, are read as numbers or times, the others as text;
+    ``censored`` are the limits beyond which numbers are symbols.
     """
     kind, name = kind_of_file(path), shown(path, 200)
     with told(path):
         if kind == "CSV":
-            how = csv_reading(path, columns, columns[:1] if numeric is None else numeric, accepts, marks)
+            how = csv_reading(path, columns, columns[:1] if numeric is None else numeric, accepts, marks, censored)
             if pa is None:
                 table: Any = read_light(*how)
             else:
@@ -84,9 +87,16 @@ def read_table(
     return table
 
 
-def csv_reading(path: Path, columns: Sequence[str], numeric: Sequence[str], accepts: Accepts, marks: Marks) -> Any:
+def csv_reading(
+    path: Path,
+    columns: Sequence[str],
+    numeric: Sequence[str],
+    accepts: Accepts,
+    marks: Marks,
+    censored: Censoring | None = None,
+) -> Any:
     """Return what a reader of CSV files is to be told."""
-    wanted = Wanted(columns, numeric, accepts.rule, *marks.checked())
+    wanted = Wanted(columns, numeric, accepts.rule, *marks.checked(), censored)
     return path, wanted, partial(where, path), partial(_check_header, shown(path, 200), columns)
 
 

@@ -20,6 +20,7 @@ from sottovoce.client.reading.table import (
     DROP,
     QUANTILE,
     Checked,
+    Flags,
     Needs,
     SiteTable,
     check_column,
@@ -28,6 +29,7 @@ from sottovoce.client.reading.table import (
 )
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Ints, Words
+from sottovoce.core.censoring import Censoring
 from sottovoce.core.checks import check_names, kind_of
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import hides, quoted
@@ -36,13 +38,21 @@ Roll = Callable[[int], Words]  # a source of n independent, uniform 64-bit words
 
 
 def read_frame(
-    frame: Any, *, value: str, site: str, person: str | None = None, missing: str = "refuse", dice: Roll | None = None
+    frame: Any,
+    *,
+    value: str,
+    site: str,
+    person: str | None = None,
+    missing: str = "refuse",
+    dice: Roll | None = None,
+    censored: Censoring | None = None,
+    flag: str | None = None,
 ) -> SiteTable:
     """Read the records of many sites from one data frame, or refuse it before anything is spent.
 
     With a column ``person`` the person, not the row, is what privacy protects: of all her rows, over all sites, one is
     drawn, by ``dice``. Under missing="drop" missing values and sites are left out and counted; a missing person is
-    always refused.
+    always refused. What lies beyond the limits ``censored``, or is marked in the column ``flag``, is a symbol.
 
     >>> import pyarrow as pa
     >>> flights = pa.table({"delay": [3.0, 8.0, 1.0, 2.0], "airport": ["LGA", "JFK", "JFK", "LGA"]})
@@ -53,11 +63,13 @@ def read_frame(
     need_arrow("reading a data frame with a site column")
     if person is not None:
         check_dice(dice)
-    columns = pick_columns(value, site, person)
+    columns = pick_columns(value, site, person, flag, censored)
     narrow = _select(frame, columns)
     if not len(narrow):
         raise BadInput("the data frame has no rows: give a data frame with records")
-    checked = check_column(narrow[value].to_native(), where=_where(value), missing=missing)
+    flags = None if flag is None else Flags(narrow[flag].to_native(), _where(flag))
+    limits: dict[str, Any] = {"censored": censored, "flags": flags}
+    checked = check_column(narrow[value].to_native(), where=_where(value), missing=missing, **limits)
     labels = code_labels(arrow_labels(narrow[site]), _where(site), DROP if missing == "refuse" else None)
     sites = name_sites(labels, _where(site))
     people = None
@@ -66,13 +78,22 @@ def read_frame(
     return group(checked, sites, people, dice)
 
 
-def pick_columns(value: str, site: str | None, person: str | None) -> list[str]:
-    """List the columns to read, refusing one column in two roles."""
-    columns = [name for name in (value, site, person) if name is not None]
+def pick_columns(
+    value: str,
+    site: str | None,
+    person: str | None,
+    flag: str | None = None,
+    censored: Censoring | None = None,
+) -> list[str]:
+    """List the columns to read, refusing one column in two roles, and marks without limits."""
+    if flag is not None and censored is None:
+        raise BadInput('flag= marks values beyond limits, and none are said: add them, as in censored="<5"')
+    columns = [name for name in (value, site, person, flag) if name is not None]
     check_column_names(columns)
     if len(set(columns)) < len(columns):
+        roles = "value, site and person" if flag is None else "value, site, person and flag"
         twice = next(name for name in columns if columns.count(name) > 1)
-        raise BadInput(f"column {quoted(twice)} is named twice: value, site and person are different columns")
+        raise BadInput(f"column {quoted(twice)} is named twice: {roles} are different columns")
     return columns
 
 

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sottovoce.client.reading.cells import MISSING, pattern, separators, text_refused
+from sottovoce.client.reading.cells import MISSING, pattern, plain_number, text_refused
+from sottovoce.client.reading.censored import to_numbers
 from sottovoce.client.reading.dialect import Dialect, either, find_dialect, may_be_either
 from sottovoce.client.reading.text_file import blocks, texts
+from sottovoce.core.censoring import Censoring
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import shown
 
@@ -38,13 +40,14 @@ CheckHeader = Callable[[Sequence[str], bool], None]  # names of the columns, and
 
 
 class Wanted(NamedTuple):
-    """The columns to read, those of them that hold numbers or times, and the rule that their values keep."""
+    """The columns to read, those of them that hold numbers or times, the rule of their values, and limits of these."""
 
     columns: Sequence[str]
     numeric: Collection[str]
     rule: str
     delimiter: str | None = None
     decimal: str | None = None
+    censored: Censoring | None = None
 
 
 def read_light(path: Path, wanted: Wanted, place: Callable[[str], str], check_header: CheckHeader) -> LightTable:
@@ -70,7 +73,7 @@ def read_light(path: Path, wanted: Wanted, place: Callable[[str], str], check_he
         except csv.Error:
             raise BadInput(f"{name} cannot be read as CSV: check its quotes and line ends") from None
     read = {
-        column: _numbers(values, found, place(column), wanted.rule) if column in wanted.numeric else values
+        column: _numbers(values, found, place(column), wanted) if column in wanted.numeric else values
         for column, values in cells.items()
     }
     return LightTable(read, rows)
@@ -84,30 +87,25 @@ def ragged(name: str, rows: int, expected: int, actual: int) -> BadInput:
     )
 
 
-def _numbers(cells: Cells, found: Dialect, place: str, rule: str) -> Any:
+def _numbers(cells: Cells, found: Dialect, place: str, wanted: Wanted) -> Any:
     """Read cells as numbers, dates, moments or truth values, whatever parts their thousands and decimals."""
+    if wanted.censored is not None:
+        how = {"decimal": found.decimal, "certain": found.certain, "in_file": True}
+        return to_numbers(cells, wanted.censored, place, **how)  # type: ignore[arg-type]
     plain, parted = cells, re.compile(pattern(found.decimal))
     present = [cell.strip() for cell in cells if cell is not None]
     if present and all(map(parted.search, present)):
         other = "," if found.decimal == "." else "."
         if not found.certain and any(map(re.compile(may_be_either(other)).search, present)):
             raise either(place, other)
-        plain = [None if cell is None else _plain(cell, found.decimal) for cell in cells]
+        plain = [None if cell is None else plain_number(cell, found.decimal) for cell in cells]
     values = parsed(plain, dates=True)
     if values is None:
-        raise text_refused(cells, place, rule, decimal=found.decimal, first_row=0, in_file=True)
+        raise text_refused(cells, place, wanted.rule, decimal=found.decimal, first_row=0, in_file=True)
     moments = [value for value in values if isinstance(value, dt.datetime)]
     if moments and all(moment.tzinfo is None and not moment.microsecond for moment in moments):
         return np.array(values, dtype="datetime64[s]")
     return values
-
-
-def _plain(cell: str, decimal: str) -> str:
-    """Write a number as Python reads it."""
-    text = re.sub(separators(decimal), "", cell.strip())
-    for written, plain in (("−", "-"), ("+", ""), (decimal, ".")):
-        text = text.replace(written, plain)
-    return text
 
 
 def parsed(cells: Cells, dates: bool = False) -> list[Any] | None:

@@ -12,11 +12,13 @@ import numpy as np
 from sottovoce.client.answered import shared_columns
 from sottovoce.client.fingerprint import Fingerprints, mark
 from sottovoce.client.mapped import blocks
+from sottovoce.client.reading.censored import as_numbers, placed
 from sottovoce.client.reading.column import RECORDS
 from sottovoce.client.reading.reader import open_column
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats
-from sottovoce.core.checks import bad_row, check_names, is_one_of, kind_of
+from sottovoce.core.censoring import Censoring
+from sottovoce.core.checks import bad_row, check_names, is_one_of, kind_of, sentence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.roster import Roster
 from sottovoce.core.unit import Unit, common_unit
@@ -112,7 +114,9 @@ def twice(one: str, two: str) -> BadInput:
     return BadInput(f"sites {one!r} and {two!r} share records, which would answer twice: give every record to one site")
 
 
-def read_sites(sites: Any, *, missing: str = "refuse", needs: Needs = QUANTILE) -> SiteTable:
+def read_sites(
+    sites: Any, *, missing: str = "refuse", needs: Needs = QUANTILE, censored: Censoring | None = None
+) -> SiteTable:
     """Read the records of many sites, or refuse them in one sentence before anything is spent.
 
     A sequence of columns, in place of a mapping from name to column, is of sites called "site 1", "site 2", …
@@ -129,8 +133,8 @@ def read_sites(sites: Any, *, missing: str = "refuse", needs: Needs = QUANTILE) 
     readings: list[Reading] = []
     for start in range(0, len(names), _BATCH):
         batch = [column for _, column in columns[start : start + _BATCH]]
-        readings += _as_they_are(batch) or [
-            read_values(column, where=f"site {name!r}", missing=missing)
+        readings += (_as_they_are(batch) if censored is None else None) or [
+            read_values(column, where=f"site {name!r}", missing=missing, censored=censored)
             for name, column in zip(names[start:], batch, strict=False)
         ]
     dropped = {name: reading.dropped for name, reading in zip(names, readings, strict=True)}
@@ -227,7 +231,16 @@ class Checked:
     owned: bool
 
 
-def read_values(column: Any, *, where: str, missing: str = "refuse") -> Reading:
+class Flags(NamedTuple):
+    """A column of marks that say which numbers beside them are limits, and its name in a sentence."""
+
+    column: Any
+    where: str
+
+
+def read_values(
+    column: Any, *, where: str, missing: str = "refuse", censored: Censoring | None = None, flags: Flags | None = None
+) -> Reading:
     """Read a column into records, or refuse it in one sentence before anything is spent.
 
     The column is numpy (masked too), a list, Arrow, pandas or polars, of numbers, decimals, durations, dates or
@@ -244,7 +257,7 @@ date or one of ordered categories
     check_missing(missing)
     if isinstance(column, Records):
         return Reading(column, 0)
-    checked = check_column(column, where=where, missing=missing)
+    checked = check_column(column, where=where, missing=missing, censored=censored, flags=flags)
     if not checked.missing:
         return Reading(Records(checked.floats, checked.unit), 0)
     return Reading(Records(_without_missing(checked), checked.unit), checked.missing)
@@ -256,8 +269,15 @@ def check_missing(missing: str) -> None:
         raise BadInput(f'missing is {missing!r}: give missing="refuse" or missing="drop"')
 
 
-def check_column(column: Any, *, where: str, missing: str) -> Checked:
-    """Read a column into float64 of the same length, chunk by chunk; NaN stays only under missing="drop"."""
+def check_column(
+    column: Any, *, where: str, missing: str, censored: Censoring | None = None, flags: Flags | None = None
+) -> Checked:
+    """Read a column into float64 of the same length, chunk by chunk; NaN stays only under missing="drop".
+
+    What lies beyond limits, or is said to by marks, becomes what stands for it.
+    """
+    if censored is not None:
+        return _check_censored(column, where, missing, censored, flags)
     source = open_column(column, where, RECORDS)
     floats = np.empty(source.size) if source.whole is None else source.whole
     count = 0
@@ -266,6 +286,16 @@ def check_column(column: Any, *, where: str, missing: str) -> Checked:
         if source.whole is None:
             floats[start : start + chunk.size] = chunk
     return Checked(floats, source.unit, count, source.whole is None)
+
+
+def _check_censored(column: Any, where: str, missing: str, limits: Censoring, flags: Flags | None) -> Checked:
+    """Read a column with symbols for what lies beyond limits."""
+    source = open_column(as_numbers(column, limits, where), where, RECORDS)
+    if source.unit.kind != "number":
+        raise sentence(where, f"holds {source.unit.plural}, and censored= is said of numbers: leave it out")
+    floats = np.concatenate([np.empty(0), *(chunk for _, chunk in source.chunks(_CHUNK))])
+    floats = placed(floats, limits, where, *(flags or (None, "")))
+    return Checked(floats, replace(source.unit, censored=limits), count_missing(floats, where, 0, missing), True)
 
 
 def count_missing(chunk: Floats, where: str, start: int, missing: str) -> int:

@@ -35,6 +35,9 @@ def roster_of(line: Exchange, terms: StudyTerms) -> Roster:
         raise StudyPaused(f"{listed(missing)} did not say hello; start the study again when they are there.")
     first = hellos[terms.sites[0]]
     for site in terms.sites:
+        if hellos[site].unit.censored != first.unit.censored:
+            limits = [str(hellos[each].unit.censored or "none") for each in (site, terms.sites[0])]
+            raise BadInput(f"site {site!r} has limits {limits[0]}, others {limits[1]}; agree on the widest everywhere.")
         if hellos[site].unit != first.unit:
             raise BadInput(
                 f"site {site!r} holds {hellos[site].unit.plural}, others {first.unit.plural}; ask for one unit."

@@ -10,6 +10,7 @@ import msgspec
 from sottovoce.core.checks import confidence, is_one_of, number, per_site, unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.core.roster import Roster
+from sottovoce.core.unit import uncensored
 from sottovoce.federation.study import StudyTerms
 from sottovoce.protocol.card import Card
 from sottovoce.server.method import Method
@@ -73,15 +74,14 @@ def _quantile(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int) -
         width = None if until is None else number(until, "until")
         method = SequenceQuantile(plan, level, coin, width, quorum=min(quorum, len(plan.names)))
     else:
-        method = StagedQuantile(
-            plan, level, coin, certified or plan.kind == "amounts", quorum=min(quorum, len(plan.names))
-        )
+        method = StagedQuantile(plan, level, coin, certified or plan.atoms, quorum=min(quorum, len(plan.names)))
     return PlannedRounds(method, plan.card(name), plan.names, plan.left_out, (*plan.hints, *plan.warnings))
 
 
 def _difference(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int) -> PlannedRounds:  # noqa: ARG001
     from sottovoce.server.quantile.difference_method import BOTH, DifferenceQuantile, joined_card
 
+    uncensored(roster.unit, "a difference")
     groups = [given.pop(which, None) for which in BOTH]
     for which, names in zip(BOTH, groups, strict=True):
         if not (isinstance(names, list) and names and all(name in roster.names for name in names)):
@@ -151,14 +151,14 @@ def _integration(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int
 
 
 def _conformal(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int) -> PlannedRounds:  # noqa: ARG001
-    from sottovoce.server.conformal.plan import Participants, SiteFacts, card_of, plan
-    from sottovoce.server.conformal.pooled import TallyMethod, plan_pooled
-    from sottovoce.server.conformal.settings import check_budgets, check_edges, check_settings
-    from sottovoce.server.conformal.votes import VotesMethod, take_rank
+    from sottovoce.server.conformal.methods import check_edges, method_of, settle
+    from sottovoce.server.conformal.plan import Participants, SiteFacts, card_of
+    from sottovoce.server.conformal.settings import AUTO, check_budgets, check_settings
 
     if roster.unit.kind != "number":
         raise BadInput(f"scores must be numbers, not {roster.unit.plural}; give the scores of the model.")
-    epsilon, mechanism = given.pop("epsilon", None), given.pop("mechanism", "sparse-vector")
+    uncensored(roster.unit, "a score")
+    epsilon, mechanism = given.pop("epsilon", None), given.pop("mechanism", AUTO)
     if mechanism == "aggregate":
         raise BadInput("a secure sum is not part of a federation; choose another mechanism.")
     private = epsilon is not None
@@ -177,22 +177,17 @@ def _conformal(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int) 
         given.pop("maximum", None),
         given.pop("bins", None),
         given.pop("grid", None),
-        mechanism,
         private,
     )
     budgets = check_budgets(epsilon, roster.names)
     facts = tuple(map(SiteFacts, roster.sizes, budgets))
     who = Participants(roster.names, facts, 0, roster.per_person, roster.seeded, roster.column)
-    line: tuple[float, ...] = () if edges is None else tuple(edges.tolist())
-    method: Method[Any, Any]
-    if settings.pooled:
-        method = TallyMethod(plan_pooled(facts, settings, len(line)), settings, who, line)
-    else:
-        made = plan(facts, settings, len(line) + 1 if line else 0)
-        method = VotesMethod(made, who, line, take_rank(made, _word(coin) if settings.exact else None))
+    settled = settle(settings, edges, facts)
+    card = card_of(who, settled.settings, settled.line)
+    method: Any = method_of(who, settled.settings, settled.line, card, _word(coin) if settings.exact else None)
     promised: Any = method.promised()
     warnings = (*roster.doubts, *promised.warnings)
-    return PlannedRounds(method, card_of(who, settings, line), roster.names, (), warnings)
+    return PlannedRounds(method, card, roster.names, (), warnings)
 
 
 def _coverage(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int) -> PlannedRounds:  # noqa: ARG001
@@ -202,6 +197,7 @@ def _coverage(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int) -
 
     if roster.unit.kind != "number":
         raise BadInput(f"scores must be numbers, not {roster.unit.plural}; give the scores of the model.")
+    uncensored(roster.unit, "a score")
     if "threshold" not in given:
         raise BadInput("[coverage] of the study has no threshold; give it.")
     threshold, alpha = number(given["threshold"], "threshold"), number(given.get("alpha", 0.1), "alpha")
@@ -241,6 +237,7 @@ def _regression(given: dict[str, Any], roster: Roster, coin: bytes, quorum: int)
         raise BadInput("response and features of [regression] must be different columns; name each once.")
     if roster.unit.kind != "number":
         raise BadInput(f"the response of a regression must be numbers, not {roster.unit.plural}; give numbers.")
+    uncensored(roster.unit, "a regression")
     settings = read_settings({**DEFAULTS, **given, "clip": True})
     if math.isinf(settings.epsilon) or settings.channel == "open":
         raise BadInput("a regression over sites is private; give a finite epsilon, and another channel than 'open'.")

@@ -7,11 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from sottovoce.client.reading.files import expand, read_files
-from sottovoce.client.reading.formats import Marks, read_table
+from sottovoce.client.reading.formats import Marks, read_table, where
+from sottovoce.client.reading.frames import pick_columns
 from sottovoce.client.reading.large import open_large
 from sottovoce.client.reading.spool import rows_digest
+from sottovoce.client.reading.table import Flags, check_column
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Words
+from sottovoce.core.censoring import read_censoring
 from sottovoce.core.errors import BadInput
 from sottovoce.federation.site.features import read_columns
 from sottovoce.federation.site.policy import RecordColumns, SitePolicy
@@ -33,6 +36,8 @@ def read_holding(paths: Sequence[str], policy: SitePolicy) -> Holding:
         dice=RowChoice(policy).words,
         delimiter=asked.delimiter,
         decimal=asked.decimal,
+        censored=read_censoring(asked.censored),
+        flag=asked.flag,
     )
     kinds = {records.unit for records in table.records}
     if len(kinds) > 1:
@@ -80,14 +85,19 @@ class RowChoice:
 
 def _people(paths: Sequence[str], asked: RecordColumns) -> list[bytes]:
     """Return everybody who has a record, by id, once each, as text."""
-    import pyarrow.compute as pc
+    import pyarrow as pa
 
     found: set[str] = set()
     marks = Marks(asked.delimiter, asked.decimal).checked()
     assert asked.person is not None
+    limits = read_censoring(asked.censored)
     for path in expand([Path(each) for each in paths]):
-        table = read_table(path, [asked.value, asked.person], marks=marks)
-        there = pc.is_valid(pc.if_else(pc.is_null(table.column(asked.value), nan_is_null=True), None, True))
-        values = table.column(asked.person).filter(there)
-        found.update(str(each) for each in values.unique().to_pylist() if each is not None)
+        columns = pick_columns(asked.value, None, asked.person, asked.flag, limits)
+        table = read_table(path, columns, marks=marks, censored=limits)
+        flags = None if asked.flag is None else Flags(table.column(asked.flag), where(path, asked.flag))
+        column, named = table.column(asked.value), where(path, asked.value)
+        values = check_column(column, where=named, missing="drop", censored=limits, flags=flags).floats
+        there = pa.array(~np.isnan(values))
+        people = table.column(asked.person).filter(there)
+        found.update(str(each) for each in people.unique().to_pylist() if each is not None)
     return sorted(each.encode() for each in found)

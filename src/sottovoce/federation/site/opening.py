@@ -115,7 +115,7 @@ def _integration(terms: dict[str, Any], place: int, policy: SitePolicy) -> OwnPa
 
 
 def _conformal(terms: dict[str, Any], place: int, policy: SitePolicy) -> OwnPart:
-    """Send one message of scores: ranks, a cell, or a bit each."""
+    """Send one message of scores: ranks, a cell, a noisy count, or a bit each."""
     budget, mechanism = float(terms["epsilon"][place]), terms["mechanism"]
     limits = SiteLimits(
         max(budget, policy.limits.epsilon), min(LIMITS.points, policy.limits.points), 1, policy.limits.size
@@ -131,10 +131,11 @@ def _conformal(terms: dict[str, Any], place: int, policy: SitePolicy) -> OwnPart
                 records, study.epsilon, own.dice, storage=own.storage, key=own.key, limits=limits
             ),
         )
+    kind = CoverageSite if mechanism == "counts" else CalibrationSite
     return OwnPart(
         budget,
         terms["sizes"][place],
-        lambda records, own: CalibrationSite(records, budget, own.dice, storage=own.storage, limits=limits),
+        lambda records, own: kind(records, budget, own.dice, storage=own.storage, limits=limits),
         ordered=False,
     )
 

@@ -25,12 +25,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sottovoce.client.door import SiteLimits
+from sottovoce.core.censoring import read_censoring
 from sottovoce.core.errors import BadInput
 from sottovoce.federation.study import NAME, check_names, read_toml, text_of
 from sottovoce.protocol.card import METHODS
 from sottovoce.protocol.wire import LARGEST
 
-_RECORDS = {"value", "person", "features", "categories", "missing", "delimiter", "decimal", "spool"}
+_TEXTS = ("person", "delimiter", "decimal", "spool", "censored", "flag")
+_RECORDS = {"value", "features", "categories", "missing", *_TEXTS}
 _LIMITS = {"epsilon", "total", "studies", "methods", "open", "rounds", "points", "message", "sites"}
 
 
@@ -43,6 +45,8 @@ class RecordColumns(NamedTuple):
     delimiter: str | None = None
     decimal: str | None = None
     spool: str | None = None  # a folder for a column larger than memory
+    censored: str | None = None  # limits beyond which values are symbols, as "<5"
+    flag: str | None = None  # the column that marks such values
     features: tuple[str, ...] = ()  # of numbers, for regressions
     categories: tuple[str, ...] = ()  # of categories
 
@@ -106,7 +110,7 @@ def policy_of(given: dict[str, Any], where: str = "the policy") -> SitePolicy:
     check_names(limits, _LIMITS, f"[limits] of {where}")
     if records.get("missing", "refuse") not in ("refuse", "drop"):
         raise BadInput(f'missing in [records] of {where} must be "refuse" or "drop"; choose one.')
-    for each in ("person", "delimiter", "decimal", "spool"):
+    for each in _TEXTS:
         if each in records and not isinstance(records[each], str):
             raise BadInput(f"{each} in [records] of {where} must be text; correct it.")
     beside = {
@@ -117,6 +121,9 @@ def policy_of(given: dict[str, Any], where: str = "the policy") -> SitePolicy:
     columns = RecordColumns(**{**records, **beside, "value": text_of(records, "value", f"[records] of {where}")})
     if beside and columns.spool is not None:
         raise BadInput(f"[records] of {where} has a spool, which holds one column; leave out features, or spool.")
+    if columns.censored is not None and (beside or columns.spool is not None):
+        raise BadInput(f"[records] of {where} has limits, which go with value alone; leave censored out.")
+    read_censoring(columns.censored)
     epsilon = _positive(limits.get("epsilon"), f"epsilon in [limits] of {where}")
     total = _positive(limits.get("total"), f"total in [limits] of {where}")
     opened = limits.get("open", False)

@@ -166,6 +166,8 @@ class Resident:
         unit = card.terms.get("unit", "number")
         if unit != held.unit.kind:
             raise BadInput(f"the study is about another unit than the {held.unit.plural} of this site; correct it.")
+        if card.terms.get("censored") != (held.unit.censored and str(held.unit.censored)):
+            raise BadInput("the study takes other limits of measurement than the records of this site; plan it anew.")
         if part.columns is not None:
             check_columns(part.columns, self.holding.column, self.holding.features)
         return part

@@ -20,7 +20,7 @@ from sottovoce.protocol.selection import Mechanism, selection
 from sottovoce.server.conformal.coverage.choose import Aim, Choice, choose, distribution_grid, infinite, survival
 from sottovoce.server.conformal.coverage.equal import ROUNDING, paper_private
 from sottovoce.server.conformal.coverage.voters import Kind
-from sottovoce.server.conformal.settings import ConformalSettings
+from sottovoce.server.conformal.settings import SCANNED, ConformalSettings
 
 LEAP, HALVINGS, MOST = 8.0, 2, 10_000_000  # of the search for a sufficient number of scores, told to two digits
 RARE = 0.001  # of infinite sets by noise alone, below which nothing is said
@@ -62,7 +62,7 @@ class ConformalPlan:
     def kinds(self) -> tuple[Kind, ...]:
         """Return what the design knows of each kind of site."""
         order = self.choice.orders[0][0] if self.settings.mechanism == "paper" else None
-        return tuple(_kind(fact, self.settings, self.cells, order) for fact in sorted(set(self.facts)))
+        return tuple(kind_of(fact, self.settings, self.cells, order) for fact in sorted(set(self.facts)))
 
     @cached_property
     def kind_of(self) -> tuple[int, ...]:
@@ -105,7 +105,7 @@ class ConformalPlan:
         if short:
             listed = ", ".join(short[:4]) + (f" and {len(short) - 4:,} more" if len(short) > 4 else "")
             found.append(f"too few scores for the order asked, so the answer is infinity: {listed}")
-        if self.settings.mechanism == "sparse-vector":  # of others a rough bound is known
+        if self.settings.mechanism == SCANNED:  # of others a rough bound is known
             found += noise_warnings(infinite(self.kinds, self.number, self.choice))
         return tuple(found)
 
@@ -162,24 +162,25 @@ def plan(sites: Sequence[SiteFacts], settings: ConformalSettings, cells: int) ->
         return ConformalPlan(tuple(sites), settings, cells, _paper(facts, number, settings, cells))
     if settings.mechanism is None and settings.conditional and settings.rule == "paper" and len(facts) > 1:
         raise BadInput("the paper's theorem 3.3 is for sites of one size, and these differ; choose rule 'closest'.")
-    kinds, found = _chosen(tuple(facts), number, settings, cells)
-    if found is None or _useless(kinds, number, found, settings):
+    # how a scan fails does not depend on the number of cells: whoever tried other grids has thought about it before
+    kinds, found = chosen(tuple(facts), number, settings, 2 if settings.mechanism == SCANNED else cells)
+    if found is None or useless(kinds, number, found, settings):
         raise Infeasible(_too_few(sites, settings, cells))
     return ConformalPlan(tuple(sites), settings, cells, found)
 
 
-@functools.lru_cache(maxsize=32)
-def _chosen(
+@functools.lru_cache(maxsize=512)  # of sites that are each asked alone, every size is a question of its own
+def chosen(
     facts: tuple[SiteFacts, ...], number: tuple[int, ...], settings: ConformalSettings, cells: int
 ) -> tuple[tuple[Kind, ...], Choice | None]:
     """Return the kinds of sites and the best choice for them; the same question is thought about once."""
-    kinds = tuple(_kind(fact, settings, cells) for fact in facts)
+    kinds = tuple(kind_of(fact, settings, cells) for fact in facts)
     return kinds, choose(kinds, number, aim_of(settings), settings.statistics)
 
 
-def _useless(kinds: Sequence[Kind], number: Sequence[int], choice: Choice, settings: ConformalSettings) -> bool:
+def useless(kinds: Sequence[Kind], number: Sequence[int], choice: Choice, settings: ConformalSettings) -> bool:
     """Tell whether noise alone makes most sets infinite; of the exponential mechanisms only a rough bound is known."""
-    return settings.mechanism == "sparse-vector" and infinite(kinds, number, choice) > OFTEN
+    return settings.mechanism == SCANNED and infinite(kinds, number, choice) > OFTEN
 
 
 def aim_of(settings: ConformalSettings) -> Aim:
@@ -187,7 +188,7 @@ def aim_of(settings: ConformalSettings) -> Aim:
     return Aim(settings.alpha, settings.delta if settings.conditional else None, settings.rule, settings.exact)
 
 
-def _kind(fact: SiteFacts, settings: ConformalSettings, cells: int, order: int | None = None) -> Kind:
+def kind_of(fact: SiteFacts, settings: ConformalSettings, cells: int, order: int | None = None) -> Kind:
     """Return what the design must know of a site; only the paper's answer fails otherwise for another order."""
     if math.isinf(fact.epsilon) or settings.mechanism is None:
         return Kind(fact.size)
@@ -195,7 +196,7 @@ def _kind(fact: SiteFacts, settings: ConformalSettings, cells: int, order: int |
     return Kind(
         fact.size,
         mechanism(fact.size if order is None else order).failure,
-        settings.mechanism != "sparse-vector",
+        settings.mechanism != SCANNED,
         partial(_unbounded, mechanism),
     )
 
@@ -216,7 +217,7 @@ def _paper(facts: Sequence[SiteFacts], number: tuple[int, ...], settings: Confor
             f"the paper's mechanism has no finite set for {number[0]:,} sites of {size:,} scores at epsilon "
             f"{epsilon:g}; add scores, or choose mechanism 'sparse-vector'."
         )
-    kinds = (_kind(facts[0], settings, cells, pair.order),)
+    kinds = (kind_of(facts[0], settings, cells, pair.order),)
     # a first guess of the standard deviation, to lay the grid by: that of the pooled empirical quantile at its worst
     choice = Choice(((pair.order,),), (1,), pair.rank, pair.mean, 0.5 / math.sqrt(size * number[0]))
     grid = distribution_grid(kinds, choice._replace(mean=1 - settings.alpha))
@@ -263,9 +264,9 @@ def _private_needed(sites: Sequence[SiteFacts], settings: ConformalSettings, cel
     epsilon = sorted(site.epsilon for site in sites)[number // 2]
 
     def enough(scores: float) -> bool:
-        kinds = (_kind(SiteFacts(max(math.ceil(scores / number), 1), epsilon), settings, cells),)
+        kinds = (kind_of(SiteFacts(max(math.ceil(scores / number), 1), epsilon), settings, cells),)
         found = choose(kinds, (number,), aim_of(settings))
-        return found is not None and not _useless(kinds, (number,), found, settings)
+        return found is not None and not useless(kinds, (number,), found, settings)
 
     low, high = float(total), max(LEAP * total, least)
     while high <= MOST and not enough(high):

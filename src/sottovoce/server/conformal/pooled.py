@@ -1,4 +1,4 @@
-"""A threshold from the summed answers of all sites: one question a record, or a secure sum of noisy counts.
+"""A threshold from summed answers: counts of many sites at one edge each, one question a record, or a secure sum.
 
 A scan goes from the highest edge of the public grid down and stops at the first count that exceeds its threshold; the
 cell above that edge is the answer, and the lowest cell if none does. A cell stands for its upper edge; the highest has
@@ -8,136 +8,40 @@ none.
 import functools
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
-from sottovoce.core import codec
-from sottovoce.core.digits import number_text
 from sottovoce.core.errors import BadInput
-from sottovoce.protocol.messages import ROUND, Message, Query, SumQuery, SumShare, Tally
-from sottovoce.server.conformal.base import HOLDS_FOR, NOT_PROTECTED, Threshold, ThresholdState, check_state
+from sottovoce.protocol.messages import ROUND, CoverageCount, CoverageQuery, Message, Query, SumQuery, SumShare, Tally
+from sottovoce.protocol.selection.geometric import NoisyCount
+from sottovoce.server.conformal.coverage.counted import choose_counts
 from sottovoce.server.conformal.coverage.pooled import Guarantee, PooledChoice
 from sottovoce.server.conformal.coverage.pooled_modes import choose_aggregate, choose_local
 from sottovoce.server.conformal.one_round import OneRound
 from sottovoce.server.conformal.plan import Participants, SiteFacts
-from sottovoce.server.conformal.settings import ConformalSettings
-from sottovoce.server.description import WIDTH, Description, labelled, promise
+from sottovoce.server.conformal.pooled_result import PooledThreshold
+from sottovoce.server.conformal.report import FARTHEST
+from sottovoce.server.conformal.settings import COUNTED, ConformalSettings
 
 WORD = 1 << 32  # shares of a sum are integers modulo this
-TRUST = (
-    "The epsilon holds for the sum over all sites, whoever sees it; each single message is protected by the secure "
-    "aggregation that adds them up, and by nothing else. All sites must take part. Here the sum was taken in this "
-    "process."
-)
 
 
-class PooledState(NamedTuple):
-    """What a stored threshold is made from again."""
+def plan_pooled(facts: Sequence[SiteFacts], settings: ConformalSettings, bins: int, study: bytes = b"") -> PooledChoice:
+    """Decide what to count, and where the counts are large enough, from public numbers alone.
 
-    common: ThresholdState
-    choice: PooledChoice
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class PooledThreshold(Threshold):
-    """An edge of the public grid at which a noisy count of all sites' scores passed its threshold."""
-
-    kind: ClassVar[str] = "pooled-threshold"
-
-    choice: PooledChoice = field(repr=False)
-
-    @property
-    def coverage(self) -> float:
-        """Return what the mean coverage is at least, whatever the distribution of the scores."""
-        return self.choice.coverage
-
-    @property
-    def confidence(self) -> float:
-        """Return what the chance of covering 1 - alpha is at least; the worst distribution decides it."""
-        return self.choice.confidence
-
-    @property
-    def infinite_chance(self) -> float:
-        """Return the chance of an infinite set even if no score lies beyond the grid."""
-        return self.choice.infinite
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Return what is worth knowing before the threshold is used."""
-        if math.isinf(self.value):
-            return ("the threshold is infinite, and so is every prediction set: too many scores seemed above the grid",)
-        return self.noise_warnings()
-
-    @property
-    def privacy_statement(self) -> str:
-        """Return what is protected, and what is not."""
-        if self.mechanism == "local":
-            return promise(self.epsilon or {}, self.private, self.per_person, self.seeded)
-        text = "Each site sent the counts of its scores in the cells of the public grid, with its share of noise. "
-        epsilon = max(self.spent or (math.inf,))
-        unit = "person" if self.per_person else "record"
-        text += f"Another score of one {unit} shifts the odds of any sum by at most a factor {math.exp(epsilon):.3g} "
-        text += f"(epsilon {epsilon:.3g}, computed from the integers of the noise). {TRUST} {NOT_PROTECTED}"
-        if self.seeded:
-            text += " This run used seeded dice: it is a simulation and protects nobody."
-        return text
-
-    @property
-    def votes(self) -> Mapping[str, int]:
-        """Return how many votes a record of each site has."""
-        return dict(zip(self.names, self.choice.votes, strict=True)) if self.choice.asked else super().votes
-
-    def to_state(self) -> PooledState:
-        """Return the plain state the threshold is made from."""
-        return PooledState(self.state(), self.choice)
-
-    @classmethod
-    def from_state(cls, plain: Any) -> Self:
-        """Make the threshold again from what JSON kept of its state."""
-        common, choice = codec.from_plain(plain, PooledState)
-        check_state(common)
-        if not common.edges or common.spent is None or len(choice.votes) != len(common.names):
-            raise BadInput("this is not a whole stored threshold; store it again.")
-        return cls(choice=choice, **common._asdict())
-
-    def describe(self) -> Description:
-        """Return what the threshold says of itself: guarantee, value, coverage, every site, what is protected."""
-        asked = sum(n * self.choice.cells for n in self.choice.asked) or sum(fact.size for fact in self.facts)
-        ends = f"{number_text(self.edges[0])} to {number_text(self.edges[-1])}"
-        rows = [
-            ("Promise", self.estimand),
-            ("Threshold", self.text_value()),
-            ("Coverage", f"at least {self.coverage:.4f} on average, whatever the distribution of the scores"),
-            ("Made from", f"{asked:,} scores at {len(self.names):,} sites, summed; mechanism {self.mechanism!r}"),
-            ("Private", "yes" if self.private else "no (simulation, or no budget at some site)"),
-            *self.cost,
-            ("Public grid", f"{len(self.edges):,} edges from {ends}"),
-            *([("Left out", f"{self.dropped:,} missing values")] if self.dropped else ()),
-        ]
-        table = [f"{'site':<40}{'scores':>18}{'epsilon':>20}", "-" * WIDTH]
-        cells = [("site", "scores", "epsilon")]
-        for name, fact, epsilon in zip(self.names, self.facts, self.spent or (), strict=True):
-            cells.append((name, f"{fact.size:,}", f"{epsilon:.4g}"))
-            table.append(f"{name if len(name) <= 39 else name[:38] + '…':<40}{fact.size:>18,}{epsilon:>20.4g}")
-        notes = [*labelled("Warning", self.warnings)]
-        notes += [("Holds for", HOLDS_FOR), ("Protected", self.privacy_statement)]
-        title = f"Conformal threshold, alpha = {self.alpha:.6g}"
-        about = self.outside(f"at least {self.coverage:.4f} on average, whatever the distribution of the scores")
-        return Description(title, rows, table, notes, self.plain_values(), cells, about)
-
-
-def plan_pooled(facts: Sequence[SiteFacts], settings: ConformalSettings, bins: int) -> PooledChoice:
-    """Decide what to count, and where the counts are large enough, from public numbers alone."""
-    return _chosen(tuple(facts), settings, bins)
+    ``study``, the identity of the study, decides which site counts at which edge.
+    """
+    return _chosen(tuple(facts), settings, bins, study if settings.mechanism == COUNTED else b"")
 
 
 @functools.lru_cache(maxsize=32)
-def _chosen(facts: tuple[SiteFacts, ...], settings: ConformalSettings, bins: int) -> PooledChoice:
+def _chosen(facts: tuple[SiteFacts, ...], settings: ConformalSettings, bins: int, study: bytes) -> PooledChoice:
     """Decide the same question once."""
     guarantee: Guarantee = "training-conditional" if settings.conditional else "marginal"
     sizes, epsilons = [fact.size for fact in facts], [fact.epsilon for fact in facts]
+    if settings.mechanism == COUNTED:
+        return choose_counts(sizes, epsilons, bins, settings.alpha, guarantee, settings.delta, study)
     if settings.mechanism == "local":
         return choose_local(sizes, epsilons, bins, settings.alpha, guarantee, settings.delta)
     # one noise protects the sum, so the smallest budget is everybody's
@@ -231,6 +135,51 @@ class TallyMethod(PooledMethod[Tallies]):
         return cell_of_tallies(state.ones, self._choice)
 
 
+class EdgeCounts(NamedTuple):
+    """How many scores each site said lie at or below its edge, with noise; None where it has not answered."""
+
+    covered: tuple[int | None, ...]
+
+
+class CountsMethod(PooledMethod[EdgeCounts]):
+    """Noisy counts: each site says once how many of its scores lie at or below one edge of the public grid."""
+
+    replies = (CoverageCount,)
+    state = EdgeCounts
+
+    @staticmethod
+    def asked(choice: PooledChoice, edges: tuple[float, ...]) -> list[Message | None]:
+        """Return the questions: a site's own edge, and the integer of the noise of its count."""
+        pairs = zip(choice.edge_of, choice.numerators, strict=True)
+        return [CoverageQuery(edges[edge], numerator) for edge, numerator in pairs]
+
+    def init(self) -> EdgeCounts:
+        """Return the state before anything was asked."""
+        return EdgeCounts((None,) * len(self.messages))
+
+    def heard(self, state: EdgeCounts) -> Sequence[bool]:
+        """Tell which sites have answered."""
+        return [count is not None for count in state.covered]
+
+    def read(self, place: int, reply: Message) -> tuple[int, ...]:
+        """Return the count of a site, which noise may carry beyond 0 or the number of its scores."""
+        size, numerator = self._sizes[place], self._choice.numerators[place]
+        reach = math.ceil(FARTHEST / NoisyCount(numerator).epsilon) if numerator else 0
+        if not isinstance(reply, CoverageCount) or reply.values or not -reach <= reply.covered <= size + reach:
+            self.refuse(place, f"a count of {size:,} scores")
+        return (reply.covered,)
+
+    def added(self, state: EdgeCounts, said: Sequence[tuple[int, ...] | None]) -> EdgeCounts:
+        """Return the state with what some sites have said."""
+        pairs = zip(state.covered, said, strict=True)
+        return EdgeCounts(tuple(old if new is None else new[0] for old, new in pairs))
+
+    def cell(self, state: EdgeCounts) -> int:
+        """Return the cell that all counts together point at."""
+        counts = [count for count in state.covered if count is not None]
+        return cell_of_counts(counts, self._sizes, self._choice)
+
+
 class Total(NamedTuple):
     """The sum of the shares that have come, modulo 2^32, and whose they are: no single share is kept."""
 
@@ -299,6 +248,14 @@ def cell_of_tallies(ones: Sequence[Sequence[int]], choice: PooledChoice) -> int:
             )
     counts = [sum(vote * tally[b] for vote, tally in zip(choice.votes, ones, strict=True)) for b in range(choice.cells)]
     return first_above(counts, choice.thresholds)
+
+
+def cell_of_counts(covered: Sequence[int], sizes: Sequence[int], choice: PooledChoice) -> int:
+    """Return the cell that counts of many sites, each at its own edge, point at."""
+    above = [0] * choice.cells
+    for edge, votes, size, count in zip(choice.edge_of, choice.votes, sizes, covered, strict=True):
+        above[edge] += votes * (size - count)
+    return first_above(above, choice.thresholds)
 
 
 def cell_of_sum(total: Sequence[int], choice: PooledChoice) -> int:

@@ -70,6 +70,8 @@ class CoverageReport(StoredResult):
     dropped: int = field(repr=False)
     per_person: bool = field(repr=False)
     column: str = field(default="", repr=False)
+    # the threshold of each site, where it has its own; ``value`` is then the largest
+    values: Mapping[str, float] | None = field(default=None, repr=False)
 
     @property
     def target(self) -> float:
@@ -153,7 +155,7 @@ class CoverageReport(StoredResult):
         """Make the report again from what JSON kept of its state."""
         found = codec.from_plain(plain, cls)
         names = {site.name for site in found.sites}
-        parts = (found.weights, found.epsilon, found.predicted and found.predicted.sites)
+        parts = (found.weights, found.epsilon, found.predicted and found.predicted.sites, found.values)
         if not names or any(part is not None and set(part) != names for part in parts):
             raise BadInput("this is not a whole stored report; store it again.")
         return found
@@ -168,7 +170,7 @@ class CoveragePlan:
     """What is judged, and how: nothing of it depends on a score.
 
     Without ``noises`` the report is not private; ``homogeneous`` is the coverage that was promised if all sites are
-    alike, where it is known.
+    alike, where it is known. ``values`` are the thresholds of the sites, where each has one of its own.
     """
 
     value: float
@@ -179,18 +181,24 @@ class CoveragePlan:
     noises: tuple[NoisyCount, ...] | None = None
     homogeneous: float | None = None
     private_threshold: bool = False
+    values: tuple[float, ...] = ()
+
+    def value_at(self, place: int) -> float:
+        """Return the threshold that the scores of a site are judged by."""
+        return self.values[place] if self.values else self.value
 
     def queries(self, who: Participants) -> list[CoverageQuery]:
         """Return what each site is asked; one without privacy also tells its own quantile at the target."""
         if self.noises is not None:
-            return [CoverageQuery(self.value, noise.numerator) for noise in self.noises]
+            return [CoverageQuery(self.value_at(i), noise.numerator) for i, noise in enumerate(self.noises)]
         tau = (1 - self.alpha) * (1 - ROUNDING)
-        return [CoverageQuery(self.value, 0, (max(math.ceil(fact.size * tau), 1),)) for fact in who.facts]
+        ranks = [max(math.ceil(fact.size * tau), 1) for fact in who.facts]
+        return [CoverageQuery(self.value_at(i), 0, (rank,)) for i, rank in enumerate(ranks)]
 
     def card(self, who: Participants, name: str = "") -> Card:
         """Return the card of the study: what every party agrees on."""
         terms = {
-            "threshold": self.value,
+            "threshold": list(self.values) if self.values else self.value,
             "alpha": self.alpha,
             "level": self.level,
             "sites": list(who.names),
@@ -247,7 +255,7 @@ class CoverageMethod(OneRound[Counts, tuple[int, tuple[float, ...]], CoverageRep
             reach = math.ceil(FARTHEST / -math.log(self._plan.noises[place].fall))
         if not -reach <= reply.covered <= size + reach:
             self.refuse(place, f"a count of {size:,} scores")
-        if orders and (reply.values[0] <= self._plan.value) != (reply.covered >= orders[0]):
+        if orders and (reply.values[0] <= self._plan.value_at(place)) != (reply.covered >= orders[0]):
             self.refuse(place, "a count and a quantile that agree")
         return reply.covered, reply.values
 
@@ -285,6 +293,7 @@ class CoverageMethod(OneRound[Counts, tuple[int, tuple[float, ...]], CoverageRep
             dropped=self._who.dropped,
             per_person=self._who.per_person,
             column=self._who.column,
+            values=dict(zip(names, plan.values, strict=True)) if plan.values else None,
         )
 
 

@@ -33,8 +33,8 @@ def quantile_scores(low: Floats, high: Floats, y: Floats) -> Floats:
     return np.maximum(low - y, y - high)
 
 
-def interval(low: Floats, high: Floats, threshold: float) -> Floats:
-    """Return the interval of all responses that score at most the threshold, (n, 2).
+def interval(low: Floats, high: Floats, threshold: float | Floats) -> Floats:
+    """Return the interval of all responses that score at most the threshold, or that of their row, (n, 2).
 
     No response does where low - threshold > high + threshold. That empty set is given as the single point in the
     middle, so that no interval has a negative length.
@@ -96,8 +96,8 @@ def _in_place(sums: Floats, order: npt.NDArray[np.int64]) -> Floats:
     return scores
 
 
-def label_set(scores: Floats, threshold: float) -> Bools:
-    """Tell which labels score at most the threshold, (n, classes)."""
+def label_set(scores: Floats, threshold: float | Floats) -> Bools:
+    """Tell which labels score at most the threshold, or that of their row, (n, 1): (n, classes)."""
     return scores <= threshold + ROUNDING
 
 

@@ -21,7 +21,7 @@ def describe(report: ReportToDescribe) -> Description:
     mixture, worst = report.mixture, report.worst
     within = f"[{mixture.low:.4f}, {mixture.high:.4f}]"
     rows = [
-        ("Threshold", number_text(report.value)),
+        ("Threshold", number_text(report.value) if report.values is None else "of each site its own"),
         (
             "Mixture",
             f"{mixture.estimate:.4f} {within}   ({WEIGHTS[mixture.weights]}; {report.level:.4g} guaranteed)",
@@ -59,7 +59,8 @@ def _outside(report: ReportToDescribe) -> Outside:
         f"{mixture.low:.4f} and {mixture.high:.4f}; at {worst.name}, the worst, {worst.coverage:.4f}. In all, "
         f"{_verdict(report)}."
     )
-    question = f"What part of its scores does the threshold {number_text(report.value)} cover at each site?"
+    which = f"the threshold {number_text(report.value)}" if report.values is None else "its own threshold"
+    question = f"What part of its scores does {which} cover at each site?"
     assumed = (FLATTERED, "The scores of a site are independent draws of what it will meet.")
     settings = (("Coverage wanted", f"{report.target:.6g}"), ("Level of confidence", f"{report.level:.6g}"))
     return Outside(question, answer, report.privacy_statement, assumed, settings)
@@ -77,6 +78,7 @@ def _plain_values(report: ReportToDescribe) -> dict[str, Any]:
             asdict(site)
             | {
                 "weight": report.weights[site.name],
+                "threshold": finite(report.value if report.values is None else report.values[site.name]),
                 "predicted": None if predicted is None else predicted.sites[site.name],
                 "quantile": None if own is None else own.sites[site.name],
             }
@@ -110,7 +112,8 @@ def _verdict(report: ReportToDescribe) -> str:
 
 def _cells(report: ReportToDescribe, shown: Sequence[SiteCoverage]) -> list[tuple[str, ...]]:
     """Write sites cell by cell, the head first; what is not known has no column."""
-    columns = {
+    columns = {} if report.values is None else {"threshold": [f"{report.values[s.name]:.4g}" for s in shown]}
+    columns |= {
         "scores": [f"{site.n:,}" for site in shown],
         "covered": [f"{site.covered:,}" for site in shown],
         "coverage": [f"{site.coverage:.4f}{'*' if site.below else ' '}" for site in shown],

@@ -12,7 +12,7 @@ from typing import Any
 from sottovoce.core.checks import confidence, label_text, nearest, number, per_site, unknown
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.core.roster import Roster
-from sottovoce.core.unit import NUMBER, Unit
+from sottovoce.core.unit import NUMBER, Unit, uncensored
 from sottovoce.inference.integration import kabaila_giri, weighted
 from sottovoce.inference.integration.weighted import METHODS as PAPER
 from sottovoce.protocol.card import Card
@@ -273,6 +273,8 @@ def plan_integration(
     published ``summaries``. ``simulated`` tells whether the sites' noise can be reproduced; ``known`` are public
     bounds, scale and resolution, the same for all sites.
     """
+    if roster is not None:
+        uncensored(roster.unit, "data integration")
     if roster is not None and roster.unit.kind == "category":
         raise BadInput("the records are categories, between which there are no distances; give numbers, or times.")
     studies: dict[str, QuantilePlan] = {}

@@ -80,7 +80,7 @@ def plan_rest(
         f"{int(left.sum()):,} records not asked before"
     )
     if measured.ratio > CERTIFIED.at(tau).warn:
-        certified |= plan.kind == "amounts" or measured.ratio > PAIRS.at(tau).refuse
+        certified |= plan.atoms or measured.ratio > PAIRS.at(tau).refuse
         ends = reach(effective, tau, confidence, plan.bounds is not None) if certified else None
         kept.append(barely(effective, tau, measured, CERTIFIED, ends))
     return replace(rest, warnings=tuple(kept))

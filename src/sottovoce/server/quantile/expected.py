@@ -17,6 +17,7 @@ from sottovoce.server.explanation import VALUES, ExpectedWidth, Explanation, rea
 from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.feasibility import FOUND, PAIRS, SCARCE, reach, support
 from sottovoce.server.quantile.plan import QuantilePlan
+from sottovoce.server.quantile.summary import limits_row
 
 SMOOTH = "a smooth density around the quantile"
 ROUNDS = {"staged": "about 15 to 40 rounds", "certified": "about 20 rounds", "sequence": "about 40 rounds"}
@@ -34,7 +35,7 @@ def certifies(plan: QuantilePlan, method: str, crowd: SiteProfile) -> bool:
     """Tell whether the interval will be certified: because it is asked for, or as the records are too few."""
     if method != "staged":
         return method == "certified"
-    return plan.kind == "amounts" or support(crowd, plan.tau).ratio > PAIRS.at(plan.tau).refuse
+    return plan.atoms or support(crowd, plan.tau).ratio > PAIRS.at(plan.tau).refuse
 
 
 def expected_reach(plan: QuantilePlan, method: str, level: float, thinned: float = 1.0) -> tuple[float, float]:
@@ -106,6 +107,7 @@ def asked_of(plan: QuantilePlan, rounds: str, what: str) -> list[tuple[str, str]
         ("Question", f"{what}; each {unit} is asked once at most whether it lies below a point"),
         ("Answers", f"one of 2 letters each, {total:,} {unit}s at {sites:,} site{'' if sites == 1 else 's'}, {rounds}"),
     ]
+    found += limits_row(plan.roster.unit)
     if plan.left_out:
         found.append(("Left out", ", ".join(plan.left_out)))
     return found

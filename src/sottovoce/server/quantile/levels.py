@@ -20,7 +20,6 @@ from sottovoce.server.description import (
     Description,
     Interval,
     Outside,
-    finite,
     labelled,
     of_column,
     percent,
@@ -40,7 +39,7 @@ from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.search import find
 from sottovoce.server.quantile.solutions import staged_solution
 from sottovoce.server.quantile.staged import Local
-from sottovoce.server.quantile.summary import outside
+from sottovoce.server.quantile.summary import limits_row, outside
 from sottovoce.server.stored import StoredResult
 
 MOST_SHOWN = 5  # levels in one line
@@ -136,12 +135,14 @@ class QuantilesResult(StoredResult):
         joint = []
         for tau, estimate, (low, high), part in zip(self.taus, self.estimates, self.intervals, self.split, strict=True):
             cells.append((f"{tau:.6g}", *map(self.format, (estimate, low, high)), f"{part:.1%}"))
-            joint.append({"tau": tau, "estimate": estimate, "low": finite(low), "high": finite(high), "split": part})
+            plain = map(self.results[0].plan.plain, (estimate, low, high))
+            joint.append({"tau": tau, **dict(zip(("estimate", "low", "high"), plain, strict=True)), "split": part})
         wide = [max(len(row[i]) for row in cells) for i in range(5)]
         table = ["   ".join(f"{cell:>{width}}" for cell, width in zip(row, wide, strict=True)) for row in cells]
         rows = [
             ("Coverage", f"{self.level:.4g} jointly; every record answered for one level only"),
             ("Private", "yes" if self.private else "no (simulation, or no budget at some site)"),
+            *limits_row(first.plan.roster.unit),
             *self.cost,
         ]
         notes = labelled("Warning", dict.fromkeys(text for result in self.results for text in result.warnings))

@@ -75,7 +75,7 @@ def plan_levels(
     said = (without(gone, len(whole.names)),) if gone else ()
     plans = [replace(plan, left_out=gone) for plan in plans]
     plans[0] = replace(plans[0], warnings=(*said, *plans[0].warnings))
-    return LevelsPlan(whole, plans, parts, level, method == "certified" or whole.kind == "amounts")
+    return LevelsPlan(whole, plans, parts, level, method == "certified" or whole.atoms)
 
 
 def own_shares(plan: QuantilePlan, names: Sequence[str] | None = None) -> Any:

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats
+from sottovoce.core.censoring import Censoring
 from sottovoce.core.checks import LARGEST, dimensions, moderate, nearest, number, per_site, quantile_level
-from sottovoce.core.digits import multiple
+from sottovoce.core.digits import multiple, number_text
 from sottovoce.core.errors import BadInput
 from sottovoce.core.roster import Roster, check_kind
 from sottovoce.core.unit import Unit
@@ -22,6 +23,7 @@ from sottovoce.protocol.card import Card
 from sottovoce.protocol.channel import Channel
 from sottovoce.protocol.messages import Study
 from sottovoce.protocol.randomised_response import binary, flips_of, rate_of, with_flips
+from sottovoce.server.description import finite
 from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.feasibility import (
     CERTIFIED,
@@ -105,6 +107,11 @@ class QuantilePlan:
         return {name: channel.epsilon for name, channel in zip(self.names, self.channels, strict=True)}
 
     @property
+    def atoms(self) -> bool:
+        """Tell whether many records are declared to share values, so that the interval is certified."""
+        return self.kind == "amounts" or self.roster.unit.censored is not None
+
+    @property
     def limits(self) -> tuple[float, float]:
         """Return between which values every record lies by its type, or by what it is declared to be."""
         if self.roster.unit.kind == "category":
@@ -114,14 +121,23 @@ class QuantilePlan:
     def rounded(self, value: float, side: int = 0) -> float:
         """Round to the public resolution: the dithered quantile lies within half a step of the atom.
 
-        At a lower (-1) or upper (1) end of an interval the half of a step goes inwards; nothing leaves the limits.
+        At a lower (-1) or upper (1) end of an interval the half of a step goes inwards; nothing leaves the limits. What
+        lies beyond limits of measurement is infinite, or next to them where it ends an interval (`core.censoring`).
         """
+        censored = self.roster.unit.censored
         step, (low, high) = self.resolution, self.limits
         if step > 0 and math.isfinite(value):
             place = value / step
             whole = round(place) if side == 0 else math.floor(place + 0.5) if side < 0 else math.ceil(place - 0.5)
             value = multiple(whole, step)
+        if censored is not None and censored.side(value):
+            return censored.known(value, side, step)
         return min(max(value, low), high)
+
+    def plain(self, value: float) -> float | None:
+        """Return an estimate or an end as strict JSON can hold it: None if infinite, a limit next to which it lies."""
+        censored = self.roster.unit.censored
+        return finite(value if censored is None else censored.plain(value))
 
     def card(self, method: str = "staged", name: str = "", nonce: bytes = b"") -> Card:
         """Return the study card: the public terms that sites and server agree on."""
@@ -138,6 +154,8 @@ class QuantilePlan:
             "bounds": None if self.bounds is None else list(self.bounds),
             "scale": self.scale,
         }
+        if self.roster.unit.censored is not None:
+            terms["censored"] = str(self.roster.unit.censored)
         return Card("quantile", terms, name, nonce)
 
     def study_of(self, site: int) -> Study:
@@ -180,12 +198,14 @@ def plan_quantile(
         budgets, channels = tuple(compress(budgets, stay)), tuple(compress(channels, stay))
     kind = check_kind(roster.kind if kind is None else kind, roster.unit)
     step, source = _step(resolution, roster.unit, kind)
-    within = _bounds(bounds, roster.unit, step)
+    within = _widened(_bounds(bounds, roster.unit, step), roster.unit.censored, step)
     width = _scale(scale, roster.unit)
     level, effective = overall(crowd.shares, taus), crowd.thinned(thinned)
     measured = check(effective, level, names, limits)
     warnings = [*roster.doubts, *([without(gone, len(names))] if gone else [])]
-    certified |= limits is CERTIFIED and (kind == "amounts" or measured.ratio > PAIRS.at(level).refuse)
+    certified |= limits is CERTIFIED and (
+        kind == "amounts" or roster.unit.censored is not None or measured.ratio > PAIRS.at(level).refuse
+    )
     if measured.ratio > limits.at(level).warn:
         ends = reach(effective, level, confidence, within is not None) if certified else None
         warnings.append(barely(crowd, level, measured, limits, ends))
@@ -297,6 +317,22 @@ def _bounds(bounds: Any, unit: Unit, step: float) -> tuple[float, float] | None:
             "give public limits of the quantile."
         )
     return float(low) - step / 2, float(high) + step / 2
+
+
+def _widened(bounds: tuple[float, float] | None, censored: Censoring | None, step: float) -> tuple[float, float] | None:
+    """Return public bounds with room for the symbols of values beyond limits; two limits are bounds."""
+    if censored is None:
+        return bounds
+    if step > censored.coarsest:
+        raise BadInput(
+            f"resolution is {number_text(step)}, too coarse for the limits {censored}: give at most "
+            f"{number_text(censored.coarsest)}, or 0 for none."
+        )
+    low, high = censored.codes
+    ends = (-math.inf, math.inf) if bounds is None else bounds
+    least = min(low, ends[0]) - step / 2 if math.isfinite(low) else ends[0]
+    most = max(high, ends[1]) + step / 2 if math.isfinite(high) else ends[1]
+    return (least, most) if math.isfinite(most - least) else None
 
 
 def _scale(scale: Any, unit: Unit) -> float | None:

@@ -1,6 +1,7 @@
 """The picture of a run: the estimate and its interval as reports came in, and what each site contributes."""
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MANY = 30  # looks at a run that are drawn as a line
+ALONE = 0.2  # of a limit: the frame where the quantile is known to lie beyond it
 BARS = 20  # more sites than a page has room for are drawn as one bar
 
 # A result draws itself by these functions, so that they cannot name its class without a circle of imports.
@@ -34,8 +36,10 @@ def _trajectory(axes: "Axes", result: RunToDraw, reference: tuple[str, float] | 
     """Draw the estimate and its interval against the reports so far."""
     from matplotlib.ticker import LogLocator, NullLocator
 
-    rows = result.trajectory
-    low, high = result.interval
+    rows, within = result.trajectory, _within(result)
+    rows |= {name: within(rows[name]) for name in ("average", "low", "high")}
+    ends = [result.format(end) for end in result.interval]
+    low, high = within(np.array(result.interval)).tolist()
     counted = np.isfinite(rows["average"])
     reports, average, lows, highs = (rows[name][counted] for name in ("reports", "average", "low", "high"))
     bottom, top = _frame(result, average)
@@ -45,6 +49,7 @@ def _trajectory(axes: "Axes", result: RunToDraw, reference: tuple[str, float] | 
     else:
         axes.plot([], [], " ", label=f"no {shown}: too little is known")
     _so_far(axes, reports, average, lows, highs, (bottom, top), result.method)
+    _limits(axes, result, (bottom, top))
     if reference is not None:
         axes.axhline(
             reference[1], color=WARM, lw=1.4, ls=(0, (5, 3)),
@@ -60,8 +65,8 @@ def _trajectory(axes: "Axes", result: RunToDraw, reference: tuple[str, float] | 
     axes.set_xlabel("reports so far (one a record)")
     axes.set_ylabel(plain(measure) if measure else axis_name(roster.column, roster.unit))
     column = f" of {short(roster.column)}" if roster.column else ""
-    ends = "no interval" if math.isinf(low) and math.isinf(high) else f"[{result.format(low)}, {result.format(high)}]"
-    title = f"The {result.tau:.4g} quantile{column}: {plain(f'{result.format(result.estimate)} {ends}')}"
+    text = "no interval" if math.isinf(low) and math.isinf(high) else f"[{', '.join(ends)}]"
+    title = f"The {result.tau:.4g} quantile{column}: {plain(f'{result.format(result.estimate)} {text}')}"
     axes.set_title(title, fontsize=11, loc="left")
     axes.legend(fontsize=8.5, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
     clear(axes)
@@ -99,11 +104,29 @@ def _so_far(
 
 def _frame(result: RunToDraw, average: Any) -> tuple[float, float]:
     """Return the part of the axis worth seeing: the last interval, and as much of the way to it as is not far off."""
-    ends = [end for end in result.interval if math.isfinite(end)] + [result.estimate]
-    width = max(max(ends) - min(ends), 4 * result.plan.resolution, 1e-9 * abs(result.estimate), 1e-300)
-    near = average[np.abs(average - result.estimate) <= 3 * width]
+    *ends, estimate = _within(result)(np.array([*result.interval, result.estimate])).tolist()
+    ends = [end for end in ends if math.isfinite(end)] + [estimate]
+    least = 1e-9 if result.plan.roster.unit.censored is None else ALONE
+    width = max(max(ends) - min(ends), 4 * result.plan.resolution, least * abs(estimate), 1e-300)
+    near = average[np.abs(average - estimate) <= 3 * width]
     low, high = min([*ends, *near]), max([*ends, *near])
     return low - 0.8 * width, high + 0.8 * width
+
+
+def _within(result: RunToDraw) -> Callable[[Any], Any]:
+    """Return what puts symbols of values beyond limits at the limits."""
+    censored = result.plan.roster.unit.censored
+    return np.asarray if censored is None else lambda values: np.clip(values, censored.low, censored.high)
+
+
+def _limits(axes: "Axes", result: RunToDraw, frame: tuple[float, float]) -> None:
+    """Draw the limits of measurement that lie in the frame."""
+    censored = result.plan.roster.unit.censored
+    if censored is None:
+        return
+    for limit, symbol in ((censored.low, censored.below), (censored.high, censored.above)):
+        if frame[0] <= limit <= frame[1]:
+            axes.axhline(limit, color="#777777", lw=1.0, ls=":", label=f"limit of measurement: {plain(symbol)}")
 
 
 def _noise(axes: "Axes", result: RunToDraw) -> None:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sottovoce.core import codec
 from sottovoce.core.checks import confidence
 from sottovoce.core.digits import span
+from sottovoce.core.errors import BadInput
 from sottovoce.server.description import Description, Interval, Test, check_alternative, promise
 from sottovoce.server.picture import check_path, save
 from sottovoce.server.quantile import summary
@@ -58,8 +59,12 @@ class QuantileResult(StoredResult):
 
     @property
     def estimate(self) -> float:
-        """Return the estimate, rounded to the public resolution if there is one."""
-        return self.plan.rounded(self.solution.point)
+        """Return the estimate, rounded to the public resolution if there is one; beyond limits it is infinite."""
+        found, censored = self.plan.rounded(self.solution.point), self.plan.roster.unit.censored
+        if censored is None:
+            return found
+        low, high = self.interval
+        return censored.known(min(max(found, low), high))
 
     @cached_property
     def interval(self) -> Interval:
@@ -82,7 +87,12 @@ class QuantileResult(StoredResult):
             "two-sided", "greater" or "less".
         """
         check_alternative(alternative)
-        supposed = self.plan.roster.unit.parse(value, where="the value to test")
+        unit = self.plan.roster.unit
+        supposed = unit.parse(value, where="the value to test")
+        if unit.censored is not None and unit.censored.side(supposed):
+            raise BadInput(
+                f"the value to test is {supposed:g}, and {unit.censored.words}; test a value within the limits."
+            )
         return Test(supposed, alternative, self._pvalue(supposed, alternative))
 
     @property
@@ -92,7 +102,7 @@ class QuantileResult(StoredResult):
 
     @property
     def value(self) -> Any:
-        """Return the estimate as what it stands for: timedelta64, datetime64 (in UTC), a category, or the number."""
+        """Return what the estimate stands for: timedelta64, datetime64 (UTC), a category, a symbol, or the number."""
         return self.plan.roster.unit.value(self.estimate)
 
     @property
@@ -130,6 +140,12 @@ class QuantileResult(StoredResult):
     def trajectory(self) -> Mapping[str, npt.NDArray[Any]]:
         """Return the columns round, reports, average, low, high."""
         rows = self.solution.trajectory(self.level)
+        if (censored := self.plan.roster.unit.censored) is not None:
+            known, step = censored.known, self.plan.resolution
+            rows = [
+                row._replace(average=known(row.average), low=known(row.low, -1, step), high=known(row.high, 1, step))
+                for row in rows
+            ]
         columns = list(zip(*rows, strict=True)) if rows else [()] * 5
         kinds = (np.int64, np.int64, np.float64, np.float64, np.float64)
         names = ("round", "reports", "average", "low", "high")
@@ -214,8 +230,8 @@ class QuantileResult(StoredResult):
     @cached_property
     def _width(self) -> float:
         """Return the width that decides how many digits are shown."""
-        low, high = self.interval
-        return span(low, self.estimate, high)
+        ends, censored = (self.interval[0], self.estimate, self.interval[1]), self.plan.roster.unit.censored
+        return span(*(ends if censored is None else map(censored.within, ends)))
 
     def _pvalue(self, value: float, alternative: str) -> float:
         """Return the p-value; with a resolution, of the nearest value that rounds to the supposed one."""

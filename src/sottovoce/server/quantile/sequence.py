@@ -47,7 +47,9 @@ class SequenceQuantile:
         def enough(low: float, high: float, estimate: float) -> bool:
             self._estimate = plan.rounded(estimate)
             self._ends = low, high = plan.rounded(low, -1), plan.rounded(high, 1)
-            return until is not None and high - low <= until
+            censored = plan.roster.unit.censored
+            settled = censored is not None and censored.settled(low, high)
+            return until is not None and (settled or high - low <= until)
 
         def begun() -> Generator[Ask, Ints, Sequel]:
             self._ends = self._estimate = None

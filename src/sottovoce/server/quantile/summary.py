@@ -3,6 +3,7 @@
 from typing import Any
 
 from sottovoce.core.digits import number_text
+from sottovoce.core.unit import Unit
 from sottovoce.server.description import (
     WIDTH,
     Description,
@@ -60,12 +61,13 @@ def describe(result: ResultToDescribe) -> Description:
         step = roster.unit.format_width(plan.resolution) if roster.unit.timed else number_text(plan.resolution)
         taken = f"{step}, {plan.step_source}" if plan.step_source else step
         rows.append(("Resolution", f"{taken}; the interval covers the rounded value"))
+    rows += limits_row(roster.unit)
     dropped = sum(roster.dropped.values())
     if dropped or roster.unplaced:
         rows.append(("Left out", f"{dropped:,} missing values, {roster.unplaced:,} rows without a site"))
     if roster.per_person:
         rows.append(("Person", f"one record each, drawn at random; {roster.left_out:,} further rows left out"))
-    notes = [*labelled("Warning", result.warnings), ("Promise", result.promise)]
+    notes = [*labelled("Warning", result.warnings), *_beyond(result), ("Promise", result.promise)]
     worst = max(result.variance_shares, key=lambda name: result.variance_shares[name])
     if len(plan.names) > 1:
         notes.insert(
@@ -75,6 +77,25 @@ def describe(result: ResultToDescribe) -> Description:
     table = [_row(*HEAD), "-" * WIDTH, *(_row(*site) for site in cells[1:])]
     title = f"Private quantile{of_column(roster.column)}, tau = {result.tau:.6g}"
     return Description(title, rows, table, notes, _values(result), cells, outside(result))
+
+
+def limits_row(unit: Unit) -> list[tuple[str, str]]:
+    """Return a row that says which values are symbols, where some are."""
+    return [] if unit.censored is None else [("Limits", f"{unit.censored.words}, so intervals are certified")]
+
+
+def _beyond(result: ResultToDescribe) -> list[tuple[str, str]]:
+    """Say that the quantile itself lies beyond a limit, where it is known to, or may."""
+    censored, (low, high) = result.plan.roster.unit.censored, result.interval
+    if censored is None:
+        return []
+    sides = [(-1, censored.below, "below"), (1, censored.above, "above")]
+    for side, symbol, word in sides:
+        where = f"{word} the limit of measurement"
+        if censored.side(low) == side == censored.side(high):
+            return [("Limit", f"the quantile is {symbol}: it lies {where}, and no more can be known of it")]
+    touched = [f"{symbol}, {word}" for side, symbol, word in sides if censored.side((low, high)[side > 0]) == side]
+    return [("Limit", f"the quantile may be {' or '.join(touched)} the limit of measurement")] if touched else []
 
 
 def outside(result: ResultToDescribe) -> Outside:
@@ -89,6 +110,7 @@ def outside(result: ResultToDescribe) -> Outside:
     settings = [
         ("Column", roster.column or "(without a name)"),
         ("Values", roster.unit.plural),
+        *([("Limits of measurement", str(censored))] if (censored := roster.unit.censored) else []),
         ("Level of the quantile", f"{result.tau:.6g}"),
         ("Level of confidence", f"{result.level:.6g}"),
         ("Sites count", plan.shares_name),
@@ -129,8 +151,8 @@ def _values(result: ResultToDescribe) -> dict[str, Any]:
         "column": roster.column or None,
         "tau": result.tau,
         "method": result.method,
-        "estimate": result.estimate,
-        "interval": {"low": finite(low), "high": finite(high), "level": result.level},
+        "estimate": result.plan.plain(result.estimate),
+        "interval": {"low": result.plan.plain(low), "high": result.plan.plain(high), "level": result.level},
         "guarantee": result.guarantee,
         "unit": roster.unit.kind,
         "text": {name: result.format(value) for name, value in texts.items()},
@@ -149,6 +171,7 @@ def _values(result: ResultToDescribe) -> dict[str, Any]:
         "resolution": result.plan.resolution or None,
         "resolution_source": result.plan.step_source or None,
         "kind": result.plan.kind,
+        "censored": None if roster.unit.censored is None else str(roster.unit.censored),
         "warnings": list(result.warnings),
         "promise": result.promise,
     }

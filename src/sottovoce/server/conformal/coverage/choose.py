@@ -98,6 +98,19 @@ def choose(kinds: Sequence[Kind], number: Sequence[int], aim: Aim, statistics: i
     return None if best is None else best[1]
 
 
+def rank_of(
+    kinds: Sequence[Kind], number: Sequence[int], orders: tuple[tuple[int, ...], ...], aim: Aim
+) -> Choice | None:
+    """Return votes and rank for orders that were asked already; None if no rank keeps the promise.
+
+    >>> found = rank_of([Kind(99)], [5], ((90,),), Aim(0.1))  # the orders of five sites' own split-conformal thresholds
+    >>> found.rank, round(found.mean, 3)
+    (3, 0.902)
+    """
+    found = _rank(kinds, number, orders, _votes(kinds, number, orders, aim), aim)
+    return None if found is None else found[1]
+
+
 def survival(kinds: Sequence[Kind], number: Sequence[int], choice: Choice, levels: Floats) -> Floats:
     """Return the probability that the coverage of one calibration is at least each level."""
     if len(kinds) == 1 and len(choice.orders[0]) == 1:

@@ -64,7 +64,8 @@ class PooledChoice:
     threshold. ``coverage`` is at most the mean coverage, and ``confidence`` at most the chance that the coverage
     reaches ``1 - alpha``, whatever the distribution of the scores. ``infinite`` is the share of infinite sets when no
     score lies above the grid. Locally each question goes to ``asked`` records of a site, and a yes has ``votes``; for a
-    secure sum ``noise`` is what each site adds.
+    secure sum ``noise`` is what each site adds. A site that counts does so above one edge, ``edge_of`` from 0, and the
+    noise of its count has the integer of ``numerators``, zero for none.
     """
 
     cells: int
@@ -77,6 +78,8 @@ class PooledChoice:
     votes: tuple[int, ...]
     asked: tuple[int, ...] = ()
     noise: Polya | None = None
+    edge_of: tuple[int, ...] = ()
+    numerators: tuple[int, ...] = ()
 
 
 class Promise(NamedTuple):
@@ -232,11 +235,20 @@ def worst_of_independent(failure: Floats, levels: Floats, cells: int) -> float:
     >>> round(worst_of_independent(levels**20, levels, 16), 3)
     0.022
     """
+    return worst_of_each(np.broadcast_to(failure, (cells, len(levels))), levels)
+
+
+def worst_of_each(failures: Floats, levels: Floats) -> float:
+    """Return the largest miss probability of independent comparisons, each with a failure of its own.
+
+    ``failures`` (B, levels) has the lowest edge first; levels are as in `worst_of_independent`, and may be unequally
+    spaced.
+    """
     missed = np.zeros_like(levels)
-    for _ in range(cells - 1):
+    for failure in failures[:-1]:
         missed = _envelope(failure, failure * (missed - levels), levels)
-    worst = float(np.max(failure * (1 - levels + missed)))
-    return min(1.0, worst + _slack(failure, levels, cells))
+    worst = float(np.max(failures[-1] * (1 - levels + missed)))
+    return min(1.0, worst + max(_slack(failure, levels, len(failures)) for failure in failures))
 
 
 def worst_of_any(failures: Floats, levels: Floats) -> float:

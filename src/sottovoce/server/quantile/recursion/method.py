@@ -15,6 +15,7 @@ import numpy.typing as npt
 from sottovoce.core.arrays import Bools, Floats, Ints
 from sottovoce.core.checks import is_one_of, number
 from sottovoce.core.errors import BadInput, Infeasible, SearchFailed
+from sottovoce.core.unit import uncensored
 from sottovoce.inference.self_normalised import memory as self_normalised
 from sottovoce.inference.self_normalised.memory import CHECKPOINTS, Path, init_path, look_path
 from sottovoce.protocol.messages import Message, Reports, Tally, WalkQuery
@@ -54,6 +55,7 @@ def plan_recursion(
     plan: QuantilePlan, method: str, schedule: Any, participation: Any, graph: Any, norm: str
 ) -> Recursion:
     """Check what belongs to the recursion, before anything is spent."""
+    uncensored(plan.roster.unit, f"method {method!r}")
     part = number(participation, "participation")
     if not FEWEST_SITES <= part <= 1:
         raise BadInput(

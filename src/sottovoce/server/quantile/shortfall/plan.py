@@ -7,6 +7,7 @@ from typing import Any
 from sottovoce.core.checks import confidence, is_one_of, number, unknown
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.core.roster import Roster
+from sottovoce.core.unit import uncensored
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.protocol.card import Card
 from sottovoce.server.explanation import VALUES, ExpectedWidth, Explanation
@@ -130,6 +131,7 @@ def plan_shortfall(
             "a shortfall needs bounds=(low, high), public limits beyond which no value counts for more: "
             "what lies far out moves a mean without limit."
         )
+    uncensored(roster.unit, "a shortfall")
     if roster.unit.kind == "category":
         raise BadInput("categories have no mean, so they have no shortfall; ask federated_quantile for their quantile.")
     tau = number(tau, "tau")
@@ -148,7 +150,7 @@ def plan_shortfall(
         said = without(whole.left_out, len(plan.names))
         gone = (*whole.left_out, *plan.left_out)
         plan = replace(plan, left_out=gone, warnings=(said, *plan.warnings))
-    found = ShortfallPlan(plan, tail == "upper", part, level, method == "certified" or plan.kind == "amounts")
+    found = ShortfallPlan(plan, tail == "upper", part, level, method == "certified" or plan.atoms)
     if found.beyond < FEWEST_BEYOND:
         raise Infeasible(
             f"{found.beyond} records are left to ask beyond the quantile, too few for a shortfall; have at least "

@@ -1,0 +1,123 @@
+"""`sottovoce conformal --by`: a threshold for each site or group, as the function has it, and refusals before any."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sottovoce as sv
+from sottovoce.cli import options
+from sottovoce.core.errors import BadInput
+
+Conformal = Callable[..., Any]
+Drawn = tuple[dict[str, list[float]], dict[str, list[float]]]
+PRIVATE = ("--epsilon", "2", "--maximum", "5")
+SURE: dict[str, Any] = {"guarantee": "training-conditional", "simultaneous": True}
+
+
+def as_json(done: Any) -> dict[str, Any]:
+    assert done.exit_code == 0, done.output
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "settings"),
+    [
+        ((), {}),
+        (("--guarantee", "training-conditional", "--simultaneous"), SURE),
+        (("--alpha", "0.2"), {"alpha": 0.2}),
+    ],
+    ids=["marginal", "simultaneous", "alpha"],
+)
+def test_the_command_finds_what_the_function_finds(
+    conformal: Conformal, score_files: Path, scores: Drawn, words: tuple[str, ...], settings: dict[str, Any]
+) -> None:
+    expected = dict(sv.conformal_thresholds(scores[0], **settings).describe().values)
+    found = as_json(conformal(score_files, "--by", "site", *words, "--json"))
+    assert {key: found[key] for key in ("small", "estimand")} == {key: expected[key] for key in ("small", "estimand")}
+    assert [each["value"] for each in found["groups"]] == [each["value"] for each in expected["groups"]]
+    assert found["column"] == "residual"
+
+
+def test_groups_of_sites_from_pairs_and_from_a_file(
+    conformal: Conformal, score_files: Path, scores: Drawn, tmp_path: Path
+) -> None:
+    names = list(scores[0])
+    by = {name: "odd" if place % 2 else "even" for place, name in enumerate(names)}
+    expected = sv.conformal_thresholds(scores[0], by=by)
+    pairs = ",".join(f"{name}={group}" for name, group in by.items())
+    (tmp_path / "groups.csv").write_text("site,by\n" + "".join(f"{name},{group}\n" for name, group in by.items()))
+    for text in (pairs, f"@{tmp_path / 'groups.csv'}"):
+        found = as_json(conformal(score_files, "--by", text, "--json"))
+        assert {each["name"]: each["value"] for each in found["groups"]} == dict(expected.values)
+
+
+def test_private_thresholds_with_their_coverage(conformal: Conformal, score_files: Path, tmp_path: Path) -> None:
+    plot, page = tmp_path / "coverage.png", tmp_path / "page.html"
+    words = (
+        "--by",
+        "site",
+        *PRIVATE,
+        "--coverage",
+        "--coverage-epsilon",
+        "1",
+        "--plot",
+        str(plot),
+        "--report",
+        str(page),
+    )
+    done = conformal(score_files, *words)
+    assert done.exit_code == 0, done.output
+    for said in ("Thresholds by group", "of each site its own", "both rounds cost a score up to epsilon 3"):
+        assert said in done.stdout
+    assert plot.stat().st_size > 10_000
+    assert "Coverage by site" in page.read_text()
+    alone = conformal(score_files, "--by", "site", *PRIVATE, "--plot", str(plot))
+    assert alone.exit_code == 0, alone.output
+
+
+def test_a_plan_asks_nobody(conformal: Conformal, score_files: Path) -> None:
+    done = conformal(score_files, "--by", "site", *PRIVATE, "--explain")
+    assert done.exit_code == 0
+    assert "nobody so far" in done.stdout
+    assert "Plan, nothing asked: thresholds by group" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--by", "clinic"), "by is 'clinic'; give \"site\", a mapping from site"),
+        (("--by", "north=a,south"), "a part that is not site=group"),
+        (("--by", "north=a,north=b"), "--by names site 'north' twice"),
+        (("--by", "north=a"), "by says nothing of site"),
+        (("--by", "@nowhere.csv"), "nowhere.csv, which cannot be read"),
+        (("--by", "site", "--small", "pool"), "is unknown; choose one of 'common', 'together'"),
+        (("--by", "site", "--simultaneous"), "simultaneous is about one calibration"),
+        (("--small", "together"), "--small is about thresholds by group; add --by"),
+        (("--simultaneous",), "--simultaneous is about thresholds by group; add --by"),
+        (("--by", "site", "--limit", "1", "--epsilon", "20", "--maximum", "5"), "limit is 1"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_input_is_one_sentence(
+    conformal: Conformal, score_files: Path, words: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(*_: Any) -> None:
+        raise AssertionError("a site was asked")
+
+    monkeypatch.setattr("sottovoce.client.conformal.site.OneMessageSite._once", asked)
+    done = conformal(score_files, *words)
+    assert done.exit_code == 2
+    assert said in done.stderr.replace("\n", " ")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_the_options_reader() -> None:
+    assert options.groups("site") == "site"
+    assert options.groups("a=b, c = d") == {"a": "b", "c": "d"}
+    with pytest.raises(BadInput, match="not site=group"):
+        options.groups("=b")
