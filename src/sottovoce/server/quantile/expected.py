@@ -15,7 +15,7 @@ from sottovoce.inference.common.normal import two_sided
 from sottovoce.server.description import WIDTH, promise
 from sottovoce.server.explanation import VALUES, ExpectedWidth, Explanation, reaching
 from sottovoce.server.quantile.asking import SiteProfile
-from sottovoce.server.quantile.feasibility import FOUND, PAIRS, SCARCE, reach, support
+from sottovoce.server.quantile.feasibility import FOUND, LOCATED, PAIRS, SCARCE, reach, support
 from sottovoce.server.quantile.plan import QuantilePlan
 
 SMOOTH = "a smooth density around the quantile"
@@ -34,7 +34,8 @@ def certifies(plan: QuantilePlan, method: str, crowd: SiteProfile) -> bool:
     """Tell whether the interval will be certified: because it is asked for, or as the records are too few."""
     if method != "staged":
         return method == "certified"
-    return plan.kind == "amounts" or support(crowd, plan.tau).ratio > PAIRS.at(plan.tau).refuse
+    limits = LOCATED if plan.located else PAIRS
+    return plan.kind == "amounts" or support(crowd, plan.tau).ratio > limits.at(plan.tau).refuse
 
 
 def expected_reach(plan: QuantilePlan, method: str, level: float, thinned: float = 1.0) -> tuple[float, float]:
@@ -101,7 +102,7 @@ def sites_table(plan: QuantilePlan) -> list[str]:
 def asked_of(plan: QuantilePlan, rounds: str, what: str) -> list[tuple[str, str]]:
     """Say what would be asked of whom."""
     unit = "person" if plan.roster.per_person else "record"
-    total, sites = sum(plan.roster.sizes), len(plan.names)
+    total, sites = sum(plan.roster.sizes), len(set(plan.roster.places))
     found = [
         ("Question", f"{what}; each {unit} is asked once at most whether it lies below a point"),
         ("Answers", f"one of 2 letters each, {total:,} {unit}s at {sites:,} site{'' if sites == 1 else 's'}, {rounds}"),

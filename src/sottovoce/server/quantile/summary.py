@@ -96,13 +96,10 @@ def outside(result: ResultToDescribe) -> Outside:
         ("Public scale", "none" if plan.scale is None else roster.unit.format_width(plan.scale)),
         ("Unit of privacy", "the person" if roster.per_person else "the record"),
     ]
-    question = f"What is {result.estimand}? {total:,} {who} at {len(roster.names):,} site{_s(roster.names)} were asked."
+    sites = len(set(roster.places))
+    question = f"What is {result.estimand}? {total:,} {who} at {sites:,} site{'' if sites == 1 else 's'} were asked."
     assumed = (ORDER, ANY if result.method in HOLDS else SMOOTH)
     return Outside(question, answer, result.promise, assumed, tuple(settings))
-
-
-def _s(names: tuple[str, ...]) -> str:
-    return "" if len(names) == 1 else "s"
 
 
 def _sites(result: ResultToDescribe) -> list[tuple[str, str, str, str, str]]:

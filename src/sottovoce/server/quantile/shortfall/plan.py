@@ -137,8 +137,7 @@ def plan_shortfall(
     whole = plan_quantile(roster, tau, epsilon, **public)
     part = _split(split, whole)
     own = {**public, "shares": own_shares(whole), "fewest": math.ceil(FEWEST / min(part, 1 - part))}
-    budgets = dict(zip(whole.names, whole.budgets, strict=True))
-    plan = plan_quantile(whole.roster, tau, budgets, thinned=part, **own)
+    plan = plan_quantile(whole.roster, tau, whole.stated, thinned=part, **own)
     if min(plan.crowd.sizes) < own["fewest"]:
         raise BadInput(
             f"a site has {min(plan.crowd.sizes)} records, too few to be split for a shortfall; "
