@@ -16,6 +16,7 @@ from sottovoce.cli.collect import collect, replay
 from sottovoce.cli.command import Command, Commands, no_traceback
 from sottovoce.cli.conformal import SeveralTests, conformal
 from sottovoce.cli.demo import demo
+from sottovoce.cli.groups import groups
 from sottovoce.cli.integrate import integrate
 from sottovoce.cli.key import key, token
 from sottovoce.cli.ledger import ledger
@@ -36,6 +37,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command(cls=Command)(quantile)
+app.command(cls=Command)(groups)
 app.command(cls=Command)(shortfall)
 app.command(cls=Command)(integrate)
 app.command(cls=Command)(regress)

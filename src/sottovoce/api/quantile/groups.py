@@ -43,7 +43,7 @@ def group_quantiles(
     missing: str = "refuse",
     progress: Progress | None = None,
 ) -> GroupQuantilesResult:
-    """Estimate a quantile for every site, or for every level of a public group column, with intervals that hold together.
+    """Estimate a quantile for every site, or for every group of a public column, with intervals that hold together.
 
     Parameters
     ----------

@@ -8,7 +8,8 @@ from weakref import WeakKeyDictionary
 
 from sottovoce.client.door import Door
 from sottovoce.client.quantile.site import Site, look_rounded
-from sottovoce.client.reading.table import SiteTable, read_sites
+from sottovoce.client.reading.divided import read_table_of
+from sottovoce.client.reading.table import SiteTable
 from sottovoce.client.record import overlap
 from sottovoce.core.checks import confidence, is_one_of, moderate, number, unknown
 from sottovoce.core.errors import BadInput
@@ -35,12 +36,14 @@ LOOKED_AT = 256  # sites, the largest: ties in others spoil nothing
 TIED = "many records are tied, and ties spoil the interval: give resolution=, the step they are rounded to"
 
 
-def prepare(sites: Any, tau: Any, epsilon: Any, *, missing: str = "refuse", **public: Any) -> "Prepared":
+def prepare(
+    sites: Any, tau: Any, epsilon: Any, *, weights: Any = None, missing: str = "refuse", **public: Any
+) -> "Prepared":
     """Read the sites and plan a study over them; what only records show becomes a hint to whoever holds them.
 
     Arguments as for `federated_quantile` and `server.quantile.plan.plan_quantile`.
     """
-    table = sites if isinstance(sites, SiteTable) else read_sites(sites, missing=missing)
+    table = read_table_of(sites, weights=weights, missing=missing)
     plan = plan_quantile(table.roster, tau, epsilon, **public)
     if plan.left_out:
         table = table.only(plan.names)
@@ -152,6 +155,7 @@ def plan_study(
     level: float = 0.95,
     method: str = "staged",
     shares: Any = "pooled",
+    weights: Any = None,
     schedule: str | Sequence[int] = "every:1",
     participation: float = 1.0,
     graph: Any = None,
@@ -180,7 +184,7 @@ def plan_study(
     limits: Limits = STAGES if walks else CERTIFIED
     known = {"shares": shares, "bounds": bounds, "scale": scale, "resolution": resolution, "kind": kind}
     said = {"limits": limits, "confidence": level, "certified": method in ("certified", "sequence")}
-    prepared = prepare(sites, tau, epsilon, missing=missing, **said, **known)
+    prepared = prepare(sites, tau, epsilon, weights=weights, missing=missing, **said, **known)
     recursion = plan_recursion(prepared.plan, method, schedule, participation, graph, norm) if walks else None
     width = None if until is None else _until(until, prepared.plan.roster.unit)
     earlier = None if after is None else _earlier(after, prepared, level, width)

@@ -79,7 +79,9 @@ def _beside(given: Any, what: str, names: Sequence[str]) -> dict[str, Any]:
     elif isinstance(given, Sequence) and not isinstance(given, str | bytes) and len(given) == len(names):
         found = dict(zip(names, given, strict=True))
     else:
-        raise BadInput(f"{what} is {kind_of(given)}; give a mapping from site to a column, one row beside every record.")
+        raise BadInput(
+            f"{what} is {kind_of(given)}; give a mapping from site to a column, one row beside every record."
+        )
     strange, absent = [name for name in found if name not in names], [name for name in names if name not in found]
     if strange or absent:
         problem = f"names {strange[0]!r}, which is no site" if strange else f"says nothing of site {absent[0]!r}"

@@ -56,10 +56,10 @@ def read_files(
 ) -> SiteTable:
     r"""Read the records of many sites from Parquet, Arrow or CSV files, or refuse them before anything is spent.
 
-    Without a column ``site`` each file is a site, called as the file is. Columns of public groups and weights divide the
-    sites (`client.reading.strata`). Of all rows of a ``person``, in all files, one
-    is drawn, by ``dice``. Under missing="drop" missing values and sites are left out and counted; a missing person is
-    always refused. What parts columns and decimals in CSV files is found out unless given.
+    Without a column ``site`` each file is a site, called as the file is. Columns of public groups and weights divide
+    the sites (`client.reading.strata`). Of all rows of a ``person``, in all files, one is drawn, by ``dice``. Under
+    missing="drop" missing values and sites are left out and counted; a missing person is always refused. What parts
+    columns and decimals in CSV files is found out unless given.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -106,7 +106,9 @@ def read_files(
         people = number_persons(join_files(person_columns), f"column {quoted(person)}")
     division = Division(by=group or "")
     if group is not None:
-        division = division._replace(groups=name_sites(join_files(group_columns), f"column {quoted(group)}", noun=GROUP))
+        division = division._replace(
+            groups=name_sites(join_files(group_columns), f"column {quoted(group)}", noun=GROUP)
+        )
     if weight is not None:
         division = division._replace(weights=np.concatenate(weights))
     return by_site(_joined(files, parts), sites, people, dice, needs, division)

@@ -61,9 +61,9 @@ def read_frame(
     """Read the records of many sites from one data frame, or refuse it before anything is spent.
 
     Columns of public groups and weights divide the sites (`client.reading.strata`); without a column of sites all
-    records lie in one place. With a column ``person`` the person, not the row, is what privacy protects: of all her rows, over all sites, one is
-    drawn, by ``dice``. Under missing="drop" missing values and sites are left out and counted; a missing person is
-    always refused.
+    records lie in one place. With a column ``person`` the person, not the row, is what privacy protects: of all her
+    rows, over all sites, one is drawn, by ``dice``. Under missing="drop" missing values and sites are left out and
+    counted; a missing person is always refused.
 
     >>> import pyarrow as pa
     >>> flights = pa.table({"delay": [3.0, 8.0, 1.0, 2.0], "airport": ["LGA", "JFK", "JFK", "LGA"]})
@@ -113,7 +113,9 @@ def pick_columns(
     check_column_names(columns)
     if len(set(columns)) < len(columns):
         twice = next(name for name in columns if columns.count(name) > 1)
-        roles = "value, site and person" if group is None and weight is None else "value, site, person, group and weight"
+        roles = (
+            "value, site and person" if group is None and weight is None else "value, site, person, group and weight"
+        )
         raise BadInput(f"column {quoted(twice)} is named twice: {roles} are different columns")
     return columns
 

@@ -9,11 +9,11 @@ group's own error is ``error``, the interval is shortest on average over such tr
 
 a value below the mean is refuted sooner by a truth that is greater, one above it by a truth that is less.
 
-*What is guaranteed.* At the truth both tests together reject with probability ``alpha`` at most, whatever ``a`` is there,
-if each holds its size and ``a`` does not depend on the group's own answers. So every group keeps its own level, however
-the groups differ; what others told, right or wrong, changes the length alone. Where the groups are alike (``spread``
-small against ``error``) a 95 % interval gets up to 16 % shorter, near the mean; far from it, where the expectation is
-wrong, longer.
+*What is guaranteed.* At the truth both tests together reject with probability ``alpha`` at most, whatever ``a`` is
+there, if each holds its size and ``a`` does not depend on the group's own answers. So every group keeps its own level,
+however the groups differ; what others told, right or wrong, changes the length alone. Where the groups are alike
+(``spread`` small against ``error``) a 95 % interval gets up to 16 % shorter, near the mean; far from it, where the
+expectation is wrong, longer.
 """
 
 import math
@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 HALVINGS = 60
 FARTHEST = 37.0  # of a normal quantile: tails beyond are less than the smallest number
-CLOSE = 1e-12  # of the error: an edge is found so exactly
+CLOSE = 1e-6  # of the error: an edge is found so exactly
 
 
 class Expected(NamedTuple):

@@ -8,9 +8,9 @@ worst distribution with that mean square: the probability of a miss, as a functi
 its least concave majorant.
 
 *What is guaranteed.* With many groups, ``level`` of the intervals hold, on average over the groups, whatever the
-distribution of the true values; it is assumed that the mean square does not depend on the groups' errors. A single group
-is not promised anything: one far from the others is missed more often than that, others less. Nothing is said of all
-groups together.
+distribution of the true values; it is assumed that the mean square does not depend on the groups' errors. A single
+group is not promised anything: one far from the others is missed more often than that, others less. Nothing is said of
+all groups together.
 """
 
 import functools

@@ -154,7 +154,7 @@ class Difference(StoredResult):
         for which, result in zip(NAMES, (self.first, self.second), strict=True):
             ends = result.interval_at(self.level)
             texts = (result.format(value) for value in (result.estimate, *ends))
-            cells.append((which, *texts, first_few(result.plan.names).replace("'", "")))
+            cells.append((which, *texts, first_few(result.plan.by_site).replace("'", "")))
         cells.append(("difference", *(self.format(value) for value in (self.estimate, low, high)), ""))
         wide = [max(len(row[i]) for row in cells) for i in range(4)]
         table = [
@@ -198,7 +198,7 @@ class Difference(StoredResult):
         )
         question = (
             f"By how much does the {self.first.tau:.6g} quantile{of_column(self.first.plan.roster.column)} of "
-            f"{', '.join(self.first.plan.names)} exceed that of {', '.join(self.second.plan.names)}?"
+            f"{', '.join(self.first.plan.by_site)} exceed that of {', '.join(self.second.plan.by_site)}?"
         )
         assumed = ("The two groups share no records.", *one.assumptions)
         settings = [(f"{label} ({which})", text) for which, each in zip(NAMES, (one, two), strict=True) for label, text

@@ -17,6 +17,7 @@ from sottovoce.server.explanation import VALUES, ExpectedWidth, Explanation, rea
 from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.feasibility import FOUND, LOCATED, PAIRS, SCARCE, reach, support
 from sottovoce.server.quantile.plan import QuantilePlan
+from sottovoce.server.quantile.summary import weights_text
 
 SMOOTH = "a smooth density around the quantile"
 ROUNDS = {"staged": "about 15 to 40 rounds", "certified": "about 20 rounds", "sequence": "about 40 rounds"}
@@ -90,23 +91,24 @@ def assumption_of(plan: QuantilePlan, method: str) -> str:
 def sites_table(plan: QuantilePlan) -> list[str]:
     """Return the sites: what each counts, pays, and adds to the noise."""
     lines = [f"{'site':<28}{'records':>12}{'share':>12}{'epsilon':>12}{'of the noise':>14}", "-" * WIDTH]
-    shares, epsilons = plan.crowd.shares.tolist(), plan.epsilons
-    for i, name in list(enumerate(plan.names))[:MOST_ROWS]:
+    for name, count in list(plan.by_site.items())[:MOST_ROWS]:
         shown = name if len(name) <= 28 else name[:27] + "…"
-        noise = f"{plan.support.variance_shares[i]:.1%}"
-        lines.append(f"{shown:<28}{plan.roster.sizes[i]:>12,}{shares[i]:>12.4f}{epsilons[name]:>12.4g}{noise:>14}")
-    more = len(plan.names) - MOST_ROWS
+        numbers = f"{count.records:>12,}{count.share:>12.4f}{count.epsilon:>12.4g}{count.noise:>14.1%}"
+        lines.append(f"{shown:<28}{numbers}")
+    more = len(plan.by_site) - MOST_ROWS
     return [*lines, f"and {more:,} more sites"] if more > 0 else lines
 
 
 def asked_of(plan: QuantilePlan, rounds: str, what: str) -> list[tuple[str, str]]:
     """Say what would be asked of whom."""
     unit = "person" if plan.roster.per_person else "record"
-    total, sites = sum(plan.roster.sizes), len(set(plan.roster.places))
+    total, sites = sum(plan.roster.sizes), len(plan.by_site)
     found = [
         ("Question", f"{what}; each {unit} is asked once at most whether it lies below a point"),
         ("Answers", f"one of 2 letters each, {total:,} {unit}s at {sites:,} site{'' if sites == 1 else 's'}, {rounds}"),
     ]
+    if plan.roster.weighted:
+        found.append(("Weights", weights_text(plan)))
     if plan.left_out:
         found.append(("Left out", ", ".join(plan.left_out)))
     return found
@@ -129,10 +131,13 @@ def explain_quantile(
         "level": level,
         "tau": plan.tau,
         "sites": [
-            {"name": name, "records": size, "share": share, "epsilon": None if math.isinf(paid) else paid}
-            for name, size, share, paid in zip(
-                plan.names, plan.roster.sizes, plan.crowd.shares.tolist(), plan.epsilons.values(), strict=True
-            )
+            {
+                "name": name,
+                "records": count.records,
+                "share": count.share,
+                "epsilon": None if math.isinf(count.epsilon) else count.epsilon,
+            }
+            for name, count in plan.by_site.items()
         ],
         "sites_left_out": list(plan.left_out),
         "letters": 2,

@@ -72,7 +72,7 @@ def plan_levels(
         gone += tuple(name for name in whole.names if name in small)
         whole = plan_quantile(rest, 0.5, {site: budgets[site] for site in rest.places}, **again)
     check_sizes(whole, parts)
-    said = (without(gone, len(whole.names)),) if gone else ()
+    said = (without(gone, len(whole.names), roster.strata is not None),) if gone else ()
     plans = [replace(plan, left_out=gone) for plan in plans]
     plans[0] = replace(plans[0], warnings=(*said, *plans[0].warnings))
     return LevelsPlan(whole, plans, parts, level, method == "certified" or whole.kind == "amounts")

@@ -47,6 +47,16 @@ class Departure(NamedTuple):
     round: int
 
 
+class SiteCount(NamedTuple):
+    """What a site counts: its records, its share, its part of the noise, what a record pays, and values missing."""
+
+    records: int
+    share: float
+    noise: float
+    epsilon: float
+    dropped: int
+
+
 @dataclass(frozen=True, eq=False)
 class QuantilePlan:
     """A checked study over sites."""
@@ -106,7 +116,34 @@ class QuantilePlan:
     @property
     def epsilons(self) -> dict[str, float]:
         """Return the realised epsilon of every site, computed from its channel."""
-        return {name: channel.epsilon for name, channel in zip(self.names, self.channels, strict=True)}
+        return {site: channel.epsilon for site, channel in zip(self.roster.places, self.channels, strict=True)}
+
+    @cached_property
+    def by_site(self) -> dict[str, SiteCount]:
+        """Return what every site counts, all its strata together."""
+        found: dict[str, SiteCount] = {}
+        rows = zip(
+            self.roster.places,
+            self.names,
+            self.roster.sizes,
+            self.crowd.shares.tolist(),
+            self.support.variance_shares,
+            self.channels,
+            strict=True,
+        )
+        for site, name, size, share, noise, channel in rows:
+            dropped, before = int(self.roster.dropped.get(name, 0)), found.get(site)
+            if before is not None:
+                size, share, dropped = size + before.records, share + before.share, dropped + before.dropped
+                noise += before.noise
+            found[site] = SiteCount(size, share, noise, channel.epsilon, dropped)
+        return found
+
+    @property
+    def effective(self) -> float:
+        """Return how many records of equal weight tell as much as these (Kish 1965)."""
+        sizes, weights = np.array(self.roster.sizes), np.array(self.roster.weights)
+        return float((sizes @ weights) ** 2 / (sizes @ weights**2))
 
     @property
     def stated(self) -> dict[str, float]:
@@ -181,7 +218,7 @@ def plan_quantile(
     taus = np.array([_level(value, where) for value, where in per_site(tau, places, "tau")])
     budgets = tuple(number(value, where) for value, where in per_site(epsilon, places, "epsilon"))
     channels = tuple(_channel(value, where) for value, where in per_site(epsilon, places, "epsilon"))
-    weights, shares_name = _shares(shares, roster)
+    weights, shares_name = check_shares(shares, roster)
     crowd = SiteProfile(weights, np.array([rate_of(channel) for channel in channels]), np.array(roster.sizes, np.int64))
     design = PAIRS if limits is CERTIFIED and not certified else limits
     crowd, stay = small_sites(crowd, taus, thinned, design, fewest)
@@ -195,7 +232,7 @@ def plan_quantile(
     width = _scale(scale, roster.unit)
     level, effective = overall(crowd.shares, taus), crowd.thinned(thinned)
     measured = check(effective, level, names, limits)
-    warnings = [*roster.doubts, *([without(gone, len(names))] if gone else [])]
+    warnings = [*roster.doubts, *([without(gone, len(names), roster.strata is not None)] if gone else [])]
     certified |= limits is CERTIFIED and (kind == "amounts" or measured.ratio > PAIRS.at(level).refuse)
     if measured.ratio > limits.at(level).warn:
         ends = reach(effective, level, confidence, within is not None) if certified else None
@@ -241,7 +278,7 @@ def _channel(value: Any, where: str) -> Channel:
         raise BadInput(str(error).replace("epsilon", where, 1)) from None
 
 
-def _shares(shares: Any, roster: Roster) -> tuple[Floats, str]:
+def check_shares(shares: Any, roster: Roster) -> tuple[Floats, str]:
     """Return the weights of all that answer in the estimand, and what they are called.
 
     A record counts by its public weight; the share of a site is divided among its strata as they count.

@@ -114,12 +114,12 @@ class QuantileResult(StoredResult):
     @property
     def shares(self) -> Mapping[str, float]:
         """Return the weight of each site in the estimand."""
-        return dict(zip(self.plan.names, map(float, self.plan.crowd.shares), strict=True))
+        return {site: count.share for site, count in self.plan.by_site.items()}
 
     @property
     def variance_shares(self) -> Mapping[str, float]:
         """Return what part of the noise variance each site causes: the largest drives the width."""
-        return dict(zip(self.plan.names, self.plan.support.variance_shares, strict=True))
+        return {site: count.noise for site, count in self.plan.by_site.items()}
 
     @property
     def drivers(self) -> Mapping[str, float]:

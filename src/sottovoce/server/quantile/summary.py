@@ -60,6 +60,8 @@ def describe(result: ResultToDescribe) -> Description:
         step = roster.unit.format_width(plan.resolution) if roster.unit.timed else number_text(plan.resolution)
         taken = f"{step}, {plan.step_source}" if plan.step_source else step
         rows.append(("Resolution", f"{taken}; the interval covers the rounded value"))
+    if roster.weighted:
+        rows.append(("Weights", weights_text(plan)))
     dropped = sum(roster.dropped.values())
     if dropped or roster.unplaced:
         rows.append(("Left out", f"{dropped:,} missing values, {roster.unplaced:,} rows without a site"))
@@ -67,7 +69,7 @@ def describe(result: ResultToDescribe) -> Description:
         rows.append(("Person", f"one record each, drawn at random; {roster.left_out:,} further rows left out"))
     notes = [*labelled("Warning", result.warnings), ("Promise", result.promise)]
     worst = max(result.variance_shares, key=lambda name: result.variance_shares[name])
-    if len(plan.names) > 1:
+    if len(plan.by_site) > 1:
         notes.insert(
             0, ("Width", f"driven most by {worst} ({result.variance_shares[worst]:.0%} of the noise variance)")
         )
@@ -75,6 +77,15 @@ def describe(result: ResultToDescribe) -> Description:
     table = [_row(*HEAD), "-" * WIDTH, *(_row(*site) for site in cells[1:])]
     title = f"Private quantile{of_column(roster.column)}, tau = {result.tau:.6g}"
     return Description(title, rows, table, notes, _values(result), cells, outside(result))
+
+
+def weights_text(plan: Any) -> str:
+    """Say how records are weighted, and what that costs."""
+    weights, total = plan.roster.weights, sum(plan.roster.sizes)
+    return (
+        f"public, from {min(weights):.4g} to {max(weights):.4g}; {total:,} records tell as much as "
+        f"{plan.effective:,.0f} of equal weight"
+    )
 
 
 def outside(result: ResultToDescribe) -> Outside:
@@ -92,6 +103,7 @@ def outside(result: ResultToDescribe) -> Outside:
         ("Level of the quantile", f"{result.tau:.6g}"),
         ("Level of confidence", f"{result.level:.6g}"),
         ("Sites count", plan.shares_name),
+        *([("Weights", weights_text(plan))] if roster.weighted else []),
         ("Public bounds", "none" if plan.bounds is None else " to ".join(map(roster.unit.format, plan.bounds))),
         ("Public scale", "none" if plan.scale is None else roster.unit.format_width(plan.scale)),
         ("Unit of privacy", "the person" if roster.per_person else "the record"),
@@ -104,10 +116,9 @@ def outside(result: ResultToDescribe) -> Outside:
 
 def _sites(result: ResultToDescribe) -> list[tuple[str, str, str, str, str]]:
     """Write every site, cell by cell."""
-    shares, noise, epsilon = result.shares, result.variance_shares, result.epsilon
     return [
-        (name, f"{size:,}", f"{shares[name]:.4f}", f"{epsilon[name]:.4g}", f"{noise[name]:.1%}")
-        for name, size in zip(result.plan.names, result.plan.roster.sizes, strict=True)
+        (site, f"{count.records:,}", f"{count.share:.4f}", f"{count.epsilon:.4g}", f"{count.noise:.1%}")
+        for site, count in result.plan.by_site.items()
     ]
 
 
@@ -135,8 +146,8 @@ def _values(result: ResultToDescribe) -> dict[str, Any]:
         "epsilon": {name: finite(epsilon) for name, epsilon in result.epsilon.items()},
         "shares": dict(result.shares),
         "drivers": dict(result.variance_shares),
-        "records": dict(zip(roster.names, roster.sizes, strict=True)),
-        "dropped": dict(roster.dropped),
+        "records": {site: count.records for site, count in result.plan.by_site.items()},
+        "dropped": {site: count.dropped for site, count in result.plan.by_site.items()},
         "left_out": roster.left_out,
         "unplaced": roster.unplaced,
         "sites_left_out": list(result.plan.left_out),

@@ -12,11 +12,11 @@ from sottovoce.inference.common import normal
 from sottovoce.inference.common.several import adjusted, each_of
 from sottovoce.inference.quantile.contrast import combined, own_level
 from sottovoce.server.description import Description, finite, percent
+from sottovoce.server.quantile.groups.plan import OTHERS
 from sottovoce.server.quantile.groups.shrunk import near_normal
 from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.server.quantile.solutions import CertifiedSolution
 
-OTHERS = "others"
 STEPS = 100  # of the normal quantile in which p-values are looked for, up to `FARTHEST`
 FARTHEST = 8.0
 HALVINGS = 24
@@ -65,7 +65,7 @@ class GroupComparison:
 
     def summary(self) -> str:
         """Return a table that a statistician reads at a glance."""
-        cells = [("group", "difference", "low", "high", "p", "p (Holm)", "")]
+        cells: list[tuple[str, ...]] = [("group", "difference", "low", "high", "p", "p (Holm)", "")]
         cells += [
             (
                 row.group if len(row.group) <= 28 else f"{row.group[:27]}…",
@@ -117,7 +117,9 @@ def compare(
         told.append((names[at], reach.difference, *reach.interval(joint), reach.p_value()))
     holm = adjusted([row[-1] for row in told])
     rows = tuple(Contrasted(*row, p, p <= 1 - level) for row, p in zip(told, holm, strict=True))
-    return GroupComparison(to, level, rows, "for every distribution" if exact else "sampling and privacy noise", format_)
+    return GroupComparison(
+        to, level, rows, "for every distribution" if exact else "sampling and privacy noise", format_
+    )
 
 
 def _against(names: Sequence[str], results: Sequence[QuantileResult], at: int, to: str) -> dict[int, float]:
@@ -181,6 +183,7 @@ def equal(results: Sequence[QuantileResult]) -> Equality:
 
 def _least(points: Sequence[float], errors: Sequence[float], slack: float) -> float:
     """Return the least sum of squared distances from one value, in errors, beyond what rounding may do."""
+
     def far(value: float) -> float:
         return math.fsum(
             (max(abs(point - value) - slack, 0.0) / error) ** 2 for point, error in zip(points, errors, strict=True)

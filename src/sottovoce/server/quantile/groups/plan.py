@@ -4,14 +4,14 @@ A group is a site, or all records with one label, wherever they are held. Groups
 were asked alone; one too small for any answer is left out and named, before anybody is asked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sottovoce.core.arrays import Ints
-from sottovoce.core.checks import confidence, dimensions, first_few, is_one_of, per_site, unknown
+from sottovoce.core.checks import confidence, dimensions, first_few, is_one_of, label_text, nearest, per_site, unknown
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.core.roster import Roster, doubtful_names
 from sottovoce.core.shown import quoted
@@ -20,9 +20,10 @@ from sottovoce.protocol.card import Card
 from sottovoce.server.quantile.expected import certifies
 from sottovoce.server.quantile.feasibility import CERTIFIED, SCARCE, support
 from sottovoce.server.quantile.groups.protocol import has_common_search, part_looking
-from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
+from sottovoce.server.quantile.plan import QuantilePlan, check_shares, plan_quantile
 
 METHODS = ("staged", "certified")
+OTHERS = "others"  # what a group is compared with: the mean of the others
 SHRINKAGES = ("each", "average")
 MOST_GROUPS = 500  # each is a study of its own
 SEARCHED = 0.03  # of the records, about, that the common search takes
@@ -81,6 +82,10 @@ class GroupsPlan:
             return "certified"
         return "pairs" if support(crowd, plan.tau).ratio > SCARCE else "staged"
 
+    def check_group(self, name: Any) -> None:
+        """Refuse a group to compare with that does not take part."""
+        check_group(name, self.names)
+
     def card(self, name: str = "", nonce: bytes = b"") -> Card:
         """Return the study card: the public terms that sites and server agree on."""
         card = self.whole.card("groups", name, nonce)
@@ -106,22 +111,24 @@ def plan_groups(
         raise unknown("for groups method", method, METHODS)
     _check_shrinkage(shrinkage, simultaneous, method)
     if dimensions(tau):
-        raise BadInput("tau is one level for all groups; call group_quantiles once for each level.")
+        raise BadInput("tau is one level for all groups; ask for each level by itself.")
     labels = roster.places if roster.strata is None or not roster.strata.groups else roster.strata.groups
     names = tuple(dict.fromkeys(labels))
     if len(names) < 2:
-        raise BadInput(f"there is only one group, {quoted(names[0])}; call federated_quantile for one quantile.")
+        raise BadInput(f"there is only one group, {quoted(names[0])}; ask for one quantile instead.")
     if len(names) > MOST_GROUPS:
         raise BadInput(
             f"there are {len(names):,} groups, and at most {MOST_GROUPS} are asked at once; ask fewer, or join some."
         )
-    budgets = {site: each for site, (each, _) in zip(roster.places, per_site(epsilon, roster.places, "epsilon"))}
+    told = per_site(epsilon, roster.places, "epsilon")
+    budgets = {site: each for site, (each, _) in zip(roster.places, told, strict=True)}
+    check_shares(shares, roster)
     public = {**known, "limits": CERTIFIED, "certified": method == "certified"}
     plans, gone = {}, []
     for name in names:
         own = roster.only([label == name for label in labels])
         try:
-            plans[name] = plan_quantile(own, tau, _own(budgets, own), shares=_own(shares, own), **public)
+            plans[name] = plan_quantile(own, tau, _own(budgets, own), shares=_shares(shares, own), **public)
         except Infeasible as error:
             gone.append(LeftOutGroup(name, sum(own.sizes), str(error).partition(", and there are")[0]))
     if not plans:
@@ -152,6 +159,15 @@ def plan_groups(
     return replace(found, warnings=(*roster.doubts, *_doubts(found, labels), *_said(found)))
 
 
+def check_group(name: Any, names: Sequence[str]) -> str:
+    """Return a group to compare with, or the word for the others, or refuse."""
+    wanted = label_text(name)
+    if not is_one_of(wanted, (OTHERS, *names)):
+        near = nearest(wanted, names)
+        raise BadInput(f"there is no group {quoted(wanted)}{near} to compare with; give one of them, or '{OTHERS}'.")
+    return wanted
+
+
 def _check_shrinkage(shrinkage: Any, simultaneous: bool, method: str) -> None:
     """Refuse a shrinkage that is unknown, or cannot be had."""
     if shrinkage is None:
@@ -167,11 +183,17 @@ def _check_shrinkage(shrinkage: Any, simultaneous: bool, method: str) -> None:
         )
 
 
-def _own(value: Any, roster: Roster) -> Any:
-    """Return what a mapping by site says of some sites; shares of some sum to one again."""
-    if not isinstance(value, dict):
-        return value
-    return {site: value[site] for site in dict.fromkeys(roster.places)}
+def _own(values: Mapping[str, Any], roster: Roster) -> dict[str, Any]:
+    """Return what a mapping by site says of some sites."""
+    return {site: values[site] for site in dict.fromkeys(roster.places)}
+
+
+def _shares(shares: Any, roster: Roster) -> Any:
+    """Return the shares of the sites of a group, which sum to one again."""
+    if not isinstance(shares, Mapping):
+        return shares
+    own = _own({label_text(site): share for site, share in shares.items()}, roster)
+    return {site: share / sum(own.values()) for site, share in own.items()}
 
 
 def _doubts(plan: GroupsPlan, labels: Sequence[str]) -> tuple[str, ...]:
@@ -214,5 +236,3 @@ LOOKS = "; {part:.0%} of all records look whether it is, and where it is not the
 
 def _names(groups: Sequence[LeftOutGroup]) -> str:
     return first_few([group.name for group in groups])
-
-

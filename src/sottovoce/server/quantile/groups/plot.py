@@ -17,7 +17,7 @@ MANY = 40
 
 
 def draw(result: GroupsToDraw) -> "Figure":
-    """Draw all groups; the estimates are those that the table shows, and certified groups have a colour of their own."""
+    """Draw all groups as the table has them; certified ones have a colour of their own."""
     order = sorted(range(len(result.names)), key=lambda at: -result.table["shrunk"][at])
     columns, figure_rows = result.table, []
     for at in order:
@@ -56,7 +56,7 @@ def draw(result: GroupsToDraw) -> "Figure":
     axes.set_title(
         plain(f"The {result.tau:.4g} quantile{of_column(roster.column)} by {result.by}"), fontsize=11, loc="left"
     )
-    axes.legend(handles=_legend(result), fontsize=8, loc="best", frameon=False)
+    figure.legend(handles=_legend(result), fontsize=8, loc="outside lower center", ncols=5, frameon=False)
     return figure
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from sottovoce.core.arrays import Bools, Ints
 from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile, spread_offsets
 from sottovoce.server.quantile.certified.protocol import Certificate
-from sottovoce.server.quantile.feasibility import SCARCE, STAGES, support
+from sottovoce.server.quantile.feasibility import STAGES, support
 from sottovoce.server.quantile.levels import together
 from sottovoce.server.quantile.method import default_protocol
 from sottovoce.server.quantile.scarce import Fitted

@@ -1,4 +1,4 @@
-"""What a study of groups returns: every group's quantile, intervals that hold all together, who differs, one picture."""
+"""What a study of groups returns: every group's quantile, intervals that hold together, who differs, one picture."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from sottovoce.core import codec
-from sottovoce.core.checks import confidence, is_one_of, label_text, nearest
+from sottovoce.core.checks import confidence
 from sottovoce.core.digits import span
 from sottovoce.core.errors import BadInput
-from sottovoce.core.shown import quoted
 from sottovoce.inference.common.between import Between
 from sottovoce.inference.common.several import each_of
 from sottovoce.server.description import Description, Interval
 from sottovoce.server.picture import check_path, save
 from sottovoce.server.quantile.groups import compared, summary
-from sottovoce.server.quantile.groups.plan import LeftOutGroup
+from sottovoce.server.quantile.groups.plan import OTHERS, LeftOutGroup, check_group
 from sottovoce.server.quantile.groups.plot import draw
 from sottovoce.server.quantile.groups.shrunk import ShrunkGroup, shrunk, spread_of
 from sottovoce.server.quantile.result import KeptQuantile, QuantileResult
@@ -123,7 +122,7 @@ class GroupQuantilesResult(StoredResult):
         """Return mean and variance of the groups' true quantiles; None where too few groups can tell."""
         return spread_of(self.results)
 
-    def compare(self, to: str = compared.OTHERS, level: float | None = None) -> compared.GroupComparison:
+    def compare(self, to: str = OTHERS, level: float | None = None) -> compared.GroupComparison:
         """Compare every group with the mean of the others, or with one group.
 
         Parameters
@@ -135,10 +134,7 @@ class GroupQuantilesResult(StoredResult):
         """
         if len(self.names) < 2:
             raise BadInput("there is only one group to compare; ask more than one.")
-        wanted = label_text(to)
-        if not is_one_of(wanted, (compared.OTHERS, *self.names)):
-            near = nearest(wanted, self.names)
-            raise BadInput(f"there is no group {quoted(to)}{near} to compare with; give one of them, or 'others'.")
+        wanted = check_group(to, self.names)
         level = self.level if level is None else confidence(level)
         return compared.compare(self.names, self.results, wanted, level, self.format_width)
 
@@ -150,12 +146,7 @@ class GroupQuantilesResult(StoredResult):
     @property
     def epsilon(self) -> Mapping[str, float]:
         """Return the realised epsilon of every site, computed from its channel."""
-        plans = [result.plan for result in self.results]
-        return {
-            site: paid
-            for plan in plans
-            for site, paid in zip(plan.roster.places, plan.epsilons.values(), strict=True)
-        }  # fmt: skip
+        return {site: paid for result in self.results for site, paid in result.epsilon.items()}
 
     @property
     def reports(self) -> int:
@@ -277,7 +268,9 @@ def with_costs(
             result,
             plan=replace(result.plan, hints=hints),
             private=private and result.private,
-            in_all=None if in_all is None else {site: in_all[site] for site in dict.fromkeys(result.plan.roster.places)},
+            in_all=None
+            if in_all is None
+            else {site: in_all[site] for site in dict.fromkeys(result.plan.roster.places)},
         )
         for result in found.results
     )

@@ -22,12 +22,12 @@ GroupsToDescribe = Any  # a GroupQuantilesResult
 MOST_SHOWN = 60  # groups in a table
 FEW = 3  # groups in one line
 PUBLIC = (
-    "Which group a record belongs to is public: groups, their names and sizes are used and printed, and whoever sees an "
-    "answer may know the group of the record."
+    "Which group a record belongs to is public: groups, their names and sizes are used and printed, and whoever sees "
+    "an answer may know the group of the record."
 )
 HOW = {
-    "each": "every group keeps its own level, whatever the groups are; the others' answers only divide the error between "
-    "the two sides (frequentist, assisted by Bayes)",
+    "each": "every group keeps its own level, whatever the groups are; the others' answers only divide the error "
+    "between the two sides (frequentist, assisted by Bayes)",
     "average": "on average over the groups, not for every single one (robust empirical Bayes)",
 }
 
@@ -39,9 +39,7 @@ def warnings(result: GroupsToDescribe) -> tuple[str, ...]:
         for text in each.warnings:
             shown.setdefault(text, []).append(name)
     many = len(result.names)
-    told = [
-        f"{'all groups' if len(names) == many else _groups(names)}: {text}" for text, names in shown.items()
-    ]
+    told = [f"{'all groups' if len(names) == many else _groups(names)}: {text}" for text, names in shown.items()]
     return (*result.said, *told, *_unmoved(result))
 
 
@@ -73,12 +71,13 @@ def guarantee(result: GroupsToDescribe) -> str:
 
 def headline(result: GroupsToDescribe) -> str:
     """Return the results in one line: the ends of the ranking, and whether all are equal."""
-    ranked = sorted(result.names, key=lambda name: result.shrunk_estimates[name])
+    estimates, intervals = result.shrunk_estimates, result.intervals
+    ranked = sorted(result.names, key=lambda name: estimates[name])
     ends = dict.fromkeys([*ranked[:1], *ranked[-1:]])
     parts = []
     for name in ends:
-        low, high = map(result.format, result.intervals[name])
-        parts.append(f"{name} {result.format(result.shrunk_estimates[name])} [{low}, {high}]")
+        low, high = map(result.format, intervals[name])
+        parts.append(f"{name} {result.format(estimates[name])} [{low}, {high}]")
     column = of_column(result.results[0].plan.roster.column)
     paid = protection(result.epsilon.values(), result.private)
     told = "all together" if result.simultaneous else "each"
@@ -183,12 +182,12 @@ def _values(result: GroupsToDescribe, others: Any) -> dict[str, Any]:
 def _outside(result: GroupsToDescribe) -> Outside:
     """Return what somebody outside the study asks."""
     about = outside(result.results[0])
-    ranked = sorted(result.names, key=lambda name: result.shrunk_estimates[name])
+    estimates, intervals = result.shrunk_estimates, result.intervals
+    ranked = sorted(result.names, key=lambda name: estimates[name])
     shown = ranked if len(ranked) <= 2 * FEW else [*ranked[:FEW], *ranked[-FEW:]]
     said = "; ".join(
-        f"{name}: {result.format(result.shrunk_estimates[name])}, between {result.format(low)} and {result.format(high)}"
+        f"{name}: {result.format(estimates[name])}, between {' and '.join(map(result.format, intervals[name]))}"
         for name in shown
-        for low, high in [result.intervals[name]]
     )
     more = "" if len(shown) == len(ranked) else f" The lowest and the highest {FEW} of {len(ranked)} groups."
     who = "persons" if result.results[0].plan.roster.per_person else "records"
@@ -198,10 +197,8 @@ def _outside(result: GroupsToDescribe) -> Outside:
         f"{result.by}? {total:,} {who} in {len(result.names)} groups were asked."
     )
     answer = f"{said} ({result.guarantee}).{more}"
-    settings = [pair for pair in about.settings if pair[0] not in ("Level of confidence",)]
+    settings = [pair for pair in about.settings if pair[0] != "Level of confidence"]
     settings += [("Level of confidence", f"{result.level:.6g}"), ("Groups by", result.by)]
     settings.append(("Shrinkage", result.shrinkage or "none"))
     assumed = dict.fromkeys([PUBLIC, *(text for each in result.results for text in outside(each).assumptions)])
-    return about._replace(
-        question=question, answer=answer, assumptions=tuple(assumed), settings=tuple(settings)
-    )
+    return about._replace(question=question, answer=answer, assumptions=tuple(assumed), settings=tuple(settings))

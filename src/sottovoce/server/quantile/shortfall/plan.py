@@ -144,7 +144,7 @@ def plan_shortfall(
             f"give each at least {own['fewest']}, or leave it out."
         )
     if whole.left_out:
-        said = without(whole.left_out, len(plan.names))
+        said = without(whole.left_out, len(plan.names), roster.strata is not None)
         gone = (*whole.left_out, *plan.left_out)
         plan = replace(plan, left_out=gone, warnings=(said, *plan.warnings))
     found = ShortfallPlan(plan, tail == "upper", part, level, method == "certified" or plan.kind == "amounts")
