@@ -17,6 +17,7 @@ from scipy import stats
 
 import sottovoce as sv
 from benchmarks.ordinary_cells import KNOWN, UNSEEN, OrdinaryPopulation, counted, of, plain, rounded
+from sottovoce.server.quantile.groups.ends import GroupEnds
 from sottovoce.server.quantile.groups.shrunk import shrunk
 from sottovoce.sim.randomness import dice
 
@@ -118,7 +119,7 @@ def _seen(made: Any, truth: Any) -> dict[str, Any]:
         for name in ("own", "joint", "length", "certified", "each", "each_length", "average", "average_length")
     }
     individual, joint = made.individual, made.joint
-    helped = {how: shrunk(made.results, how, LEVEL) for how in ("each", "average")}
+    helped = {how: shrunk(GroupEnds(made.results), how, LEVEL) for how in ("each", "average")}
     for at, name in enumerate(made.names):
         place = int(name[1:])
         value, (low, high) = float(truth[place]), individual[name]
@@ -207,6 +208,6 @@ def _run_ordinary(runs: int, jobs: int, only: str) -> None:
                     covered.append(found[2])
                     print(f"{found[0]:<36} {found[1]:>5g} covered {found[2]:.3f} certified {found[3]:.2f}", flush=True)
         if covered:
-            print(f"{len(covered)} kinds, mean {np.mean(covered):.3f}, {sum(each < 0.92 for each in covered)} below .92")
-
-
+            print(
+                f"{len(covered)} kinds, mean {np.mean(covered):.3f}, {sum(each < 0.92 for each in covered)} below .92"
+            )

@@ -3,23 +3,22 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 from scipy.special import gammaincc
 
 from sottovoce.inference.common import normal
 from sottovoce.inference.common.several import adjusted, each_of
-from sottovoce.inference.quantile.contrast import combined, own_level
+from sottovoce.inference.quantile.contrast import MOST, combined, own_level
 from sottovoce.server.description import Description, finite, percent
+from sottovoce.server.quantile.groups.ends import GroupEnds
 from sottovoce.server.quantile.groups.plan import OTHERS
-from sottovoce.server.quantile.groups.shrunk import near_normal
 from sottovoce.server.quantile.result import QuantileResult
-from sottovoce.server.quantile.solutions import CertifiedSolution
 
-STEPS = 100  # of the normal quantile in which p-values are looked for, up to `FARTHEST`
-FARTHEST = 8.0
-HALVINGS = 24
+ANY, NOISE = "for every distribution", "sampling and privacy noise"
+MARKS = (1.0, 2.0, 2.5, 3.0, 3.5, 4.5, 8.0)  # normal quantiles at which ends of smooth densities are looked at
+# p-values that are told of exact intervals
+LEVELS = (0.5, 0.2, 0.1, 0.05, 0.025, 0.01, 0.005, 0.002, 0.001, 1e-4, 1e-5, 1e-6, 1e-9, 1e-12)
 SHOWN = 40  # rows of a summary
 
 
@@ -99,27 +98,18 @@ class GroupComparison:
 
 
 def compare(
-    names: Sequence[str], results: Sequence[QuantileResult], to: str, level: float, format_: Callable[[float], str]
+    names: Sequence[str], ends: GroupEnds, to: str, level: float, format_: Callable[[float], str]
 ) -> GroupComparison:
     """Compare every group with the mean of the others, weighed by their records, or with one of them."""
-    exact = all(isinstance(result.solution, CertifiedSolution) for result in results)
-
-    @cache
-    def ends(at: int, each: float) -> tuple[float, float]:
-        return results[at].solution.interval(each)
-
     compared = [at for at, name in enumerate(names) if name != to]
     joint = each_of(level, len(compared), independent=False)
     told = []
     for at in compared:
-        weights = {at: 1.0, **_against(names, results, at, to)}
-        reach = _Contrast(weights, results, ends, exact)
+        reach = _Contrast({at: 1.0, **_against(names, ends.results, at, to)}, ends)
         told.append((names[at], reach.difference, *reach.interval(joint), reach.p_value()))
     holm = adjusted([row[-1] for row in told])
     rows = tuple(Contrasted(*row, p, p <= 1 - level) for row, p in zip(told, holm, strict=True))
-    return GroupComparison(
-        to, level, rows, "for every distribution" if exact else "sampling and privacy noise", format_
-    )
+    return GroupComparison(to, level, rows, ANY if ends.exact else NOISE, format_)
 
 
 def _against(names: Sequence[str], results: Sequence[QuantileResult], at: int, to: str) -> dict[int, float]:
@@ -133,52 +123,71 @@ def _against(names: Sequence[str], results: Sequence[QuantileResult], at: int, t
 class _Contrast:
     """A weighted sum of some groups' quantiles."""
 
-    def __init__(
-        self,
-        weights: dict[int, float],
-        results: Sequence[QuantileResult],
-        ends: Callable[[int, float], tuple[float, float]],
-        exact: bool,
-    ) -> None:
-        self._weights, self._ends, self._exact = weights, ends, exact
-        self._points = [results[at].solution.point for at in weights]
-        self._slack = sum(abs(weight) * results[at].plan.resolution / 2 for at, weight in weights.items())
+    def __init__(self, weights: dict[int, float], ends: GroupEnds) -> None:
+        self._weights, self._ends = weights, ends
+        results = [ends.results[at] for at in weights]
+        self._points = [result.solution.point for result in results]
+        self._slack = sum(
+            abs(weight) * result.plan.resolution / 2 for weight, result in zip(weights.values(), results, strict=True)
+        )
 
     @property
     def difference(self) -> float:
         return math.fsum(weight * point for weight, point in zip(self._weights.values(), self._points, strict=True))
 
     def interval(self, level: float) -> tuple[float, float]:
-        each = own_level(level, len(self._weights), self._exact)
-        ends = [self._ends(at, each) for at in self._weights]
-        return combined(list(self._weights.values()), self._points, ends, self._slack, self._exact)
+        each = own_level(level, len(self._weights), self._ends.exact)
+        ends = [self._ends.at(at, each) for at in self._weights]
+        return combined(list(self._weights.values()), self._points, ends, self._slack, self._ends.exact)
 
     def p_value(self) -> float:
-        """Return the p-value of no difference: where intervals first reach zero, on a grid, to the safe side."""
-        low, high = 0, STEPS
-        while low < high:
-            middle = (low + high + 1) // 2
-            ends = self.interval(1 - 2 * normal.below(-FARTHEST * middle / STEPS))
-            low, high = (low, middle - 1) if ends[0] <= 0 <= ends[1] else (middle, high)
-        return normal.p_value(FARTHEST * low / STEPS, "two-sided")
+        """Return the p-value of no difference: of the level at which the interval first reaches zero, or more.
+
+        Exact intervals are looked at for some levels, and the p-value is that of the last one without zero. Of others
+        the near end is looked at for a few normal quantiles, between which it goes on in a line, or bends outwards.
+        """
+        if self._ends.exact:
+            return _last_apart(lambda p: self._gap(1 - p) > 0)
+        before, gap = 0.0, abs(self.difference) - self._slack
+        for z in MARKS:
+            if gap <= 0:
+                break
+            now = self._gap(1 - 2 * normal.below(-z))
+            if now <= 0:
+                return normal.p_value(before + (z - before) * gap / (gap - now), "two-sided")
+            before, gap = z, now
+        return normal.p_value(before, "two-sided")
+
+    def _gap(self, level: float) -> float:
+        """Return how far the interval at a level stays away from zero; negative if it holds zero."""
+        low, high = self.interval(level)
+        return max(low, -high)
 
 
-def equal(results: Sequence[QuantileResult]) -> Equality:
+def _last_apart(apart: Callable[[float], bool]) -> float:
+    """Return the smallest of some p-values for which something holds, as it does for all larger ones; one if none."""
+    first, last = 0, len(LEVELS)
+    while first < last:
+        middle = (first + last) // 2
+        first, last = (middle + 1, last) if apart(LEVELS[middle]) else (first, middle)
+    return LEVELS[first - 1] if first else 1.0
+
+
+def equal(ends: GroupEnds) -> Equality:
     """Test that all groups have one quantile: by Cochran's Q, or, where one is certified, by a point they may share."""
-    known = [near_normal(result) for result in results]
-    if all(found is not None for found in known):
-        points = [found.estimate for found in known if found is not None]
-        errors = [found.std_error for found in known if found is not None]
-        q, df = _least(points, errors, results[0].plan.resolution / 2), len(results) - 1
+    many = len(ends.results)
+    known = [found for at in range(many) if (found := ends.near_normal(at)) is not None]
+    if len(known) == many:
+        slack = ends.results[0].plan.resolution / 2
+        q, df = _least([each.estimate for each in known], [each.std_error for each in known], slack), many - 1
         return Equality(float(gammaincc(df / 2, q / 2)), q, df, "Cochran's Q")
-    low, high = -FARTHEST, FARTHEST  # of the normal quantile of the joint level
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        each = each_of(normal.below(middle), len(results))
-        ends = [result.interval_at(min(each, 1 - 1e-15)) for result in results]
-        shared = max(end.low for end in ends) <= min(end.high for end in ends)
-        low, high = (low, middle) if shared else (middle, high)
-    return Equality(1 - normal.below(low), None, None, "whether all intervals share a point")
+
+    def apart(p: float) -> bool:
+        each = min(each_of(1 - p, many), MOST)
+        rounded = [ends.rounded(at, each) for at in range(many)]
+        return max(end.low for end in rounded) > min(end.high for end in rounded)
+
+    return Equality(_last_apart(apart), None, None, "whether all intervals share a point")
 
 
 def _least(points: Sequence[float], errors: Sequence[float], slack: float) -> float:

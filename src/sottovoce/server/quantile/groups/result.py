@@ -15,6 +15,7 @@ from sottovoce.inference.common.several import each_of
 from sottovoce.server.description import Description, Interval
 from sottovoce.server.picture import check_path, save
 from sottovoce.server.quantile.groups import compared, summary
+from sottovoce.server.quantile.groups.ends import GroupEnds
 from sottovoce.server.quantile.groups.plan import OTHERS, LeftOutGroup, check_group
 from sottovoce.server.quantile.groups.plot import draw
 from sottovoce.server.quantile.groups.shrunk import ShrunkGroup, shrunk, spread_of
@@ -82,13 +83,13 @@ class GroupQuantilesResult(StoredResult):
     @property
     def individual(self) -> Mapping[str, Interval]:
         """Return each group's own interval: it holds with the level by itself, whatever the others are."""
-        return {name: result.interval_at(self.level) for name, result in self.groups.items()}
+        return {name: self._ends.rounded(at, self.level) for at, name in enumerate(self.names)}
 
     @property
     def joint(self) -> Mapping[str, Interval]:
         """Return intervals that hold all together with the level, from each group's own answers alone."""
         each = each_of(self.level, len(self.results))
-        return {name: result.interval_at(each) for name, result in self.groups.items()}
+        return {name: self._ends.rounded(at, each) for at, name in enumerate(self.names)}
 
     @cached_property
     def table(self) -> Mapping[str, tuple[Any, ...]]:
@@ -115,12 +116,12 @@ class GroupQuantilesResult(StoredResult):
     @cached_property
     def equal(self) -> compared.Equality:
         """Return the test that all groups have the same quantile."""
-        return compared.equal(self.results)
+        return compared.equal(self._ends)
 
     @cached_property
     def spread(self) -> Between | None:
         """Return mean and variance of the groups' true quantiles; None where too few groups can tell."""
-        return spread_of(self.results)
+        return spread_of(self._ends)
 
     def compare(self, to: str = OTHERS, level: float | None = None) -> compared.GroupComparison:
         """Compare every group with the mean of the others, or with one group.
@@ -136,7 +137,7 @@ class GroupQuantilesResult(StoredResult):
             raise BadInput("there is only one group to compare; ask more than one.")
         wanted = check_group(to, self.names)
         level = self.level if level is None else confidence(level)
-        return compared.compare(self.names, self.results, wanted, level, self.format_width)
+        return compared.compare(self.names, self._ends, wanted, level, self.format_width)
 
     @property
     def private(self) -> bool:
@@ -221,6 +222,11 @@ class GroupQuantilesResult(StoredResult):
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @cached_property
+    def _ends(self) -> GroupEnds:
+        """Return what computes every interval once."""
+        return GroupEnds(self.results)
+
+    @cached_property
     def moved(self) -> tuple[ShrunkGroup | None, ...]:
         """Return the groups moved towards the others, None where a group cannot be; at the level asked for."""
         return self._moved(self.level)
@@ -230,7 +236,7 @@ class GroupQuantilesResult(StoredResult):
         if not self.shrinkage:
             return (None,) * len(self.results)
         each = each_of(level, len(self.results), independent=False) if self.simultaneous else level
-        return shrunk(self.results, self.shrinkage, each)
+        return shrunk(self._ends, self.shrinkage, each)
 
     def _rows(self, level: float) -> list[ShrunkGroup]:
         """Return estimate and interval of every group as they were asked for."""
@@ -238,8 +244,8 @@ class GroupQuantilesResult(StoredResult):
         each = each_of(level, len(self.results), independent=not self.shrinkage) if self.simultaneous else level
         moved = self.moved if level == self.level else self._moved(level)
         return [
-            ShrunkGroup(result.estimate, *result.interval_at(each), 1.0) if row is None else row
-            for result, row in zip(self.results, moved, strict=True)
+            ShrunkGroup(self.results[at].estimate, *self._ends.rounded(at, each), 1.0) if row is None else row
+            for at, row in enumerate(moved)
         ]
 
     @cached_property

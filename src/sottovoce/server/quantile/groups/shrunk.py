@@ -10,18 +10,15 @@ answers contradicted.
 """
 
 import math
-from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
 from sottovoce.inference.common.between import Between, between
-from sottovoce.inference.common.measured import SiteEstimate
-from sottovoce.inference.common.normal import two_sided
 from sottovoce.inference.quantile import assisted, on_average
 from sottovoce.server.description import Interval
 from sottovoce.server.quantile.expected import error_of
+from sottovoce.server.quantile.groups.ends import GroupEnds
 from sottovoce.server.quantile.result import QuantileResult
-from sottovoce.server.quantile.solutions import FittedSolution, StagedSolution
 
 FEWEST = 4  # groups: of fewer nobody can say how far they lie apart
 
@@ -35,28 +32,18 @@ class ShrunkGroup(NamedTuple):
     own: float
 
 
-def near_normal(result: QuantileResult) -> SiteEstimate | None:
-    """Return a group's estimate, and the error by which a normal interval is as long as its own; None where none is."""
-    if not isinstance(result.solution, (StagedSolution, FittedSolution)):
-        return None
-    left = result.solution.local if isinstance(result.solution, StagedSolution) else result.solution.fitted
-    low, high = result.solution.interval(0.95)
-    if left.fence is not None or not 0 < high - low < math.inf:
-        return None
-    return SiteEstimate(result.solution.point, (high - low) / (2 * two_sided(0.95)))
-
-
-def spread_of(results: Sequence[QuantileResult]) -> Between | None:
+def spread_of(ends: GroupEnds) -> Between | None:
     """Return mean and variance of the groups' quantiles; None where too few groups can tell."""
-    known = [found for result in results if (found := near_normal(result)) is not None]
+    known = [found for at in range(len(ends.results)) if (found := ends.near_normal(at)) is not None]
     if len(known) < FEWEST:
         return None
     return between([each.estimate for each in known], [each.std_error for each in known])
 
 
-def shrunk(results: Sequence[QuantileResult], how: str, level: float) -> tuple[ShrunkGroup | None, ...]:
+def shrunk(ends: GroupEnds, how: str, level: float) -> tuple[ShrunkGroup | None, ...]:
     """Move every group that can be moved; ``level`` is that of each interval."""
-    known = {at: found for at, result in enumerate(results) if (found := near_normal(result)) is not None}
+    results = ends.results
+    known = {at: found for at in range(len(results)) if (found := ends.near_normal(at)) is not None}
     moved: dict[int, ShrunkGroup] = {}
     if len(known) >= FEWEST and how == "average":
         estimates, errors = zip(*((each.estimate, each.std_error) for each in known.values()), strict=True)
@@ -73,10 +60,10 @@ def shrunk(results: Sequence[QuantileResult], how: str, level: float) -> tuple[S
                 median(scales[i] for i in others) * _public_error(results[at]),
             )
             solution = results[at].solution
-            ends = assisted.interval(found.estimate, solution.interval, solution.p_value, expected, level)
+            reach = assisted.interval(found.estimate, solution.interval, solution.p_value, expected, level)
             own = expected.spread**2 / (expected.spread**2 + found.variance)
-            centre = min(max(rest.mean + own * (found.estimate - rest.mean), ends[0]), ends[1])
-            moved[at] = _rounded(results[at], centre, *ends, own)
+            centre = min(max(rest.mean + own * (found.estimate - rest.mean), reach[0]), reach[1])
+            moved[at] = _rounded(results[at], centre, *reach, own)
     return tuple(moved.get(at) for at in range(len(results)))
 
 

@@ -20,6 +20,7 @@ from sottovoce.server.quantile.summary import HOLDS, outside
 GroupsToDescribe = Any  # a GroupQuantilesResult
 
 MOST_SHOWN = 60  # groups in a table
+MOST_COMPARED = 100  # groups that are compared unasked: of more it takes a minute
 FEW = 3  # groups in one line
 PUBLIC = (
     "Which group a record belongs to is public: groups, their names and sizes are used and printed, and whoever sees "
@@ -89,7 +90,7 @@ def headline(result: GroupsToDescribe) -> str:
 
 def describe(result: GroupsToDescribe) -> Description:
     """Return the groups with their intervals, the test that all are equal, who differs, and the promise."""
-    first, rows, others = result.results[0], [], result.compare() if len(result.names) > 1 else None
+    first, others = result.results[0], result.compare() if 1 < len(result.names) <= MOST_COMPARED else None
     by = f"by {result.by}, which is public"
     rows = [
         ("Estimand", f"the {result.tau:.6g} quantile{of_column(first.plan.roster.column)} of every group, {by}"),
