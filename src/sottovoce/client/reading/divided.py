@@ -64,7 +64,7 @@ def read_table_of(
         need_arrow("a column of groups")
         found = _beside(groups, "groups", names)
         coded = join_coded([_codes(found[name], name, n, missing) for name, n in zip(names, sizes, strict=True)])
-        division = division._replace(groups=name_sites(coded, "groups", noun=GROUP))
+        division = division._replace(groups=name_sites(coded, "the column of groups", noun=GROUP))
     if weights is not None:
         found = _beside(weights, "weights", names)
         told = [_weights(found[name], name, n, missing) for name, n in zip(names, sizes, strict=True)]
@@ -111,12 +111,12 @@ def _codes(column: Any, name: str, records: int, missing: str) -> Coded:
     except (pa.ArrowException, TypeError, ValueError):
         labels = pa.array([None if each is None else label_text(each) for each in column], pa.large_string())
     _check_rows(len(labels), records, name, "groups")
-    return code_labels(labels, f"groups of site {name!r}", DROP if missing == "refuse" else None)
+    return code_labels(labels, f"the group column of site {name!r}", DROP if missing == "refuse" else None)
 
 
 def _weights(column: Any, name: str, records: int, missing: str) -> Floats:
     """Return the weights of a site's rows."""
-    where = f"weights of site {name!r}"
+    where = f"the weight column of site {name!r}"
     if _is_one(column) and not isinstance(column, str | bool):
         found = np.full(records, float(column))
         check_weights(found, where)

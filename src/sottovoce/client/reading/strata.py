@@ -13,8 +13,7 @@ import numpy as np
 
 from sottovoce.client.reading.labels import Labels
 from sottovoce.core.arrays import Bools, Floats, Ints
-from sottovoce.core.checks import bad_row
-from sottovoce.core.errors import BadInput
+from sottovoce.core.checks import bad_row, sentence
 from sottovoce.core.roster import Strata
 from sottovoce.core.shown import quoted
 
@@ -62,7 +61,7 @@ def check_weights(weights: Floats, where: str) -> None:
         raise bad_row(where, int(wrong.argmax()), "a weight that is not positive and finite", POSITIVE)
     present = weights[~np.isnan(weights)]
     if len(present) and present.max() > 1e9 * present.min():
-        raise BadInput(f"the weights of {where} lie further apart than a factor of a thousand million; check them")
+        raise sentence(where, "holds weights that differ by more than a factor of a thousand million: check them")
 
 
 def divide(sites: Labels, division: Division, rows: Ints) -> Divided:

@@ -35,7 +35,7 @@ def certifies(plan: QuantilePlan, method: str, crowd: SiteProfile) -> bool:
     """Tell whether the interval will be certified: because it is asked for, or as the records are too few."""
     if method != "staged":
         return method == "certified"
-    limits = LOCATED if plan.located else PAIRS
+    limits = LOCATED if plan.watched else PAIRS
     return plan.kind == "amounts" or support(crowd, plan.tau).ratio > limits.at(plan.tau).refuse
 
 
@@ -43,7 +43,7 @@ def expected_reach(plan: QuantilePlan, method: str, level: float, thinned: float
     """Return from which quantile to which the interval will run, about."""
     tau, crowd = plan.tau, plan.crowd.thinned(thinned)
     if certifies(plan, method, crowd):
-        return reach(crowd, tau, level, plan.bounds is not None)
+        return reach(crowd, tau, level, plan.bounds is not None or plan.located)
     error = error_of(crowd, tau)
     share = error / min(tau, 1 - tau)
     worst = support(crowd, tau).ratio

@@ -78,7 +78,8 @@ class QuantilePlan:
     step_source: str = ""  # what the resolution was taken from where it was not given, in words
     left_out: tuple[str, ...] = ()  # sites too small to take part, which are not asked
     departed: tuple[Departure, ...] = ()  # sites that left after rounds in which they were asked
-    located: bool = False  # whether a study of several groups finds location and scale, and looks at the shape
+    located: bool = False  # whether a study of several groups finds location and scale for all
+    watched: bool = False  # whether it also looks at the shape, so that scarce records are not certified unseen
 
     @property
     def names(self) -> tuple[str, ...]:

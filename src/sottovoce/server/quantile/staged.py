@@ -63,6 +63,7 @@ class StagedStudy:
     phases: bool = False  # whether records are asked if they keep to a grid
     watch: bool = True  # whether stages look at the shape, and hand over where it is not smooth
     located: bool = False  # whether others have found location and scale, so that no search takes records
+    window: tuple[float, float] | None = None  # about what they found, where a certified study asks
 
     @property
     def scarce(self) -> bool:
@@ -140,7 +141,7 @@ def certify(talker: QueryAllocator, study: StagedStudy, found: Found | None) -> 
     """Go on as certified with the records that are left; what was heard guides."""
     crowd, known = study.crowd, [*(found.heard if found is not None else ()), *talker.heard]
     rest = SiteProfile(crowd.shares, crowd.rates, np.maximum(crowd.sizes - talker.asked, 0))
-    handed = CertifiedStudy(study.tau, rest, study.alpha, study.coin, study.bounds, study.scale)
+    handed = CertifiedStudy(study.tau, rest, study.alpha, study.coin, study.bounds, study.scale, study.window)
     return (yield from certified_protocol(handed, known, (talker.rounds, talker.reports)))
 
 

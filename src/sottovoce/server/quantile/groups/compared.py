@@ -174,13 +174,14 @@ def _last_apart(apart: Callable[[float], bool]) -> float:
 
 
 def equal(ends: GroupEnds) -> Equality:
-    """Test that all groups have one quantile: by Cochran's Q, or, where one is certified, by a point they may share."""
+    """Test that all groups have one quantile: by Cochran's Q, or, where most are certified, by a point they share."""
     many = len(ends.results)
     known = [found for at in range(many) if (found := ends.near_normal(at)) is not None]
-    if len(known) == many:
+    if len(known) >= max(2, many / 2):
         slack = ends.results[0].plan.resolution / 2
-        q, df = _least([each.estimate for each in known], [each.std_error for each in known], slack), many - 1
-        return Equality(float(gammaincc(df / 2, q / 2)), q, df, "Cochran's Q")
+        df, of = len(known) - 1, "" if len(known) == many else f" of {len(known)} groups with smooth intervals"
+        q = _least([each.estimate for each in known], [each.std_error for each in known], slack)
+        return Equality(float(gammaincc(df / 2, q / 2)), q, df, f"Cochran's Q{of}")
 
     def apart(p: float) -> bool:
         each = min(each_of(1 - p, many), MOST)

@@ -1,7 +1,7 @@
 """The plan of a quantile for every group: who takes part and what is known, checked before any record answers.
 
-A group is a site, or all records with one label, wherever they are held. Groups are planned one by one, as if each
-were asked alone; one too small for any answer is left out and named, before anybody is asked.
+A group is a site, or all records with one label, wherever they are held. Groups are planned one by one, as if each were
+asked alone; one too small for any answer is left out and named, before anybody is asked.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,14 +11,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Ints
-from sottovoce.core.checks import confidence, dimensions, first_few, is_one_of, label_text, nearest, per_site, unknown
+from sottovoce.core.checks import (
+    confidence,
+    dimensions,
+    first_few,
+    is_one_of,
+    label_text,
+    nearest,
+    per_site,
+    unknown,
+)
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.core.roster import Roster, doubtful_names
 from sottovoce.core.shown import quoted
 from sottovoce.inference.common.several import each_of
 from sottovoce.protocol.card import Card
-from sottovoce.server.quantile.expected import certifies
-from sottovoce.server.quantile.feasibility import CERTIFIED, SCARCE, support
+from sottovoce.server.quantile.expected import certifies, expected_reach
+from sottovoce.server.quantile.feasibility import CERTIFIED, SCARCE, expected, support
 from sottovoce.server.quantile.groups.protocol import has_common_search, part_looking
 from sottovoce.server.quantile.plan import QuantilePlan, check_shares, plan_quantile
 
@@ -27,6 +36,7 @@ OTHERS = "others"  # what a group is compared with: the mean of the others
 SHRINKAGES = ("each", "average")
 MOST_GROUPS = 500  # each is a study of its own
 SEARCHED = 0.03  # of the records, about, that the common search takes
+ENDLESS = "of which no end of an interval could be told"
 
 
 class LeftOutGroup(NamedTuple):
@@ -44,14 +54,14 @@ class GroupsPlan:
     whole: QuantilePlan
     names: tuple[str, ...]
     plans: tuple[QuantilePlan, ...]
+    looking: float  # the part of all records that looks whether the density is smooth
     level: float
     simultaneous: bool
     certified: bool
     shrinkage: str
     by: str
     left_out: tuple[LeftOutGroup, ...]
-    looking: float  # the part of all records that looks whether the density is smooth
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def method(self) -> str:
@@ -65,15 +75,23 @@ class GroupsPlan:
 
     @property
     def members(self) -> tuple[Ints, ...]:
-        """Return of each group which of all sites are its own."""
+        """Return of each group which of all that answer are its own."""
         place = {name: i for i, name in enumerate(self.whole.names)}
         return tuple(np.array([place[name] for name in plan.names]) for plan in self.plans)
 
     @property
     def left(self) -> float:
         """Return the part of the records, about, that answers for the groups themselves."""
-        crowd = self.whole.crowd
-        return 1 - (SEARCHED if has_common_search(crowd, len(self.plans)) else 0) - self.looking
+        return 1 - (SEARCHED if has_common_search(self.whole.crowd, len(self.plans)) else 0) - self.looking
+
+    def reach(self, plan: QuantilePlan) -> tuple[float, float]:
+        """Return from which quantile to which the interval of a group will run, about."""
+        return expected_reach(plan, self.method, self.each, self.left)
+
+    @property
+    def endless(self) -> list[str]:
+        """Return the groups of whose interval neither end is likely to be told."""
+        return [name for name, plan in zip(self.names, self.plans, strict=True) if self.reach(plan) == (0.0, 1.0)]
 
     def expects(self, plan: QuantilePlan) -> str:
         """Return how a group is likely to be answered: "staged", "pairs" (where records are scarce) or "certified"."""
@@ -112,51 +130,60 @@ def plan_groups(
     _check_shrinkage(shrinkage, simultaneous, method)
     if dimensions(tau):
         raise BadInput("tau is one level for all groups; ask for each level by itself.")
-    labels = roster.places if roster.strata is None or not roster.strata.groups else roster.strata.groups
-    names = tuple(dict.fromkeys(labels))
-    if len(names) < 2:
-        raise BadInput(f"there is only one group, {quoted(names[0])}; ask for one quantile instead.")
-    if len(names) > MOST_GROUPS:
-        raise BadInput(
-            f"there are {len(names):,} groups, and at most {MOST_GROUPS} are asked at once; ask fewer, or join some."
-        )
+    labels = _labels(roster)
+    check_shares(shares, roster)
     told = per_site(epsilon, roster.places, "epsilon")
     budgets = {site: each for site, (each, _) in zip(roster.places, told, strict=True)}
-    check_shares(shares, roster)
     public = {**known, "limits": CERTIFIED, "certified": method == "certified"}
-    plans, gone = {}, []
-    for name in names:
+    plans: dict[str, QuantilePlan] = {}
+    gone: list[LeftOutGroup] = []
+    for name in dict.fromkeys(labels):
         own = roster.only([label == name for label in labels])
         try:
             plans[name] = plan_quantile(own, tau, _own(budgets, own), shares=_shares(shares, own), **public)
         except Infeasible as error:
             gone.append(LeftOutGroup(name, sum(own.sizes), str(error).partition(", and there are")[0]))
-    if not plans:
-        raise Infeasible(
-            f"every group is too small: for {gone[0].name!r} {gone[0].reason}, and it has {gone[0].records:,}; join "
-            "groups, raise epsilon, or ask a level nearer 0.5."
-        )
-    taking = {name for plan in plans.values() for name in plan.names}
-    rest = roster.only([name in taking for name in roster.names])
-    whole = plan_quantile(rest, tau, _own(budgets, rest), **{**public, "certified": True})
-    crowd = whole.crowd
-    located = has_common_search(crowd, len(plans)) and method != "certified" and whole.kind != "amounts"
-    scarce = any(support(plan.crowd.thinned(1 - SEARCHED), plan.tau).ratio > SCARCE for plan in plans.values())
-    looking = part_looking(crowd, whole.tau) if located and scarce else 0.0
-    found = GroupsPlan(
-        whole=replace(whole, warnings=()),
-        names=tuple(plans),
-        plans=tuple(replace(plan, located=looking > 0, warnings=()) for plan in plans.values()),
-        level=level,
-        simultaneous=simultaneous,
-        certified=method == "certified" or whole.kind == "amounts",
-        shrinkage=shrinkage or "",
-        by=roster.strata.by if roster.strata is not None and roster.strata.groups else "site",
-        left_out=tuple(gone),
-        looking=looking,
-        warnings=(),
+    by = roster.strata.by if roster.strata is not None and roster.strata.groups else "site"
+    while plans:
+        taking = {name for plan in plans.values() for name in plan.names}
+        rest = roster.only([name in taking for name in roster.names])
+        whole = plan_quantile(rest, tau, _own(budgets, rest), **{**public, "certified": True})
+        certified = method == "certified" or whole.kind == "amounts"
+        own_plans, looking = _together(plans, whole, certified)
+        known_all = (whole, tuple(plans), own_plans, looking, level, simultaneous, certified, shrinkage or "", by)
+        found = GroupsPlan(*known_all, tuple(gone))
+        if not found.endless:
+            said = (*roster.doubts, *_doubts(found, labels), *_said(found))
+            return replace(found, whole=replace(whole, warnings=()), warnings=said)
+        gone += [LeftOutGroup(name, sum(plans.pop(name).roster.sizes), ENDLESS) for name in found.endless]
+    raise Infeasible(
+        f"every group is too small for an answer, {gone[0].name!r} among them ({gone[0].records:,} records, "
+        f"{gone[0].reason}); join groups, raise epsilon, give bounds=(low, high), or ask a level nearer 0.5."
     )
-    return replace(found, warnings=(*roster.doubts, *_doubts(found, labels), *_said(found)))
+
+
+def _labels(roster: Roster) -> tuple[str, ...]:
+    """Return the group of each that answers, or refuse one group alone, and too many."""
+    labels = roster.places if roster.strata is None or not roster.strata.groups else roster.strata.groups
+    number = len(set(labels))
+    if number < 2:
+        raise BadInput(f"there is only one group, {quoted(labels[0])}; ask for one quantile instead.")
+    if number > MOST_GROUPS:
+        raise BadInput(
+            f"there are {number:,} groups, and at most {MOST_GROUPS} are asked at once; ask fewer, or join some."
+        )
+    return labels
+
+
+def _together(
+    plans: Mapping[str, QuantilePlan], whole: QuantilePlan, certified: bool
+) -> tuple[tuple[QuantilePlan, ...], float]:
+    """Return the plans of groups that search together, and which part of all records looks at the density."""
+    located = has_common_search(whole.crowd, len(plans))
+    scarce = any(support(plan.crowd.thinned(1 - SEARCHED), plan.tau).ratio > SCARCE for plan in plans.values())
+    looking = part_looking(whole.crowd, whole.tau) if located and scarce and not certified else 0.0
+    told = (replace(plan, located=located, watched=looking > 0, warnings=()) for plan in plans.values())
+    return tuple(told), looking
 
 
 def check_group(name: Any, names: Sequence[str]) -> str:
@@ -207,32 +234,45 @@ def _said(plan: GroupsPlan) -> list[str]:
     """Say who is left out, and which groups have few records."""
     said = []
     if plan.left_out:
-        gone = plan.left_out
-        who = f"group {gone[0].name!r} has" if len(gone) == 1 else f"{len(gone)} groups ({_names(gone)}) have"
-        said.append(f"{who} too few records to take part, and no answer; {'it is' if len(gone) == 1 else 'they are'} "
-                    f"left out, not asked ({gone[0].reason})")  # fmt: skip
+        names, first = [group.name for group in plan.left_out], plan.left_out[0]
+        said.append(
+            f"{named(names)} {_have(names)} too few records for an answer, and nobody there is asked "
+            f"({first.name!r}: {first.records:,} records, {first.reason})"
+        )
     small = [name for name, each in zip(plan.names, plan.plans, strict=True) if each.left_out]
     if small:
         said.append(
-            f"in {len(small)} groups ({first_few(small)}) sites with too few records are left out, not asked: the "
-            "answers are over the other sites"
+            f"in {named(small)} sites with too few records are left out, not asked: the answer is over the other sites"
         )
-    for how, text in ASKED.items():
-        names = [name for name, each in zip(plan.names, plan.plans, strict=True) if plan.expects(each) == how]
-        if names and not plan.certified:
-            who = f"group {names[0]!r} has" if len(names) == 1 else f"{len(names)} groups ({first_few(names)}) have"
-            look = LOOKS.format(part=plan.looking) if plan.looking else ""
-            said.append(f"{who} {text}{look if how == 'pairs' else ''}")
+    if plan.certified:
+        return said
+    few: dict[str, list[str]] = {}
+    for name, each in zip(plan.names, plan.plans, strict=True):
+        few.setdefault(plan.expects(each), []).append(name)
+    if "pairs" in few:
+        look = f" {plan.looking:.0%} of all records look whether it is: where it is not, the interval is certified."
+        said.append(
+            f"{named(few['pairs'])} {_have(few['pairs'])} few records: the interval takes the density to be smooth "
+            f"around the quantile.{look if plan.looking else ''}".rstrip(".")
+        )
+    if "certified" in few:
+        studies = dict(zip(plan.names, plan.plans, strict=True))
+        least = min(few["certified"], key=lambda name: sum(studies[name].roster.sizes))
+        said.append(
+            f"{named(few['certified'])} {_have(few['certified'])} so few records that the interval is certified: it "
+            f"holds for every distribution and is long; of {least!r} expect one {expected(*plan.reach(studies[least]))}"
+        )
     return said
 
 
-ASKED = {
-    "pairs": "few records: the interval takes the density to be smooth around the quantile",
-    "certified": "so few records that the interval is certified: it holds for every distribution, and is 2 to 4 times "
-    "as long",
-}
-LOOKS = "; {part:.0%} of all records look whether it is, and where it is not the interval is certified"
+def named(names: Sequence[str]) -> str:
+    """Name a group, or say how many they are and the first few.
+
+    >>> named(["a"]), named(["a", "b"])
+    ("group 'a'", "2 groups ('a', 'b')")
+    """
+    return f"group {names[0]!r}" if len(names) == 1 else f"{len(names)} groups ({first_few(names)})"
 
 
-def _names(groups: Sequence[LeftOutGroup]) -> str:
-    return first_few([group.name for group in groups])
+def _have(names: Sequence[str]) -> str:
+    return "has" if len(names) == 1 else "have"

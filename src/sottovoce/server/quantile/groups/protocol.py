@@ -1,10 +1,12 @@
 """Groups as one conversation: a common search that guides all of them, then one conversation a group, side by side.
 
 Alone, a small group would spend most of its records on finding out where its quantile is. Together the groups find it
-with a few percent of everybody's: location and scale of all records, which then guide each group; no answer of the
-search is evidence about a group. Where some group is so small that its own answers could not show that its density is
-not smooth (`server.quantile.scarce`), part of everybody's records answers a pooled study first, which looks for that:
-where it finds atoms, a grid, a valley or a gap, those groups are certified.
+with a few percent of everybody's: location and scale of all records, which then guide each group, and say within which
+window a certified one is asked. No answer of the search is evidence about a group, and no end is cut off at the window.
+
+Where some group is so small that its own answers could not show that its density is not smooth
+(`server.quantile.scarce`), part of everybody's records answers a pooled study first, which looks for that: where it
+finds atoms, a grid, a valley or a gap, those groups are certified.
 
 Groups share no record and no noise. Given the search, what one group answers is independent of what the others do, so
 that intervals of all groups at the levels ``level^(1/m)`` hold together with probability ``level`` (Šidák 1967).
@@ -29,7 +31,9 @@ from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol
 
 LOOK, WEAK = 0.012, 0.03  # noise over tail: with which a pooled study sees nearly all that is not smooth; the most
 LEAST, MOST = 0.03, 0.2  # of the records: what it takes at least, and at most
-HINT = 0.2  # standard error that a hint of the search counts as: groups may lie elsewhere
+WINDOW = 25.0  # scales about the centre in which certified groups are asked
+HINT = 0.15  # standard error that a hint of the search counts as: groups may lie elsewhere
+PLACES, BELOW = (-5.0, -1.0, 0.0, 1.0, 5.0), (0.02, 0.25, 0.5, 0.75, 0.98)  # what is hinted, in scales about the centre
 
 
 class Opening(NamedTuple):
@@ -63,7 +67,8 @@ def groups_protocol(
         study = replace(study, crowd=crowd)
         if found is not None:
             scale = found.scale if study.scale is None else study.scale
-            study = replace(study, scale=scale, located=opening.smooth is True)
+            window = found.centre - WINDOW * found.scale, found.centre + WINDOW * found.scale
+            study = replace(study, scale=scale, window=window, located=opening.smooth is True)
         exact = certified or study.too_few or (study.scarce and opening.smooth is False)
         talks.append(default_protocol(study, exact, found))
         asked.append(own[stay])
@@ -97,8 +102,8 @@ def _open(studies: Sequence[StagedStudy], whole: SiteProfile, certified: bool) -
 
 def _hints(found: Found, seen: Local | Fitted | Certificate | None, tau: float) -> Found:
     """Return what the groups are told of the search: few and vague answers, since theirs may differ."""
-    points = [found.centre - found.scale, found.centre, found.centre + found.scale]
-    below = [0.25, 0.5, 0.75]
+    points = [found.centre + place * found.scale for place in PLACES]
+    below = list(BELOW)
     if isinstance(seen, Local):
         points.append(seen.centre)
         below.append(tau)

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from sottovoce.core.checks import first_few
 from sottovoce.server.description import (
     Description,
     Outside,
@@ -14,6 +13,7 @@ from sottovoce.server.description import (
     percent,
     protection,
 )
+from sottovoce.server.quantile.groups.plan import named
 from sottovoce.server.quantile.summary import HOLDS, outside
 
 # The result describes itself by these functions, so that they cannot name its class without a circle of imports.
@@ -40,7 +40,7 @@ def warnings(result: GroupsToDescribe) -> tuple[str, ...]:
         for text in each.warnings:
             shown.setdefault(text, []).append(name)
     many = len(result.names)
-    told = [f"{'all groups' if len(names) == many else _groups(names)}: {text}" for text, names in shown.items()]
+    told = [f"{'all groups' if len(names) == many else named(names)}: {text}" for text, names in shown.items()]
     return (*result.said, *told, *_unmoved(result))
 
 
@@ -51,11 +51,7 @@ def _unmoved(result: GroupsToDescribe) -> list[str]:
         return []
     if len(still) == len(result.names):
         return ["no group is shrunk: it takes four groups with smooth intervals at least; the intervals are their own"]
-    return [f"{_groups(still)} not shrunk: the interval is certified, or the answers contradicted a smooth density"]
-
-
-def _groups(names: Sequence[str]) -> str:
-    return f"group {names[0]!r}" if len(names) == 1 else f"{len(names)} groups ({first_few(names)})"
+    return [f"{named(still)} not shrunk: the interval is certified, or the answers contradicted a smooth density"]
 
 
 def guarantee(result: GroupsToDescribe) -> str:
@@ -100,7 +96,7 @@ def describe(result: GroupsToDescribe) -> Description:
         test = result.equal
         rows.append(("All equal", f"p = {test.pvalue:.3g} ({test.by})"))
         differ = others.differing
-        said = f"{_groups(differ)}, by Holm's rule" if differ else "no group, by Holm's rule"
+        said = f"{named(differ)}, by Holm's rule" if differ else "no group, by Holm's rule"
         rows.append(("Differ", f"{said}, from the mean of the others"))
     if result.spread is not None:
         mean, deviation = result.spread.mean, math.sqrt(result.spread.variance)
