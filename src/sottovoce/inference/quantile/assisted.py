@@ -5,9 +5,11 @@ truth is greater" has a p-value of at most ``a``, or that of "it is less" one of
 one half of ``alpha``. If the other groups let one expect the truth at ``mean``, with the variance ``spread^2``, and the
 group's own error is ``error``, the interval is shortest on average over such truths where
 
-    z(alpha - a) - z(a) = 2 error (value - mean) / spread^2,        z the standard normal quantile:
+    z(alpha - a) - z(a) = lean = 2 error (value - mean) / spread^2,        z the standard normal quantile:
 
-a value below the mean is refuted sooner by a truth that is greater, one above it by a truth that is less.
+a value below the mean is refuted sooner by a truth that is greater, one above it by a truth that is less. Both parts
+grow with ``alpha``, so intervals are nested, and a value has a p-value (Hoff 2019, arXiv:1907.12589): with one-sided
+ones ``g`` and ``l`` the smaller of ``g + Phi(z(g) + lean)`` and ``l + Phi(z(l) - lean)``.
 
 *What is guaranteed.* At the truth both tests together reject with probability ``alpha`` at most, whatever ``a`` is
 there, if each holds its size and ``a`` does not depend on the group's own answers. So every group keeps its own level,
@@ -21,9 +23,10 @@ from collections.abc import Callable
 from statistics import NormalDist
 from typing import NamedTuple
 
-HALVINGS = 60
-FARTHEST = 37.0  # of a normal quantile: tails beyond are less than the smallest number
-CLOSE = 1e-6  # of the error: an edge is found so exactly
+from sottovoce.inference.common import normal
+
+LEAST = 1e-300  # a p-value as small as numbers go
+CLOSE = 1e-9  # of the error: an edge is found so exactly
 
 
 class Expected(NamedTuple):
@@ -34,64 +37,45 @@ class Expected(NamedTuple):
     error: float
 
 
-def part_greater(value: float, expected: Expected, alpha: float) -> float:
-    """Return the part of an error that the test of "the truth is greater" has at a value.
+def p_value(value: float, greater: float, less: float, expected: Expected) -> float:
+    """Return the p-value of a supposed truth from those of "it is greater" and "it is less".
 
     >>> expected = Expected(mean=0.0, spread=1.0, error=1.0)
-    >>> [round(part_greater(value, expected, 0.05), 4) for value in (-1.0, 0.0, 1.0)]
-    [0.0499, 0.025, 0.0001]
+    >>> round(p_value(0.0, 0.025, 0.975, expected), 4), round(p_value(-1.0, 0.025, 0.975, expected), 4)
+    (0.05, 0.025)
     """
     mean, spread, error = expected
-    if value == mean:
-        return alpha / 2
     lean = 2 * (value - mean) / error * (error / spread) ** 2 if spread > 0 else math.copysign(math.inf, value - mean)
-    smaller = _smaller(abs(lean), alpha)
-    return smaller if lean > 0 else alpha - smaller
+    lean = 0.0 if value == mean else lean
+    return min(greater + normal.below(_z(greater) + lean), less + normal.below(_z(less) - lean), 1.0)
 
 
-def _smaller(lean: float, alpha: float) -> float:
-    """Return the smaller part: the quantile of the rest, less that of the part, is ``lean``; zero if it is next to."""
-    normal = NormalDist()
-    low, high = -FARTHEST, normal.inv_cdf(alpha / 2)
-    if normal.inv_cdf(alpha) - low <= lean:
-        return 0.0
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        part = _below(middle)
-        more = normal.inv_cdf(alpha - part) - middle > lean if part < alpha else False
-        low, high = (middle, high) if more else (low, middle)
-    return _below(low)
-
-
-def _below(z: float) -> float:
-    return 0.5 * math.erfc(-z / math.sqrt(2))
+def _z(p: float) -> float:
+    return NormalDist().inv_cdf(min(max(p, LEAST), 1 - 1e-16))
 
 
 def interval(
     point: float,
     own: Callable[[float], tuple[float, float]],
-    p_value: Callable[[float, str], float],
+    one_sided: Callable[[float, str], float],
     expected: Expected,
     level: float,
 ) -> tuple[float, float]:
     """Return the interval around a point, from the group's own interval and its one-sided p-values.
 
-    >>> from sottovoce.inference.common import normal
     >>> def own(level): return -normal.two_sided(level), normal.two_sided(level)
-    >>> def p_value(value, alternative): return normal.p_value(-value, alternative)
-    >>> low, high = interval(0.0, own, p_value, Expected(0.0, 0.1, 1.0), 0.95)
+    >>> def one_sided(value, alternative): return normal.p_value(-value, alternative)
+    >>> low, high = interval(0.0, own, one_sided, Expected(0.0, 0.1, 1.0), 0.95)
     >>> round(low, 3), round(high, 3)
     (-1.645, 1.645)
     """
-    alpha, (low, high) = 1 - level, own(level)
+    low, high = own(level)
 
     def refuted(value: float) -> bool:
-        part = part_greater(value, expected, alpha)
-        if value < point:
-            return p_value(value, "greater") <= part
-        return p_value(value, "less") <= alpha - part
+        greater, less = one_sided(value, "greater"), one_sided(value, "less")
+        return p_value(value, greater, less, expected) <= 1 - level
 
-    # beyond both its own end and the mean the part is at least one half, so that a value there is refuted
+    # beyond both its own end and the mean at least half of the error refutes a value from this side
     first = -math.inf if math.isinf(low) else _edge(refuted, point, min(low, expected.mean), expected.error)
     last = math.inf if math.isinf(high) else _edge(refuted, point, max(high, expected.mean), expected.error)
     return first, last

@@ -24,7 +24,7 @@ from scipy.special import ndtr
 from sottovoce.core.arrays import Floats
 from sottovoce.inference.common.normal import two_sided
 
-HALVINGS = 60
+HALVINGS, GRID = 40, 1_025
 LARGEST = 1e4  # mean square of a bias from which on the estimate itself is taken
 
 
@@ -85,7 +85,7 @@ def _worst(square: float, reach: float) -> float:
     """Return the largest probability of a miss over all distributions of the bias with a mean square."""
     # the probability rises in the squared bias, first faster and faster, then slower: the majorant is a line up to
     # the point where it touches, found on a grid about the reach, and the probability itself from there on
-    biases = np.linspace(0.0, reach + 8.0, 2049)[1:]
+    biases = np.linspace(0.0, reach + 8.0, GRID)[1:]
     slopes = (_missed(biases, reach) - _missed(np.zeros(1), reach)[0]) / biases**2
     at = int(np.argmax(slopes))
     if square >= biases[at] ** 2:

@@ -1,8 +1,10 @@
 """What a quantile says of itself: one line, the rows and the table to read, plain values, and a page for outsiders."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from sottovoce.core.digits import number_text
+from sottovoce.core.roster import Roster
 from sottovoce.server.description import (
     WIDTH,
     Description,
@@ -62,11 +64,7 @@ def describe(result: ResultToDescribe) -> Description:
         rows.append(("Resolution", f"{taken}; the interval covers the rounded value"))
     if roster.weighted:
         rows.append(("Weights", weights_text(plan)))
-    dropped = sum(roster.dropped.values())
-    if dropped or roster.unplaced:
-        rows.append(("Left out", f"{dropped:,} missing values, {roster.unplaced:,} rows without a site"))
-    if roster.per_person:
-        rows.append(("Person", f"one record each, drawn at random; {roster.left_out:,} further rows left out"))
+    rows += rows_left_out([roster])
     notes = [*labelled("Warning", result.warnings), ("Promise", result.promise)]
     worst = max(result.variance_shares, key=lambda name: result.variance_shares[name])
     if len(plan.by_site) > 1:
@@ -77,6 +75,18 @@ def describe(result: ResultToDescribe) -> Description:
     table = [_row(*HEAD), "-" * WIDTH, *(_row(*site) for site in cells[1:])]
     title = f"Private quantile{of_column(roster.column)}, tau = {result.tau:.6g}"
     return Description(title, rows, table, notes, _values(result), cells, outside(result))
+
+
+def rows_left_out(rosters: Sequence[Roster]) -> list[tuple[str, str]]:
+    """Return rows that say what was left out when the records were read."""
+    first, rows = rosters[0], []
+    dropped = sum(sum(roster.dropped.values()) for roster in rosters)
+    if dropped or first.unplaced:
+        nowhere = "a site" if first.strata is None else "a site, group or weight"
+        rows.append(("Left out", f"{dropped:,} missing values, {first.unplaced:,} rows without {nowhere}"))
+    if first.per_person:
+        rows.append(("Person", f"one record each, drawn at random; {first.left_out:,} further rows left out"))
+    return rows
 
 
 def weights_text(plan: Any) -> str:

@@ -14,7 +14,7 @@ from sottovoce.server.description import (
     protection,
 )
 from sottovoce.server.quantile.groups.plan import named
-from sottovoce.server.quantile.summary import HOLDS, outside
+from sottovoce.server.quantile.summary import HOLDS, outside, rows_left_out
 
 # The result describes itself by these functions, so that they cannot name its class without a circle of imports.
 GroupsToDescribe = Any  # a GroupQuantilesResult
@@ -103,9 +103,12 @@ def describe(result: GroupsToDescribe) -> Description:
         rows.append(("Between", f"mean of the groups {result.format(mean)}, standard deviation about "
                                 f"{result.format_width(deviation)}"))  # fmt: skip
     rows.append(("Asked", f"{result.reports:,} records, each once, in {result.rounds:,} rounds"))
+    if first.plan.roster.weighted:
+        rows.append(("Weights", "public; every group counts its records by them"))
+    rows += rows_left_out([each.plan.roster for each in result.results])
     if result.left_out:
         gone = ", ".join(f"{group.name} ({group.records:,})" for group in result.left_out[:MOST_SHOWN])
-        rows.append(("Left out", f"{gone}: too few records"))
+        rows.append(("Not asked", f"{gone}: too few records"))
     rows.append(("Private", "yes" if result.private else "no (simulation, or no budget at some site)"))
     cells = _cells(result)
     notes = [*labelled("Warning", result.warnings), ("Groups", PUBLIC), ("Promise", first.promise)]
