@@ -158,7 +158,8 @@ def test_one_column_in_two_roles_is_refused() -> None:
 @pytest.mark.parametrize("divided", ["group", "weight"])
 def test_questions_that_know_no_groups_say_so(divided: str) -> None:
     frame = pd.DataFrame(FRAME)
-    table = sv.read_frame(frame, value="wait", site="clinic", **{divided: "kind" if divided == "group" else "w"})
+    column: dict[str, Any] = {divided: "kind" if divided == "group" else "w"}
+    table = sv.read_frame(frame, value="wait", site="clinic", **column)
     for ask in (
         lambda: sv.conformal_threshold(table, 0.1),
         lambda: sv.integrated_quantile("north", table, 0.5, 1.0),

@@ -22,7 +22,7 @@ class Between(NamedTuple):
     variance: float
 
 
-def between(estimates: Sequence[float], errors: Sequence[float]) -> Between:
+def between(estimates: Sequence[float] | Floats, errors: Sequence[float] | Floats) -> Between:
     """Return mean and variance of the values behind some estimates.
 
     >>> found = between([1.0, 3.0, 5.0], [0.1, 0.1, 0.1])

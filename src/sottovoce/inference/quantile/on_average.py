@@ -37,7 +37,7 @@ class Moved(NamedTuple):
     weight: float
 
 
-def moved(estimates: Sequence[float], errors: Sequence[float], level: float) -> tuple[Moved, ...]:
+def moved(estimates: Sequence[float] | Floats, errors: Sequence[float] | Floats, level: float) -> tuple[Moved, ...]:
     """Return every estimate moved towards the mean, with an interval that holds on average.
 
     >>> [round(each.estimate, 2) for each in moved([1.0, 2.0, 3.0, 6.0], [1.0, 1.0, 1.0, 1.0], 0.95)]
