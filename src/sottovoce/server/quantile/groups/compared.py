@@ -16,9 +16,10 @@ from sottovoce.server.quantile.groups.plan import OTHERS
 from sottovoce.server.quantile.result import QuantileResult
 
 ANY, NOISE = "for every distribution", "sampling and privacy noise"
-MARKS = (1.0, 2.0, 2.5, 3.0, 3.5, 4.5, 8.0)  # normal quantiles at which ends of smooth densities are looked at
+MARKS = (1.0, 2.0, 2.5, 3.0, 3.5, 4.5, 6.0, 8.0)  # normal quantiles at which ends of smooth densities are looked at
 # p-values that are told of exact intervals
 LEVELS = (0.5, 0.2, 0.1, 0.05, 0.025, 0.01, 0.005, 0.002, 0.001, 1e-4, 1e-5, 1e-6, 1e-9, 1e-12)
+THIRDS = 30  # of the range of the estimates, in which one value for all is looked for
 SHOWN = 40  # rows of a summary
 
 
@@ -176,11 +177,10 @@ def _last_apart(apart: Callable[[float], bool]) -> float:
 def equal(ends: GroupEnds) -> Equality:
     """Test that all groups have one quantile: by Cochran's Q, or, where most are certified, by a point they share."""
     many = len(ends.results)
-    known = [found for at in range(many) if (found := ends.near_normal(at)) is not None]
-    if len(known) >= max(2, many / 2):
-        slack = ends.results[0].plan.resolution / 2
-        df, of = len(known) - 1, "" if len(known) == many else f" of {len(known)} groups with smooth intervals"
-        q = _least([each.estimate for each in known], [each.std_error for each in known], slack)
+    smooth = [at for at in range(many) if ends.near_normal(at) is not None]
+    if len(smooth) >= max(2, many / 2):
+        q, df = _least(ends, smooth), len(smooth) - 1
+        of = "" if len(smooth) == many else f" of {len(smooth)} groups with smooth intervals"
         return Equality(float(gammaincc(df / 2, q / 2)), q, df, f"Cochran's Q{of}")
 
     def apart(p: float) -> bool:
@@ -191,16 +191,12 @@ def equal(ends: GroupEnds) -> Equality:
     return Equality(_last_apart(apart), None, None, "whether all intervals share a point")
 
 
-def _least(points: Sequence[float], errors: Sequence[float], slack: float) -> float:
-    """Return the least sum of squared distances from one value, in errors, beyond what rounding may do."""
-
-    def far(value: float) -> float:
-        return math.fsum(
-            (max(abs(point - value) - slack, 0.0) / error) ** 2 for point, error in zip(points, errors, strict=True)
-        )
-
+def _least(ends: GroupEnds, some: Sequence[int]) -> float:
+    """Return the least sum, over one value for some groups, of the squared evidence of each against it."""
+    points = [ends.results[at].solution.point for at in some]
     low, high = min(points), max(points)
-    for _ in range(200):
+    for _ in range(THIRDS):
         third = (high - low) / 3
-        low, high = (low, high - third) if far(low + third) <= far(high - third) else (low + third, high)
-    return far((low + high) / 2)
+        left, right = (math.fsum(ends.evidence(at, value) ** 2 for at in some) for value in (low + third, high - third))
+        low, high = (low, high - third) if left <= right else (low + third, high)
+    return math.fsum(ends.evidence(at, (low + high) / 2) ** 2 for at in some)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.common.normal import two_sided
@@ -9,6 +10,7 @@ from sottovoce.server.description import Interval
 from sottovoce.server.quantile.result import QuantileResult
 from sottovoce.server.quantile.solutions import CertifiedSolution, FittedSolution, StagedSolution
 
+LEAST = 1e-300  # a p-value as small as numbers go
 USUAL = 0.95  # the level at which an interval is measured against a normal one
 
 
@@ -47,3 +49,13 @@ class GroupEnds:
         if left.fence is not None or not 0 < high - low < math.inf:
             return None
         return SiteEstimate(solution.point, (high - low) / (2 * two_sided(USUAL)))
+
+    def evidence(self, place: int, value: float) -> float:
+        """Return the normal quantile of a group's evidence against a value, or the nearest that rounds to it."""
+        result = self.results[place]
+        half, point = result.plan.resolution / 2, result.solution.point
+        nearest = min(max(point, value - half), value + half)
+        if nearest == point:
+            return 0.0
+        p = result.solution.p_value(nearest, "greater" if point > nearest else "less")
+        return -NormalDist().inv_cdf(min(max(p, LEAST), 0.5))

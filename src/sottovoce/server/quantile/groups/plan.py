@@ -25,7 +25,6 @@ from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.core.roster import Roster, doubtful_names
 from sottovoce.core.shown import quoted
 from sottovoce.inference.common.several import each_of
-from sottovoce.protocol.card import Card
 from sottovoce.server.quantile.expected import certifies, expected_reach
 from sottovoce.server.quantile.feasibility import CERTIFIED, SCARCE, expected, support
 from sottovoce.server.quantile.groups.protocol import has_common_search, part_looking
@@ -103,12 +102,6 @@ class GroupsPlan:
     def check_group(self, name: Any) -> None:
         """Refuse a group to compare with that does not take part."""
         check_group(name, self.names)
-
-    def card(self, name: str = "", nonce: bytes = b"") -> Card:
-        """Return the study card: the public terms that sites and server agree on."""
-        card = self.whole.card("groups", name, nonce)
-        groups = {label: list(plan.names) for label, plan in zip(self.names, self.plans, strict=True)}
-        return replace(card, terms={**card.terms, "groups": groups, "certified": self.certified})
 
 
 def plan_groups(
