@@ -8,6 +8,7 @@ group's own, all together, and those with the help of the others. Lengths are ov
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from itertools import product
 from multiprocessing import get_context
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -40,6 +41,7 @@ LAYOUTS: dict[str, tuple[int, ...]] = {
     "6 of 300 to 100,000": (300, 1_000, 3_000, 10_000, 30_000, 100_000),
 }
 SPREADS = {"unlike": 0.1, "alike": 0.0, "one odd": 0.0}  # standard deviation of the logarithm of the groups' scales
+ASKED = (("unlike", 0.5), ("alike", 0.5), ("one odd", 0.5), ("unlike", 0.9))
 ODD = 1.6  # scale of the odd group
 LEVEL, SEED = 0.95, 8_200
 Task = tuple[str, str, str, float, float, int, int]
@@ -160,18 +162,12 @@ def ordinary(task: tuple[int, bool, float, int, int, float, int, int]) -> tuple[
 def run(runs: int, jobs: int, only: str = "") -> None:
     """Print coverage and lengths of every cell, then of all kinds of ordinary data in small groups."""
     tasks = [
-        (family, layout, spread, epsilon, tau, runs, SEED + 100 * number)
-        for number, (family, layout, spread, tau) in enumerate(
-            (family, layout, spread, tau)
-            for family in FAMILIES
-            for layout in LAYOUTS
-            for spread in SPREADS
-            for tau in (0.5, 0.9)
-        )
+        (family, layout, spread, epsilon, tau, max(runs * 20 // len(sizes), 2), SEED + 100 * number)
+        for number, (family, (layout, sizes), (spread, tau)) in enumerate(product(FAMILIES, LAYOUTS.items(), ASKED))
         for epsilon in (1.0, 2.0, 4.0)
         if only in f"{family} {layout} {spread}"
     ]
-    print(f"{runs} runs; coverage: own interval (mean, lowest group), all together; helped: each, average")
+    print(f"{20 * runs} intervals a cell; coverage of own (mean, lowest group), of all together, with help")
     print(f"{'cell':<58} {'asked':>6} {'cert':>5} {'own':>11} {'joint':>6} {'len':>6} {'each':>17} {'average':>17} eq")
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         for task, found in zip(tasks, pool.map(one, tasks), strict=True):

@@ -75,22 +75,32 @@ def test_where_every_group_is_too_small_it_is_refused() -> None:
 
 
 def test_small_groups_are_said_to_be_looked_at_or_certified() -> None:
-    looked = plan(by_site(**{f"g{i}": 1_000 for i in range(40)}))
+    looked = plan(by_site(**{f"g{i}": 1_000 for i in range(40)}), simultaneous=False)
     assert looked.looking > 0
-    assert {looked.expects(study) for study in looked.plans} == {"pairs"}
+    assert set(looked.expects.values()) == {"pairs"}
     assert any("40 groups" in text and "look whether it is" in text for text in looked.warnings)
     alone = plan(by_site(a=600, b=600, c=600))
     assert alone.looking == 0
-    assert {alone.expects(study) for study in alone.plans} == {"certified"}
+    assert set(alone.expects.values()) == {"certified"}
     assert any("3 groups" in text and "is certified" in text and "expect one from" in text for text in alone.warnings)
     large = plan(by_site(a=50_000, b=60_000))
     assert large.looking == 0
     assert large.warnings == ()
 
 
+def test_where_certified_intervals_are_shorter_they_are_taken_and_nobody_looks() -> None:
+    many = by_site(**{f"g{i}": 1_000 for i in range(50)})
+    together, each = plan(many, epsilon=1.0), plan(many, epsilon=1.0, simultaneous=False)
+    assert together.exact == set(together.names)
+    assert together.looking == 0
+    assert set(together.expects.values()) == {"certified"}
+    assert each.exact == frozenset()
+    assert each.looking > 0
+
+
 def test_a_certified_study_of_groups_searches_together() -> None:
     found = plan(by_site(**{f"g{i}": 1_000 for i in range(40)}), method="certified")
-    low, high = found.reach(found.plans[0])
+    low, high = found.reaches["g0"]
     alone = plan(by_site(a=400, b=400), method="certified")
     assert 0.3 < low < high < 0.7
     assert found.looking == alone.looking == 0

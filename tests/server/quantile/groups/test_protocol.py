@@ -61,7 +61,7 @@ def crowd(sizes: Sequence[int]) -> SiteProfile:
 def talk(sizes: Sequence[int], tau: float = 0.5, certified: bool = False) -> Generator[Ask, Ints, Any]:
     """Begin a study in which every group is one site."""
     studies = [StagedStudy(tau, crowd([size]), coin=bytes([i]), phases=True) for i, size in enumerate(sizes)]
-    return groups_protocol(studies, [np.array([i]) for i in range(len(sizes))], crowd(sizes), certified)
+    return groups_protocol(studies, [np.array([i]) for i in range(len(sizes))], crowd(sizes), [certified] * len(sizes))
 
 
 def asked(told: Told) -> Ints:
@@ -168,7 +168,7 @@ def test_sites_of_few_records_may_be_used_up_by_the_search() -> None:
         shares = whole.shares[own]
         part = SiteProfile(shares / shares.sum(), whole.rates[own], whole.sizes[own])
         studies.append(StagedStudy(0.5, part, coin=b"few", phases=True))
-    told = drive(groups_protocol(studies, members, whole, False), [normal(0.0)] * 3_002)
+    told = drive(groups_protocol(studies, members, whole, [False, False]), [normal(0.0)] * 3_002)
     assert np.all(asked(told) <= sizes)
     for outcome in told.outcomes:
         low, high = staged_solution(outcome).interval(1 - TAIL_ERROR)

@@ -17,7 +17,7 @@ def expected_widths(plan: GroupsPlan) -> list[ExpectedWidth]:
     """Return how wide the interval of every group will be; help between groups can only shorten it."""
     each = each_of(plan.level, len(plan.names), not plan.shrinkage) if plan.simultaneous else plan.level
     return [
-        expected_width(study, plan.method, each, plan.left, of=name)
+        expected_width(study, plan.method(name), each, plan.left, of=name)
         for name, study in zip(plan.names, plan.plans, strict=True)
     ]
 
@@ -31,10 +31,10 @@ def explain_groups(plan: GroupsPlan, seeded: bool = False) -> Explanation:
     )
     found = explain_quantile(
         plan.whole,
-        plan.method,
+        "certified" if plan.certified else "staged",
         plan.level,
         widths,
-        rounds=ROUNDS[plan.method],
+        rounds=ROUNDS["certified" if plan.certified else "staged"],
         what=what,
         warnings=plan.warnings,
         seeded=seeded,
@@ -51,7 +51,7 @@ def explain_groups(plan: GroupsPlan, seeded: bool = False) -> Explanation:
             {
                 "name": name,
                 "records": sum(study.roster.sizes),
-                "method": plan.expects(study),
+                "method": plan.expects[name],
                 "expected": {**width._asdict(), "value": finite(width.value)},
             }
             for name, study, width in zip(plan.names, plan.plans, widths, strict=True)
@@ -70,6 +70,6 @@ def _table(plan: GroupsPlan, widths: list[ExpectedWidth]) -> list[str]:
     for name, study, width in list(zip(plan.names, plan.plans, widths, strict=True))[:MOST_ROWS]:
         shown = name if len(name) <= 24 else name[:23] + "…"
         told = width._replace(of="").text.removeprefix("from about the ").replace("quantile, about ", "quantile, ")
-        lines.append(f"{shown:<24}{sum(study.roster.sizes):>11,}  {told}, {HOWS[plan.expects(study)]}")
+        lines.append(f"{shown:<24}{sum(study.roster.sizes):>11,}  {told}, {HOWS[plan.expects[name]]}")
     more = len(plan.names) - MOST_ROWS
     return [*lines, f"and {more:,} more groups"] if more > 0 else lines

@@ -26,7 +26,9 @@ class StagedGroups:
             staged_study(each, plan.each, coin + index.to_bytes(2, "big")) for index, each in enumerate(plan.plans)
         ]
         self._talk: Conversation[list[Left]] = Conversation(
-            lambda: groups_protocol(studies, plan.members, plan.whole.crowd, plan.certified)
+            lambda: groups_protocol(
+                studies, plan.members, plan.whole.crowd, [name in plan.exact for name in plan.names]
+            )
         )
         self.init, self.query, self.step = self._talk.init, self._talk.query, self._talk.step
 
@@ -38,11 +40,11 @@ class StagedGroups:
                 plan=each,
                 solution=staged_solution(left),
                 level=plan.each,
-                method="certified" if isinstance(left, Certificate) else plan.method,
+                method="certified" if isinstance(left, Certificate) else "staged",
                 rounds=log.rounds,
                 reports=int(spent[own].sum()),
                 private=all(map(math.isfinite, each.budgets)),
-                warnings=staged_warnings(left, plan.method),
+                warnings=staged_warnings(left, "certified" if plan.certified else "staged"),
             )
             for each, own, left in zip(plan.plans, plan.members, self._talk.outcome(log), strict=True)
         )

@@ -6,6 +6,7 @@ asked alone; one too small for any answer is left out and named, before anybody 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +54,7 @@ class GroupsPlan:
     whole: QuantilePlan
     names: tuple[str, ...]
     plans: tuple[QuantilePlan, ...]
+    exact: frozenset[str]  # the groups that are certified from the start: all, or whose interval is shorter so
     looking: float  # the part of all records that looks whether the density is smooth
     level: float
     simultaneous: bool
@@ -62,15 +64,14 @@ class GroupsPlan:
     left_out: tuple[LeftOutGroup, ...]
     warnings: tuple[str, ...] = ()
 
-    @property
-    def method(self) -> str:
-        """Return how the groups are asked."""
-        return "certified" if self.certified else "staged"
+    def method(self, name: str) -> str:
+        """Return how a group is asked."""
+        return "certified" if name in self.exact else "staged"
 
     @property
     def each(self) -> float:
         """Return the level of every group's own study."""
-        return each_of(self.level, len(self.names)) if self.simultaneous else self.level
+        return _each(self.level, len(self.names), self.simultaneous)
 
     @property
     def members(self) -> tuple[Ints, ...]:
@@ -83,21 +84,28 @@ class GroupsPlan:
         """Return the part of the records, about, that answers for the groups themselves."""
         return 1 - (SEARCHED if has_common_search(self.whole.crowd, len(self.plans)) else 0) - self.looking
 
-    def reach(self, plan: QuantilePlan) -> tuple[float, float]:
-        """Return from which quantile to which the interval of a group will run, about."""
-        return expected_reach(plan, self.method, self.each, self.left)
+    @cached_property
+    def reaches(self) -> dict[str, tuple[float, float]]:
+        """Return from which quantile to which the interval of every group will run, about."""
+        return {
+            name: expected_reach(plan, self.method(name), self.each, self.left)
+            for name, plan in zip(self.names, self.plans, strict=True)
+        }
 
     @property
     def endless(self) -> list[str]:
         """Return the groups of whose interval neither end is likely to be told."""
-        return [name for name, plan in zip(self.names, self.plans, strict=True) if self.reach(plan) == (0.0, 1.0)]
+        return [name for name, reach in self.reaches.items() if reach == (0.0, 1.0)]
 
-    def expects(self, plan: QuantilePlan) -> str:
-        """Return how a group is likely to be answered: "staged", "pairs" (where records are scarce) or "certified"."""
-        crowd = plan.crowd.thinned(self.left)
-        if certifies(plan, self.method, crowd):
-            return "certified"
-        return "pairs" if support(crowd, plan.tau).ratio > SCARCE else "staged"
+    @cached_property
+    def expects(self) -> dict[str, str]:
+        """Return how groups are likely to be answered: "staged", "pairs" (where records are scarce) or "certified"."""
+        found = {}
+        for name, plan in zip(self.names, self.plans, strict=True):
+            crowd = plan.crowd.thinned(self.left)
+            scarce = support(crowd, plan.tau).ratio > SCARCE
+            found[name] = "certified" if certifies(plan, self.method(name), crowd) else "pairs" if scarce else "staged"
+        return found
 
     def check_group(self, name: Any) -> None:
         """Refuse a group to compare with that does not take part."""
@@ -142,12 +150,12 @@ def plan_groups(
         rest = roster.only([name in taking for name in roster.names])
         whole = plan_quantile(rest, tau, _own(budgets, rest), **{**public, "certified": True})
         certified = method == "certified" or whole.kind == "amounts"
-        own_plans, looking = _together(plans, whole, certified)
-        known_all = (whole, tuple(plans), own_plans, looking, level, simultaneous, certified, shrinkage or "", by)
-        found = GroupsPlan(*known_all, tuple(gone))
+        together = _together(plans, whole, certified, _each(level, len(plans), simultaneous))
+        said = (level, simultaneous, certified, shrinkage or "", by, tuple(gone))
+        found = GroupsPlan(whole, tuple(plans), *together, *said)
         if not found.endless:
-            said = (*roster.doubts, *_doubts(found, labels), *_said(found))
-            return replace(found, whole=replace(whole, warnings=()), warnings=said)
+            told_before = (*roster.doubts, *_doubts(found, labels), *_said(found))
+            return replace(found, whole=replace(whole, warnings=()), warnings=told_before)
         gone += [LeftOutGroup(name, sum(plans.pop(name).roster.sizes), ENDLESS) for name in found.endless]
     raise Infeasible(
         f"every group is too small for an answer, {gone[0].name!r} among them ({gone[0].records:,} records, "
@@ -168,15 +176,37 @@ def _labels(roster: Roster) -> tuple[str, ...]:
     return labels
 
 
+def _each(level: float, groups: int, simultaneous: bool) -> float:
+    """Return the level of every group's own study."""
+    return each_of(level, groups) if simultaneous else level
+
+
 def _together(
-    plans: Mapping[str, QuantilePlan], whole: QuantilePlan, certified: bool
-) -> tuple[tuple[QuantilePlan, ...], float]:
-    """Return the plans of groups that search together, and which part of all records looks at the density."""
+    plans: Mapping[str, QuantilePlan], whole: QuantilePlan, certified: bool, each: float
+) -> tuple[tuple[QuantilePlan, ...], frozenset[str], float]:
+    """Return the plans of groups that search together, who is certified, and which part of all records looks.
+
+    Where records are scarce, pairs know the slope badly. That costs most at high levels, as those of intervals that
+    hold all together: a certified interval may then be the shorter one.
+    """
     located = has_common_search(whole.crowd, len(plans))
-    scarce = any(support(plan.crowd.thinned(1 - SEARCHED), plan.tau).ratio > SCARCE for plan in plans.values())
-    looking = part_looking(whole.crowd, whole.tau) if located and scarce and not certified else 0.0
-    told = (replace(plan, located=located, watched=looking > 0, warnings=()) for plan in plans.values())
-    return tuple(told), looking
+    found = {name: replace(plan, located=located, warnings=()) for name, plan in plans.items()}
+    if certified or not located or (part := part_looking(whole.crowd, whole.tau)) == 0:
+        return tuple(found.values()), frozenset(plans if certified else ()), 0.0
+    exact, looking = set(), 0.0
+    for name, plan in found.items():
+        if support(plan.crowd.thinned(1 - SEARCHED), plan.tau).ratio <= SCARCE:
+            continue
+        watched = replace(plan, watched=True)
+        (low, high), (first, last) = (
+            expected_reach(watched, "staged", each, 1 - SEARCHED - part),
+            expected_reach(plan, "certified", each, 1 - SEARCHED),
+        )
+        if last - first <= high - low:
+            exact.add(name)
+        else:
+            found[name], looking = watched, part
+    return tuple(found.values()), frozenset(exact), looking
 
 
 def check_group(name: Any, names: Sequence[str]) -> str:
@@ -240,8 +270,8 @@ def _said(plan: GroupsPlan) -> list[str]:
     if plan.certified:
         return said
     few: dict[str, list[str]] = {}
-    for name, each in zip(plan.names, plan.plans, strict=True):
-        few.setdefault(plan.expects(each), []).append(name)
+    for name, how in plan.expects.items():
+        few.setdefault(how, []).append(name)
     if "pairs" in few:
         look = f" {plan.looking:.0%} of all records look whether it is: where it is not, the interval is certified."
         said.append(
@@ -253,7 +283,7 @@ def _said(plan: GroupsPlan) -> list[str]:
         least = min(few["certified"], key=lambda name: sum(studies[name].roster.sizes))
         said.append(
             f"{named(few['certified'])} {_have(few['certified'])} so few records that the interval is certified: it "
-            f"holds for every distribution and is long; of {least!r} expect one {expected(*plan.reach(studies[least]))}"
+            f"holds for every distribution and is long; of {least!r} expect one {expected(*plan.reaches[least])}"
         )
     return said
 

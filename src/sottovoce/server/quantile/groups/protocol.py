@@ -57,19 +57,20 @@ def part_looking(whole: SiteProfile, tau: float) -> float:
 
 
 def groups_protocol(
-    studies: Sequence[StagedStudy], members: Sequence[Ints], whole: SiteProfile, certified: bool
+    studies: Sequence[StagedStudy], members: Sequence[Ints], whole: SiteProfile, certified: Sequence[bool]
 ) -> Generator[Ask, Ints, list[Local | Fitted | Certificate]]:
     """Search together, then run one conversation a group, each with its own sites, ``members`` of the whole."""
-    opening = yield from _open(studies, whole, certified)
+    watchful = [study for study, exact in zip(studies, certified, strict=True) if not exact and study.scarce]
+    opening = yield from _open(studies[0], len(studies), whole, bool(watchful))
     talks, asked, found = [], [], opening.found
-    for study, own in zip(studies, members, strict=True):
+    for study, own, exact in zip(studies, members, certified, strict=True):
         crowd, stay = _left(study.crowd, opening.left[own])
         study = replace(study, crowd=crowd)
         if found is not None:
             scale = found.scale if study.scale is None else study.scale
             window = found.centre - WINDOW * found.scale, found.centre + WINDOW * found.scale
             study = replace(study, scale=scale, window=window, located=opening.smooth is True)
-        exact = certified or study.too_few or (study.scarce and opening.smooth is False)
+        exact = exact or study.too_few or (study.scarce and opening.smooth is False)
         talks.append(default_protocol(study, exact, found))
         asked.append(own[stay])
     return (yield from together(talks, asked, len(whole.sizes)))
@@ -82,14 +83,14 @@ def _left(crowd: SiteProfile, left: Ints) -> tuple[SiteProfile, Bools]:
     return SiteProfile(shares / shares.sum(), crowd.rates[stay], left[stay]), stay
 
 
-def _open(studies: Sequence[StagedStudy], whole: SiteProfile, certified: bool) -> Generator[Ask, Ints, Opening]:
+def _open(first: StagedStudy, groups: int, whole: SiteProfile, watchful: bool) -> Generator[Ask, Ints, Opening]:
     """Find location and scale for all, and look whether the density is smooth where some group needs to know."""
-    if not has_common_search(whole, len(studies)):
+    if not has_common_search(whole, groups):
         return Opening(None, None, whole.sizes)
-    talker, first = QueryAllocator(whole), studies[0]
+    talker = QueryAllocator(whole)
     found = yield from find(talker, first.bounds, first.scale, tau=first.tau)
     left = np.maximum(whole.sizes - talker.asked, 0)
-    part = 0.0 if certified or not any(study.scarce for study in studies) else part_looking(whole, first.tau)
+    part = part_looking(whole, first.tau) if watchful else 0.0
     if part == 0:
         return Opening(_hints(found, None, first.tau), None, left)
     looking = np.minimum(np.floor(part * left + spread_offsets(len(left))).astype(np.int64), left)
