@@ -28,6 +28,7 @@ from benchmarks import (
     conformal_speed,
     conformal_spread,
     federation,
+    groups,
     hostile,
     integration,
     integration_table_b2,
@@ -46,6 +47,7 @@ from benchmarks import (
     speed,
     staged,
     walks,
+    weights,
 )
 
 PARTS = (
@@ -71,6 +73,8 @@ PARTS = (
     "certified",
     "certified-peers",
     "shortfall",
+    "groups",
+    "weights",
     "ordinary",
     "plan",
     "regression-speed",
@@ -150,6 +154,10 @@ def main() -> None:
         certified_peers.run(options.replications)
     if "shortfall" in options.parts:
         shortfall.run(max(options.replications // 4, 60), options.jobs)
+    if "groups" in options.parts:
+        groups.run(max(options.replications // 10, 40), options.jobs)
+    if "weights" in options.parts:
+        weights.run(max(options.replications // 4, 100), options.jobs)
     if "regression-speed" in options.parts:
         regression_speed.run()
         regression_default.run()

@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "federated_quantile": "sottovoce.api.quantile.federated",
     "federated_quantiles": "sottovoce.api.quantile.levels",
+    "group_quantiles": "sottovoce.api.quantile.groups",
     "expected_shortfall": "sottovoce.api.quantile.shortfall",
     "quantile_difference": "sottovoce.api.quantile.difference",
     "compare": "sottovoce.api.quantile.difference",
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from sottovoce.api.quantile.difference import compare as compare
     from sottovoce.api.quantile.difference import quantile_difference as quantile_difference
     from sottovoce.api.quantile.federated import federated_quantile as federated_quantile
+    from sottovoce.api.quantile.groups import group_quantiles as group_quantiles
     from sottovoce.api.quantile.levels import federated_quantiles as federated_quantiles
     from sottovoce.api.quantile.shortfall import expected_shortfall as expected_shortfall
     from sottovoce.api.regression.regressor import PrivateQuantileRegressor as PrivateQuantileRegressor

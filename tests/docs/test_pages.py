@@ -43,6 +43,7 @@ FILES = {"client/README.md": "wait\n" + "".join(f"{i % 60 + 0.5}\n" for i in ran
 SHOWN = (  # whose commands are parsed and not run: they serve, take hours, or need a file of the reader's
     "docs/index.md",
     "docs/collector.md",
+    "docs/explore.md",
     "docs/reproduction.md",
     "papers/README.md",
 )
@@ -146,7 +147,9 @@ def test_the_target_knows_its_own_median(capsys: pytest.CaptureFixture[str]) -> 
     assert low - 2 * (high - low) < 16.78347 < high + 2 * (high - low)  # ten standard errors: below 1e-6
 
 
-@pytest.mark.parametrize("name", [*PAGES, "index.md", "choose.md", "plan.md", "explore.md", "limits.md", "reproduction.md"])
+@pytest.mark.parametrize(
+    "name", [*PAGES, "index.md", "choose.md", "plan.md", "explore.md", "limits.md", "reproduction.md"]
+)
 def test_every_option_of_a_page_exists(name: str) -> None:
     known = set(re.findall(r"`(--[a-z-]+)", (DOCS / "cli.md").read_text()))
     lines = [

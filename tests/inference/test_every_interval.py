@@ -214,8 +214,9 @@ CASES: dict[str, Callable[[float, float], Subject]] = {
 }
 every = pytest.mark.parametrize("make", CASES.values(), ids=CASES)
 LEVELS = (0.5, 0.8, 0.95, 0.99)
-# region: what groups, higrad and vector_normalised give; error budgets have an exact test of their own
-THROUGH_OTHERS = {"region", "error_budgets"}
+# region: what groups, higrad and vector_normalised give; error budgets, and intervals that others assist, have exact
+# tests of their own
+THROUGH_OTHERS = {"region", "error_budgets", "assisted"}
 
 
 def test_every_interval_has_a_case() -> None:

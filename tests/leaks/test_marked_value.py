@@ -67,8 +67,21 @@ WRONG: dict[str, Callable[[], Any]] = {
 }
 
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
-    "federated_quantile": (sv.federated_quantile, {"sites": GROUPS, "tau": 0.5, "epsilon": 2.0}),
+    "federated_quantile": (
+        sv.federated_quantile,
+        {"sites": GROUPS, "tau": 0.5, "epsilon": 2.0, "weights": {"north": 1.0, "south": 2.0}},
+    ),
     "federated_quantiles": (sv.federated_quantiles, {"sites": GROUPS, "taus": [0.4, 0.6], "epsilon": 2.0}),
+    "group_quantiles": (
+        sv.group_quantiles,
+        {
+            "sites": {"north": np.tile(NORTH, 3), "south": np.tile(SOUTH, 3)},
+            "tau": 0.5,
+            "epsilon": 4.0,
+            "groups": {"north": ["a", "b", "b"] * N, "south": "b"},
+            "weights": {"north": np.linspace(1, 2, 3 * N), "south": 1.5},
+        },
+    ),
     "quantile_difference": (
         sv.quantile_difference,
         {"first": {"north": NORTH}, "second": {"south": SOUTH}, "tau": 0.5, "epsilon": 2.0},

@@ -72,15 +72,17 @@ def spend(
 ) -> InAll:
     """Count a study of a table that is about to begin; return what its records have cost with it, a site each.
 
-    ``counted`` are the records behind scores: another model gives the same ones other scores.
+    ``epsilons`` are those of all that answer, strata of a site among them; ``counted`` are the records behind scores:
+    another model gives the same ones other scores.
     """
     columns: Sequence[Column] = table.columns
     marks = table.marks
     if counted is not None:
         columns = [counted[name] for name in table.names]
         marks = mark(columns)
-    total = spend_columns(columns, marks, epsilons, randomness)
-    return None if total is None else dict(zip(table.names, total, strict=True))
+    paid = dict(zip(table.roster.places, epsilons, strict=True))
+    total = spend_columns(columns, marks, [paid[place] for place in table.places], randomness)
+    return None if total is None else dict(zip(table.places, total, strict=True))
 
 
 def spend_columns(

@@ -10,6 +10,7 @@ from sottovoce.server.explanation import Explanation
 FUNCTIONS = (
     "federated_quantile",
     "federated_quantiles",
+    "group_quantiles",
     "quantile_difference",
     "expected_shortfall",
     "integrated_quantile",
@@ -25,9 +26,10 @@ def explain(question: Any, *args: Any, **settings: Any) -> Explanation:
     Parameters
     ----------
     question
-        A function or estimator of this package: `federated_quantile`, `federated_quantiles`, `quantile_difference`,
-        `expected_shortfall`, `integrated_quantile`, `conformal_threshold`, `conformal_thresholds`, `coverage_report`,
-        or a `PrivateQuantileRegressor`, `FederatedConformalRegressor` or `FederatedConformalClassifier`.
+        A function or estimator of this package: `federated_quantile`, `federated_quantiles`, `group_quantiles`,
+        `quantile_difference`, `expected_shortfall`, `integrated_quantile`, `conformal_threshold`,
+        `conformal_thresholds`, `coverage_report`, or a `PrivateQuantileRegressor`, `FederatedConformalRegressor` or
+        `FederatedConformalClassifier`.
     *args, **settings
         What the function, or the estimator's ``fit`` or ``conformalize``, would be called with. All of it is checked.
 
@@ -76,6 +78,10 @@ def _planner(name: str) -> Callable[..., Any]:
         from sottovoce.api.quantile.levels import plan_levels
 
         return plan_levels
+    if name == "group_quantiles":
+        from sottovoce.api.quantile.groups import plan_groups
+
+        return plan_groups
     if name == "quantile_difference":
         from sottovoce.api.quantile.difference import plan_difference
 

@@ -83,6 +83,7 @@ def named(target: Any, sources: Any) -> tuple[str, Any, dict[str, Any]]:
             raise BadInput(f"the target {quoted(target)} is not one of the sites {first_few(others)}; {close}")
         return target, others.pop(target), others
     if isinstance(target, SiteTable):
+        target.undivided("one site helped by others")
         if len(target.names) != 1:
             raise BadInput(f"the target must be one site, not {len(target.names)}; name one of them.")
         return target.names[0], target, others
@@ -99,6 +100,7 @@ def by_name(sources: Any) -> dict[str, Any]:
     if sources is None:
         return {}
     if isinstance(sources, SiteTable):
+        sources.undivided("one site helped by others")
         return {name: part_of(sources, i) for i, name in enumerate(sources.names)}
     if isinstance(sources, Mapping) and not is_summary(sources):
         found = {label_text(name): value for name, value in sources.items()}

@@ -18,8 +18,10 @@ def read_frame(
     frame: Any,
     *,
     value: str,
-    site: str,
+    site: str | None = None,
     person: str | None = None,
+    group: str | None = None,
+    weight: str | None = None,
     missing: str = "refuse",
     randomness: RandomSource | None = None,
     kind: str | None = None,
@@ -35,10 +37,14 @@ def read_frame(
     value
         The column of records: numbers, durations, dates or moments.
     site
-        The column that says where a record is held.
+        The column that says where a record is held; without it all records are held in one place.
     person
         The column of persons, to make the person rather than the row the unit of privacy: one row each is drawn.
         ``7``, ``7.0`` and ``"007 "`` are one person.
+    group
+        The column of public groups, for `group_quantiles`.
+    weight
+        The column of public weights of a survey: how much each record counts.
     missing
         "refuse" missing values, or "drop" and count them.
     randomness
@@ -58,8 +64,9 @@ def read_frame(
     ('a', 'b')
     """
     dice = SystemEntropy() if randomness is None else randomness
-    limits: dict[str, Any] = {"censored": read_censoring(censored), "flag": flag}
-    table = frames.read_frame(frame, value=value, site=site, person=person, missing=missing, dice=dice.words, **limits)
+    marks: dict[str, Any] = {"censored": read_censoring(censored), "flag": flag}
+    columns: dict[str, Any] = {"value": value, "site": site, "person": person, "group": group, "weight": weight}
+    table = frames.read_frame(frame, **columns, missing=missing, dice=dice.words, **marks)
     kind = check_kind(kind, table.unit)
     return replace(table, seeded=person is not None and not is_private(dice), kind=kind, column=value)
 
@@ -71,6 +78,8 @@ def read_files(
     value: str,
     site: str | None = None,
     person: str | None = None,
+    group: str | None = None,
+    weight: str | None = None,
     missing: str = "refuse",
     randomness: RandomSource | None = None,
     kind: str | None = None,
@@ -91,6 +100,8 @@ def read_files(
         The column that says where a record is held; without it each file is a site, named by the file.
     person
         The column of persons, to make the person rather than the row the unit of privacy.
+    group, weight
+        The columns of public groups and weights, as for `read_frame`.
     missing
         "refuse" missing values, or "drop" and count them.
     randomness
@@ -108,6 +119,7 @@ def read_files(
     dice = SystemEntropy() if randomness is None else randomness
     marks: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal}
     marks |= {"censored": read_censoring(censored), "flag": flag}
-    table = files.read_files(paths, value=value, site=site, person=person, missing=missing, dice=dice.words, **marks)
+    columns: dict[str, Any] = {"value": value, "site": site, "person": person, "group": group, "weight": weight}
+    table = files.read_files(paths, **columns, missing=missing, dice=dice.words, **marks)
     kind = check_kind(kind, table.unit)
     return replace(table, seeded=person is not None and not is_private(dice), kind=kind, column=value)

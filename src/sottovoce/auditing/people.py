@@ -1,4 +1,4 @@
-"""Audits people of a regression: the blocks of a channel one by one, and its bits about moments and beside the point."""
+"""Audits people of a regression: the blocks of a channel one by one, and bits about moments and beside the point."""
 
 import itertools
 import math

@@ -17,6 +17,7 @@ from sottovoce.cli.command import Command, Commands, no_traceback
 from sottovoce.cli.conformal import SeveralTests, conformal
 from sottovoce.cli.demo import demo
 from sottovoce.cli.explore import explore
+from sottovoce.cli.groups import groups
 from sottovoce.cli.integrate import integrate
 from sottovoce.cli.key import key, token
 from sottovoce.cli.ledger import ledger
@@ -37,6 +38,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command(cls=Command)(quantile)
+app.command(cls=Command)(groups)
 app.command(cls=Command)(shortfall)
 app.command(cls=Command)(integrate)
 app.command(cls=Command)(regress)

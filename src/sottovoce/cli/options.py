@@ -42,6 +42,7 @@ Delimiter = Annotated[
 ]
 Decimal = Annotated[str | None, option("MARK", "What parts decimals in CSV files: point, comma; found out by default.")]
 Level = Annotated[float, option("LEVEL", "Confidence level.")]
+Weights = Annotated[str | None, option("COLUMN", "Column of public weights: how much each record counts.")]
 Scale = Annotated[str | None, option("WIDTH", "Rough public spread of the records; shortens the search.")]
 Resolution = Annotated[
     str | None, option("STEP", "Public step the records are rounded to; 1 for whole numbers by type; 0 for none.")

@@ -20,6 +20,7 @@ from sottovoce.cli.options import (
     Scale,
     Site,
     Value,
+    Weights,
     option,
 )
 from sottovoce.cli.output import check_outputs, in_options, progress_bar, say_before, show, show_plan
@@ -36,6 +37,7 @@ def quantile(
     shares: Annotated[
         list[str] | None, option("SHARES", "What a site counts: pooled (default), equal, north=.3,south=.7, or @FILE.")
     ] = None,
+    weights: Weights = None,
     level: Level = 0.95,
     method: Annotated[str, option("METHOD", f"staged, certified, sequence, {_RECURSION}.")] = "staged",
     schedule: Annotated[str, option("RULE", f"every:5, log, or 1,1,2,4 ({_RECURSION}).")] = "every:1",
@@ -107,7 +109,8 @@ def quantile(
     check_outputs(plot, report)
     missing = "drop" if drop_missing else "refuse"
     marks: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "censored": censored or None, "flag": flag}
-    table = tables.read_files(files, value=value, site=site, person=person, missing=missing, **marks)
+    columns: dict[str, Any] = {"value": value, "site": site, "person": person, "weight": weights}
+    table = tables.read_files(files, **columns, missing=missing, **marks)
     if alternative not in ALTERNATIVES:
         raise unknown("alternative", alternative, ALTERNATIVES)
     if test is not None:

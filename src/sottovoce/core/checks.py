@@ -180,7 +180,10 @@ def unknown(what: str, word: object, known: Iterable[object]) -> BadInput:
 
 
 def per_site(value: Any, names: tuple[str, ...], what: str) -> list[tuple[Any, str]]:
-    """Pair one value for all sites, or one a site, with the words that say where it came from."""
+    """Pair one value for all sites, or one a site, with the words that say where it came from.
+
+    A name stands there as often as parts of its site answer.
+    """
     if not isinstance(value, Mapping):
         return [(value, what)] * len(names)
     given = {label_text(name): item for name, item in value.items()}

@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
+from typing import NamedTuple
 
 from sottovoce.core.checks import is_one_of, unknown
 from sottovoce.core.errors import BadInput
@@ -11,6 +12,24 @@ from sottovoce.core.shown import hides, quoted
 from sottovoce.core.unit import Unit
 
 KINDS = ("counts", "scores", "amounts")
+
+
+class Strata(NamedTuple):
+    """What a study is divided into, where it is by more than sites: records of one site, group and public weight.
+
+    Of each stratum: the site that holds it, its group, and how much each of its records counts; groups and weights are
+    empty where there are none. ``by`` is what the groups were told apart by, the name of a column, if it has one.
+    """
+
+    sites: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+    weights: tuple[float, ...] = ()
+    by: str = ""
+
+    def only(self, stay: Sequence[bool]) -> "Strata":
+        """Return some of the strata."""
+        sites, groups = tuple(compress(self.sites, stay)), tuple(compress(self.groups, stay))
+        return Strata(sites, groups, tuple(compress(self.weights, stay)), self.by)
 
 
 @dataclass(frozen=True)
@@ -27,11 +46,30 @@ class Roster:
     seeded: bool = False  # whether the persons' records were drawn with a seed, which makes every result a simulation
     kind: str | None = None  # what whoever read the records declared them to be, one of KINDS
     column: str = ""  # what the records are called, where they came from a named column
+    strata: Strata | None = None  # where what answers as a site is a part of one, by group or by weight
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Return the site of each that answers: itself, or the one that holds it."""
+        return self.names if self.strata is None else self.strata.sites
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """Return how much each record counts, a number for each that answers."""
+        given = () if self.strata is None else self.strata.weights
+        return given or (1.0,) * len(self.names)
+
+    @property
+    def weighted(self) -> bool:
+        """Tell whether records count by public weights."""
+        return self.strata is not None and bool(self.strata.weights)
 
     def only(self, stay: Sequence[bool]) -> "Roster":
         """Return the roster of some of the sites."""
         names, sizes = tuple(compress(self.names, stay)), tuple(compress(self.sizes, stay))
-        return replace(self, names=names, sizes=sizes, dropped={name: self.dropped.get(name, 0) for name in names})
+        dropped = {name: self.dropped.get(name, 0) for name in names}
+        strata = None if self.strata is None else self.strata.only(stay)
+        return replace(self, names=names, sizes=sizes, dropped=dropped, strata=strata)
 
     def __post_init__(self) -> None:
         if any(map(hides, self.names)):
@@ -40,7 +78,7 @@ class Roster:
     @property
     def doubts(self) -> tuple[str, ...]:
         """Return what is doubtful about the names, worth knowing before any record answers."""
-        return doubtful_names(self.names)
+        return doubtful_names(dict.fromkeys(self.places))
 
 
 def doubtful_names(names: Iterable[str]) -> tuple[str, ...]:

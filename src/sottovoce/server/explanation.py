@@ -65,6 +65,7 @@ class Explanation:
     table: Sequence[str] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
     hints: Sequence[str] = ()  # what the records show: for their holder, so never part of `to_dict`
+    in_table: bool = False  # whether the table has the widths, so that they need no rows
 
     @property
     def width(self) -> Any:
@@ -74,7 +75,8 @@ class Explanation:
         return {each.of: each.value for each in self.widths}
 
     def __str__(self) -> str:
-        rows = [*self.asked, *(("Expected", each.text) for each in self.widths), ("Assuming", self.assumption)]
+        widths = () if self.in_table else self.widths
+        rows = [*self.asked, *(("Expected", each.text) for each in widths), ("Assuming", self.assumption)]
         notes = [*labelled("Warning", self.warnings), *labelled("Hint", self.hints)]
         notes += [("Privacy", in_future(self.privacy)), ("Asked", "nobody so far")]
         return Description(self.title, rows, self.table, notes).text()

@@ -64,6 +64,12 @@ def _shortfall() -> type[StoredResult]:
     return ShortfallResult
 
 
+def _groups() -> type[StoredResult]:
+    from sottovoce.server.quantile.groups.result import GroupQuantilesResult
+
+    return GroupQuantilesResult
+
+
 def _regression() -> type[StoredResult]:
     from sottovoce.server.regression.result import RegressionResult
 
@@ -111,6 +117,7 @@ KINDS: dict[str, Callable[[], type[StoredResult]]] = {
     "quantiles": _quantiles,
     "difference": _difference,
     "shortfall": _shortfall,
+    "group-quantiles": _groups,
     "regression": _regression,
     "integrated": _integrated,
     "sensitivity": _sensitivity,

@@ -10,6 +10,8 @@ from sottovoce.core.roster import Roster
 from sottovoce.core.unit import Unit
 from sottovoce.protocol.card import identity
 from sottovoce.server.method import Gather, Method, Queries, Replies, converse, opened
+from sottovoce.server.quantile.groups.method import StagedGroups
+from sottovoce.server.quantile.groups.plan import plan_groups
 from sottovoce.server.quantile.levels import StagedQuantiles
 from sottovoce.server.quantile.method import StagedQuantile
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
@@ -28,11 +30,13 @@ def planned(tau: float = 0.5, sizes: tuple[int, int] = SIZES) -> QuantilePlan:
 
 def methods() -> dict[str, tuple[QuantilePlan, Method[Any, Any]]]:
     plan, plans = planned(), [planned(0.4), planned(0.6)]
+    groups = plan_groups(ROSTER, 0.5, {"north": 4.0, "south": 6.0}, bounds=(0.0, 40.0))
     recursion = plan_recursion(plan, "regression", "every:50", 1.0, None, "l2")
     return {
         "staged": (plan, StagedQuantile(plan)),
         "certified": (plan, StagedQuantile(plan, coin=b"coin", certified=True)),
         "levels": (plan, StagedQuantiles(plans, [0.5, 0.5])),
+        "groups": (groups.whole, StagedGroups(groups, b"coin")),
         "shortfall": (plan, StagedShortfall(ShortfallPlan(plan, True, 0.5, 0.95, True), b"coin")),
         "recursion": (plan, RecursionMethod(plan, recursion, "regression")),
     }

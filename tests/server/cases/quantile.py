@@ -15,6 +15,8 @@ from sottovoce.server.method import Queries, Replies
 from sottovoce.server.quantile.conversation import Conversation
 from sottovoce.server.quantile.difference_method import DifferenceQuantile
 from sottovoce.server.quantile.feasibility import PAIRS
+from sottovoce.server.quantile.groups.method import StagedGroups
+from sottovoce.server.quantile.groups.plan import plan_groups
 from sottovoce.server.quantile.levels import StagedQuantiles
 from sottovoce.server.quantile.method import StagedQuantile
 from sottovoce.server.quantile.pilot import find_initialisation
@@ -118,6 +120,23 @@ def difference(order: Sequence[int]) -> Subject:
     )
 
 
+def groups(certified: bool) -> Case:
+    def made(order: Sequence[int]) -> Subject:
+        names = tuple(NAMES[k] for k in order)
+        budgets = {NAMES[k]: epsilon_of_rate(RATES[k]) for k in order}
+        roster = Roster(names, (20_000,) * len(order), Unit("number"))
+        plan = plan_groups(roster, 0.7, budgets, bounds=(-20.0, 20.0), method="certified" if certified else "staged")
+        # rounding the same fraction at other sites moves single records, and other lots the certified estimate
+        return Subject(
+            lambda: StagedGroups(plan, b"coin"),
+            replying(order),
+            lambda result: 10.0 + sum(result.estimates.values()),
+            0.02,
+        )
+
+    return made
+
+
 def sequence(order: Sequence[int]) -> Subject:
     plan = plan_of(order, 0.7, 4_000)
     # the lottery draws by the order of the sites, so that a turn moves many records between them
@@ -158,6 +177,8 @@ CASES: dict[str, Case] = {
     "StagedQuantile-certified": certified,
     "StagedQuantiles": levels,
     "DifferenceQuantile": difference,
+    "StagedGroups": groups(certified=False),
+    "StagedGroups-certified": groups(certified=True),
     "SequenceQuantile": sequence,
     "Conversation": search,
     "WalkMethod": walking,

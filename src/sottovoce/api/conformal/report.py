@@ -128,7 +128,11 @@ def plan_report(
     by_site = made if hasattr(made, "value_at") else None
     share = confidence(level)
     check_callers(randomness, None)
-    table = scores if isinstance(scores, SiteTable) else read_sites(scores, missing=missing, needs=SCORES)
+    table = (
+        scores.undivided("a coverage report")
+        if isinstance(scores, SiteTable)
+        else read_sites(scores, missing=missing, needs=SCORES)
+    )
     if table.unit.kind != "number":
         raise BadInput(f"scores must be numbers, not {table.unit.plural}; give the scores of the model.")
     uncensored(table.unit, "a score")

@@ -207,7 +207,11 @@ def plan_threshold(
     settings = check_settings(alpha, guarantee, delta, rule, statistics, exact, mechanism, private)
     check_callers(randomness, None)
     edges = check_edges(minimum, maximum, bins, grid, private)
-    table = scores if isinstance(scores, SiteTable) else read_sites(scores, missing=missing, needs=SCORES)
+    table = (
+        scores.undivided("a threshold")
+        if isinstance(scores, SiteTable)
+        else read_sites(scores, missing=missing, needs=SCORES)
+    )
     if table.unit.kind != "number":
         raise BadInput(f"scores must be numbers, not {table.unit.plural}; give the scores of the model.")
     uncensored(table.unit, "a score")

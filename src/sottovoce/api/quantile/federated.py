@@ -41,6 +41,7 @@ def federated_quantile(
     level: float = 0.95,
     method: str = "staged",
     shares: Any = "pooled",
+    weights: Any = None,
     schedule: str | Sequence[int] = "every:1",
     participation: float = 1.0,
     graph: Any = None,
@@ -75,6 +76,10 @@ def federated_quantile(
         the "regression" or the "self-normalised" interval.
     shares
         "pooled" (proportional to size), "equal", or a mapping from site to share: they define the estimand.
+    weights
+        Public weights of a survey, how much each record counts: a mapping from site to a column with a weight beside
+        every record, or to one weight for the whole site. A weight must not depend on the record but through what is
+        public. Up to 12 different weights are taken as they are, more are rounded, right on average.
     schedule
         For the paper's recursion: "every:E", "log", or the rounds' lengths.
     participation
@@ -132,6 +137,7 @@ def federated_quantile(
         level=level,
         method=method,
         shares=shares,
+        weights=weights,
         schedule=schedule,
         participation=participation,
         graph=graph,

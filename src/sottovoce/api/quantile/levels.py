@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sottovoce.api.asking import spend
-from sottovoce.api.quantile.planning import Prepared, Progress, coin_of, look_at, remember, run_sites, table_of
+from sottovoce.api.quantile.planning import Prepared, Progress, coin_of, look_at, remember, run_sites
+from sottovoce.client.reading.divided import read_table_of
 from sottovoce.client.reading.table import SiteTable
 from sottovoce.core.calling import public, say_before
 from sottovoce.core.checks import check_callers
@@ -119,7 +120,7 @@ def plan_levels(
     sites: Any, taus: Sequence[float], epsilon: Any, *, missing: str = "refuse", censored: Any = None, **known: Any
 ) -> PlannedLevels:
     """Check all input of `federated_quantiles` without asking any record."""
-    table = table_of(sites, missing, censored)
+    table = read_table_of(sites, missing=missing, censored=censored)
     plan = server_plan.plan_levels(table.roster, taus, epsilon, **known)
     if len(plan.whole.names) < len(table.names):
         table = table.only(plan.whole.names)

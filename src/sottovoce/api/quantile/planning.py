@@ -8,9 +8,9 @@ from weakref import WeakKeyDictionary
 
 from sottovoce.client.door import Door
 from sottovoce.client.quantile.site import Site, look_rounded
-from sottovoce.client.reading.table import SiteTable, read_sites
+from sottovoce.client.reading.divided import read_table_of
+from sottovoce.client.reading.table import SiteTable
 from sottovoce.client.record import overlap
-from sottovoce.core.censoring import read_censoring
 from sottovoce.core.checks import confidence, is_one_of, moderate, number, unknown
 from sottovoce.core.errors import BadInput
 from sottovoce.core.random_source import RandomSource, SystemEntropy, parts_of
@@ -36,24 +36,21 @@ LOOKED_AT = 256  # sites, the largest: ties in others spoil nothing
 TIED = "many records are tied, and ties spoil the interval: give resolution=, the step they are rounded to"
 
 
-def table_of(sites: Any, missing: str, censored: Any = None) -> SiteTable:
-    """Return the records of sites; those of a table are read already, with the limits that were said then."""
-    limits = read_censoring(censored)
-    if not isinstance(sites, SiteTable):
-        return read_sites(sites, missing=missing, censored=limits)
-    if limits is not None and limits != sites.unit.censored:
-        raise BadInput("the records are read already; give censored= where they are read.")
-    return sites
-
-
 def prepare(
-    sites: Any, tau: Any, epsilon: Any, *, missing: str = "refuse", censored: Any = None, **public: Any
+    sites: Any,
+    tau: Any,
+    epsilon: Any,
+    *,
+    weights: Any = None,
+    missing: str = "refuse",
+    censored: Any = None,
+    **public: Any,
 ) -> "Prepared":
     """Read the sites and plan a study over them; what only records show becomes a hint to whoever holds them.
 
     Arguments as for `federated_quantile` and `server.quantile.plan.plan_quantile`.
     """
-    table = table_of(sites, missing, censored)
+    table = read_table_of(sites, weights=weights, missing=missing, censored=censored)
     plan = plan_quantile(table.roster, tau, epsilon, **public)
     if plan.left_out:
         table = table.only(plan.names)
@@ -166,6 +163,7 @@ def plan_study(
     level: float = 0.95,
     method: str = "staged",
     shares: Any = "pooled",
+    weights: Any = None,
     schedule: str | Sequence[int] = "every:1",
     participation: float = 1.0,
     graph: Any = None,
@@ -195,7 +193,7 @@ def plan_study(
     limits: Limits = STAGES if walks else CERTIFIED
     known = {"shares": shares, "bounds": bounds, "scale": scale, "resolution": resolution, "kind": kind}
     said = {"limits": limits, "confidence": level, "certified": method in ("certified", "sequence")}
-    prepared = prepare(sites, tau, epsilon, missing=missing, censored=censored, **said, **known)
+    prepared = prepare(sites, tau, epsilon, weights=weights, missing=missing, censored=censored, **said, **known)
     recursion = plan_recursion(prepared.plan, method, schedule, participation, graph, norm) if walks else None
     width = None if until is None else _until(until, prepared.plan.roster.unit)
     earlier = None if after is None else _earlier(after, prepared, level, width)

@@ -9,8 +9,9 @@ import numpy as np
 
 from sottovoce.client.reading.arrow import need_arrow
 from sottovoce.client.reading.formats import Marks, read_table, stem, where
-from sottovoce.client.reading.frames import Roll, check_dice, group, pick_columns
+from sottovoce.client.reading.frames import Roll, by_site, check_dice, pick_columns, read_weights
 from sottovoce.client.reading.labels import (
+    GROUP,
     Coded,
     Labels,
     code_labels,
@@ -19,6 +20,7 @@ from sottovoce.client.reading.labels import (
     name_sites,
     number_persons,
 )
+from sottovoce.client.reading.strata import Division
 from sottovoce.client.reading.table import (
     DROP,
     QUANTILE,
@@ -31,7 +33,7 @@ from sottovoce.client.reading.table import (
     checked_table,
     read_values,
 )
-from sottovoce.core.arrays import Ints
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.censoring import Censoring
 from sottovoce.core.checks import check_names, kind_of
 from sottovoce.core.errors import BadInput
@@ -47,6 +49,8 @@ def read_files(
     value: str,
     site: str | None = None,
     person: str | None = None,
+    group: str | None = None,
+    weight: str | None = None,
     missing: str = "refuse",
     dice: Roll | None = None,
     needs: Needs = QUANTILE,
@@ -57,10 +61,11 @@ def read_files(
 ) -> SiteTable:
     r"""Read the records of many sites from Parquet, Arrow or CSV files, or refuse them before anything is spent.
 
-    Without a column ``site`` each file is a site, called as the file is. Of all rows of a ``person``, in all files, one
-    is drawn, by ``dice``. Under missing="drop" missing values and sites are left out and counted; a missing person is
-    always refused. What parts columns and decimals in CSV files is found out unless given. What lies
-    beyond the limits ``censored``, or is marked in the column ``flag``, is a symbol.
+    Without a column ``site`` each file is a site, called as the file is. Columns of public groups and weights divide
+    the sites (`client.reading.strata`). Of all rows of a ``person``, in all files, one is drawn, by ``dice``. Under
+    missing="drop" missing values and sites are left out and counted; a missing person is always refused. What parts
+    columns and decimals in CSV files is found out unless given. What lies beyond the limits ``censored``, or is marked
+    in the column ``flag``, is a symbol.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -73,23 +78,30 @@ def read_files(
     if person is not None:
         check_dice(dice)
     marks = Marks(delimiter, decimal).checked()
-    columns = pick_columns(value, site, person, flag, censored)
+    columns = pick_columns(value, site, person, group, weight, flag=flag, censored=censored)
+    numeric = [value] if weight is None else [value, weight]
     limits = Limited(censored, flag)
     files = expand(paths)
-    if site is None and person is None:
+    if site is None and person is None and group is None and weight is None:
         return _one_file_a_site(files, value, missing, needs, marks, limits)
-    need_arrow("a column of sites or persons")
+    need_arrow("a column of sites or persons" if group is None and weight is None else "a column beside the records")
     stems = check_names(stem(path) for path in files) if site is None else []
     parts: list[Checked] = []
     site_columns: list[Coded] = []
     person_columns: list[Coded] = []
+    group_columns: list[Coded] = []
+    weights: list[Floats] = []
     for path in files:
-        table = read_table(path, columns, marks=marks, censored=censored)
+        table = read_table(path, columns, numeric, marks=marks, censored=censored)
         parts.append(
             check_column(table.column(value), where=where(path, value), missing=missing, **limits.of(table, path))
         )
+        advice = DROP if missing == "refuse" else None
+        if group is not None:
+            group_columns.append(code_labels(table.column(group), where(path, group), advice))
+        if weight is not None:
+            weights.append(read_weights(table.column(weight), where(path, weight), missing))
         if site is not None:
-            advice = DROP if missing == "refuse" else None
             site_columns.append(code_labels(table.column(site), where(path, site), advice))
         if person is not None:
             person_columns.append(code_persons(table.column(person), where(path, person)))
@@ -101,7 +113,14 @@ def read_files(
     people: Ints | None = None
     if person is not None:
         people = number_persons(join_files(person_columns), f"column {quoted(person)}")
-    return group(_joined(files, parts), sites, people, dice, needs)
+    division = Division(by=group or "")
+    if group is not None:
+        division = division._replace(
+            groups=name_sites(join_files(group_columns), f"column {quoted(group)}", noun=GROUP)
+        )
+    if weight is not None:
+        division = division._replace(weights=np.concatenate(weights))
+    return by_site(_joined(files, parts), sites, people, dice, needs, division)
 
 
 class Limited(NamedTuple):
@@ -121,7 +140,7 @@ def _one_file_a_site(
 ) -> SiteTable:
     """Read each file as a site, holding one file at a time."""
     names = check_names(stem(path) for path in files)
-    columns = pick_columns(value, None, None, limits.flag, limits.censored)
+    columns = pick_columns(value, flag=limits.flag, censored=limits.censored)
     readings = []
     for path in files:
         table = read_table(path, columns, marks=marks, censored=limits.censored)

@@ -5,6 +5,7 @@ of her rows over the whole study, not one at each site, keeps the privacy statem
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -14,8 +15,17 @@ from narwhals.exceptions import NarwhalsError
 
 from sottovoce.client.reading.arrow import need_arrow
 from sottovoce.client.reading.formats import check_columns
-from sottovoce.client.reading.labels import Labels, arrow_labels, code_labels, code_persons, name_sites, number_persons
+from sottovoce.client.reading.labels import (
+    GROUP,
+    Labels,
+    arrow_labels,
+    code_labels,
+    code_persons,
+    name_sites,
+    number_persons,
+)
 from sottovoce.client.reading.reader import collected, not_computed
+from sottovoce.client.reading.strata import Division, check_weights, divide
 from sottovoce.client.reading.table import (
     DROP,
     QUANTILE,
@@ -28,21 +38,25 @@ from sottovoce.client.reading.table import (
     checked_table,
 )
 from sottovoce.client.record import Records
-from sottovoce.core.arrays import Ints, Words
+from sottovoce.core.arrays import Floats, Ints, Words
 from sottovoce.core.censoring import Censoring
-from sottovoce.core.checks import check_names, kind_of
+from sottovoce.core.checks import check_names, kind_of, sentence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import hides, quoted
 
 Roll = Callable[[int], Words]  # a source of n independent, uniform 64-bit words
+UNDIVIDED = Division()
+EVERYWHERE = "all records"  # the site of records that are all held in one place
 
 
 def read_frame(
     frame: Any,
     *,
     value: str,
-    site: str,
+    site: str | None,
     person: str | None = None,
+    group: str | None = None,
+    weight: str | None = None,
     missing: str = "refuse",
     dice: Roll | None = None,
     censored: Censoring | None = None,
@@ -50,9 +64,11 @@ def read_frame(
 ) -> SiteTable:
     """Read the records of many sites from one data frame, or refuse it before anything is spent.
 
-    With a column ``person`` the person, not the row, is what privacy protects: of all her rows, over all sites, one is
-    drawn, by ``dice``. Under missing="drop" missing values and sites are left out and counted; a missing person is
-    always refused. What lies beyond the limits ``censored``, or is marked in the column ``flag``, is a symbol.
+    Columns of public groups and weights divide the sites (`client.reading.strata`); without a column of sites all
+    records lie in one place. With a column ``person`` the person, not the row, is what privacy protects: of all her
+    rows, over all sites, one is drawn, by ``dice``. Under missing="drop" missing values and sites are left out and
+    counted; a missing person is always refused. What lies beyond the limits ``censored``, or is marked in the column
+    ``flag``, is a symbol.
 
     >>> import pyarrow as pa
     >>> flights = pa.table({"delay": [3.0, 8.0, 1.0, 2.0], "airport": ["LGA", "JFK", "JFK", "LGA"]})
@@ -63,35 +79,58 @@ def read_frame(
     need_arrow("reading a data frame with a site column")
     if person is not None:
         check_dice(dice)
-    columns = pick_columns(value, site, person, flag, censored)
+    columns = pick_columns(value, site, person, group, weight, flag=flag, censored=censored)
     narrow = _select(frame, columns)
     if not len(narrow):
         raise BadInput("the data frame has no rows: give a data frame with records")
     flags = None if flag is None else Flags(narrow[flag].to_native(), _where(flag))
     limits: dict[str, Any] = {"censored": censored, "flags": flags}
     checked = check_column(narrow[value].to_native(), where=_where(value), missing=missing, **limits)
-    labels = code_labels(arrow_labels(narrow[site]), _where(site), DROP if missing == "refuse" else None)
-    sites = name_sites(labels, _where(site))
+    advice = DROP if missing == "refuse" else None
+    sites = Labels(np.zeros(len(narrow), dtype=np.int64), [EVERYWHERE])
+    if site is not None:
+        sites = name_sites(code_labels(arrow_labels(narrow[site]), _where(site), advice), _where(site))
     people = None
     if person is not None:
         people = number_persons(code_persons(arrow_labels(narrow[person]), _where(person)), _where(person))
-    return group(checked, sites, people, dice)
+    division = Division(by=group or "")
+    if group is not None:
+        coded = code_labels(arrow_labels(narrow[group]), _where(group), advice)
+        division = division._replace(groups=name_sites(coded, _where(group), noun=GROUP))
+    if weight is not None:
+        division = division._replace(weights=read_weights(narrow[weight].to_native(), _where(weight), missing))
+    return by_site(checked, sites, people, dice, division=division)
+
+
+def read_weights(column: Any, where: str, missing: str) -> Floats:
+    """Read a column of public weights; NaN stays only under missing="drop"."""
+    found = check_column(column, where=where, missing=missing)
+    if found.unit.kind != "number":
+        raise sentence(where, f"holds {found.unit.plural}, which are no weights: give positive numbers")
+    weights: Floats = found.floats
+    check_weights(weights, where)
+    return weights
 
 
 def pick_columns(
     value: str,
-    site: str | None,
-    person: str | None,
+    site: str | None = None,
+    person: str | None = None,
+    group: str | None = None,
+    weight: str | None = None,
+    *,
     flag: str | None = None,
     censored: Censoring | None = None,
 ) -> list[str]:
     """List the columns to read, refusing one column in two roles, and marks without limits."""
     if flag is not None and censored is None:
         raise BadInput('flag= marks values beyond limits, and none are said: add them, as in censored="<5"')
-    columns = [name for name in (value, site, person, flag) if name is not None]
+    columns = [name for name in (value, site, person, group, weight, flag) if name is not None]
     check_column_names(columns)
     if len(set(columns)) < len(columns):
-        roles = "value, site and person" if flag is None else "value, site, person and flag"
+        given = {"group": group, "weight": weight, "flag": flag}
+        said = ["value", "site", "person", *(role for role, name in given.items() if name is not None)]
+        roles = f"{', '.join(said[:-1])} and {said[-1]}"
         twice = next(name for name in columns if columns.count(name) > 1)
         raise BadInput(f"column {quoted(twice)} is named twice: {roles} are different columns")
     return columns
@@ -127,34 +166,47 @@ def _select(frame: Any, columns: list[str]) -> "nw.DataFrame[Any]":
     return collected(narrow, "the data frame") if isinstance(narrow, nw.LazyFrame) else narrow
 
 
-def group(
-    values: Checked, sites: Labels, persons: Ints | None, dice: Roll | None, needs: Needs = QUANTILE
+def by_site(
+    values: Checked,
+    sites: Labels,
+    persons: Ints | None,
+    dice: Roll | None,
+    needs: Needs = QUANTILE,
+    division: Division = UNDIVIDED,
 ) -> SiteTable:
-    """Part the values by site, leaving out what is missing and all but one row a person."""
+    """Part the values by site, group and weight, leaving out what is missing and all but one row a person."""
     names = check_names(sites.labels)
     if not names:
         raise BadInput("no row names its site: fill in the site column")
     gone = np.isnan(values.floats) if values.missing else np.zeros(values.floats.size, dtype=np.bool_)
-    placed = sites.codes >= 0
+    placed = (sites.codes >= 0) & division.placed
     rows = np.flatnonzero(placed & ~gone)
-    dropped = np.bincount(sites.codes[placed & gone], minlength=len(names))
+    dropped = np.bincount(sites.codes[placed & gone], minlength=len(names)).tolist()
     complete = rows.size
     if persons is not None:
         rows = rows[one_row_a_person(persons[rows], dice)]
-    codes = sites.codes[rows]
+    codes, strata = sites.codes[rows], None
+    if division.divides:
+        if len(empty := np.flatnonzero(np.bincount(codes, minlength=len(names)) == 0)):
+            raise BadInput(f"site {names[empty[0]]!r} has no records that can be used: leave it out")
+        codes, names, strata = divide(Labels(sites.codes, names), division, rows)
+        lost = dict(zip(check_names(sites.labels), dropped, strict=True))
+        dropped = [lost.pop(site, 0) for site in strata.sites]  # a site's missing values stand in its first stratum
+        needs = needs._replace(records=1)
     # Numpy sorts 16-bit integers by radix, in one pass over the rows.
     order = rows[np.argsort(codes.astype(np.int16) if len(names) < 2**15 else codes, kind="stable")]
     ends = np.cumsum(np.bincount(codes, minlength=len(names)))[:-1]
     parts = np.split(values.floats[order], ends)
-    return checked_table(
+    table = checked_table(
         names,
         [Records(part, values.unit) for part in parts],
-        dict(zip(names, map(int, dropped), strict=True)),
+        dict(zip(names, dropped, strict=True)),
         unplaced=int(np.count_nonzero(~placed)),
         left_out=complete - rows.size,
         per_person=persons is not None,
         needs=needs,
     )
+    return replace(table, strata=strata)
 
 
 def one_row_a_person(persons: npt.NDArray[np.int64], dice: Roll | None) -> npt.NDArray[np.intp]:

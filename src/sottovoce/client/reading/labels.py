@@ -19,6 +19,7 @@ from sottovoce.core.checks import bad_row, label_text, sentence
 from sottovoce.core.errors import BadInput
 
 WHO = "every row must name its person"
+SITE, GROUP = ("sites", "says where a record is held"), ("groups", "says which group a record belongs to")
 
 _MANY, _FEW = 30, 5  # different numbers that name no sites if they have fractions or so few rows each
 _WRITTEN_OUT = r"^\+?(-?)0*([0-9]+)(?:[.,]0*)?$"  # a whole number, with zeros before it and after the point
@@ -139,8 +140,8 @@ def _simple(labels: Any) -> Any:
     return labels
 
 
-def name_sites(coded: Coded, where: str, needs: Needs = QUANTILE) -> Labels:
-    """List the names of sites in order, refusing a column that looks like records rather than names, unquoted."""
+def name_sites(coded: Coded, where: str, needs: Needs = QUANTILE, noun: tuple[str, str] = SITE) -> Labels:
+    """List the names of sites, or groups, in order, refusing a column that looks like records, unquoted."""
     codes, labels = coded
     rows = np.bincount(codes[codes >= 0], minlength=len(labels))
     of = labels.type
@@ -153,12 +154,12 @@ def name_sites(coded: Coded, where: str, needs: Needs = QUANTILE) -> Labels:
     if needs.records > 1 and ((measured and alone) or (sites > 2 and 2 * alone > sites)):
         raise sentence(
             where,
-            "names sites that have one row only: name the column that says where a record is held, or leave them out",
+            f"names {noun[0]} that have one row only: name the column that {noun[1]}, or leave them out",
         )
     if numeric and sites > _MANY and (measured or rows.sum() < _FEW * sites):
         raise sentence(
             where,
-            "holds many different numbers or dates, as records do: name the column that says where a record is held",
+            f"holds many different numbers or dates, as records do: name the column that {noun[1]}",
         )
     names = labels.to_pylist()
     order = sorted((place for place in range(len(names)) if rows[place]), key=names.__getitem__)

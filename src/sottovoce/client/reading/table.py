@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import compress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from sottovoce.core.arrays import Floats
 from sottovoce.core.censoring import Censoring
 from sottovoce.core.checks import bad_row, check_names, is_one_of, kind_of, sentence
 from sottovoce.core.errors import BadInput
-from sottovoce.core.roster import Roster
+from sottovoce.core.roster import Roster, Strata
 from sottovoce.core.unit import Unit, common_unit
 
 DROP = 'remove it, or leave all missing values out with missing="drop"'
@@ -68,6 +69,8 @@ class SiteTable:
         What the records are declared to be: "counts", "scores", "amounts", or None.
     column
         What the records are called: the name of their column, or nothing.
+    strata
+        Where groups or weights divide the sites: what each that answers is a part of.
     """
 
     names: tuple[str, ...]
@@ -80,33 +83,53 @@ class SiteTable:
     seeded: bool = False
     kind: str | None = None
     column: str = ""
+    strata: Strata | None = None
 
     @property
     def roster(self) -> Roster:
         """Return what is public of the sites."""
         sizes = tuple(records.size for records in self.records)
         public = (self.unit, dict(self.dropped), self.unplaced, self.left_out, self.per_person, self.seeded, self.kind)
-        return Roster(self.names, sizes, *public, self.column)
+        return Roster(self.names, sizes, *public, self.column, self.strata)
+
+    @cached_property
+    def places(self) -> tuple[str, ...]:
+        """Return the sites that hold the records, each once."""
+        return self.names if self.strata is None else tuple(dict.fromkeys(self.strata.sites))
 
     @cached_property
     def columns(self) -> list[Floats]:
-        """Return the records themselves, for kernels of a site alone."""
-        return [records.values() for records in self.records]
+        """Return the records of every place, for kernels of a site alone."""
+        if self.strata is None:
+            return [records.values() for records in self.records]
+        parts: dict[str, list[Floats]] = {place: [] for place in self.places}
+        for place, records in zip(self.strata.sites, self.records, strict=True):
+            parts[place].append(records.values())
+        return [np.concatenate(each) for each in parts.values()]
 
     @cached_property
     def marks(self) -> Fingerprints:
         """Return the fingerprints of the records; two sites that hold the same ones are refused."""
         marks = mark(self.columns)
         if (shared := shared_columns(self.columns, marks)) is not None:
-            raise twice(*(self.names[at] for at in shared))
+            raise twice(*(self.places[at] for at in shared))
         return marks
 
     def only(self, names: Sequence[str]) -> "SiteTable":
         """Return the table of some of the sites, in their order here."""
-        stay = [i for i, name in enumerate(self.names) if name in set(names)]
-        kept = tuple(self.names[i] for i in stay)
+        wanted = set(names)
+        stay = [name in wanted for name in self.names]
+        kept, records = tuple(compress(self.names, stay)), tuple(compress(self.records, stay))
         dropped = {name: self.dropped.get(name, 0) for name in kept}
-        return replace(self, names=kept, records=tuple(self.records[i] for i in stay), dropped=dropped)
+        strata = None if self.strata is None else self.strata.only(stay)
+        return replace(self, names=kept, records=records, dropped=dropped, strata=strata)
+
+    def undivided(self, question: str) -> "SiteTable":
+        """Return the table, or refuse one with groups or weights, of which a question knows nothing."""
+        if self.strata is not None:
+            given = "weights" if self.strata.weights else "groups"
+            raise BadInput(f"these records are divided by {given}, and {question} knows none; read them without.")
+        return self
 
 
 def twice(one: str, two: str) -> BadInput:
@@ -126,7 +149,7 @@ def read_sites(
     (('north', 'south'), (Records(3 records, values hidden), Records(2 records, values hidden)))
     """
     check_missing(missing)
-    columns = list(_named(sites))
+    columns = list(named(sites))
     names = check_names(name for name, _ in columns)
     if not names:
         raise BadInput("there are no sites: give at least one site with its records")
@@ -168,7 +191,7 @@ def checked_table(
             has = "no records" if not record.size else "only one record"
             least = "two" if needs.records > 1 else "one"
             raise BadInput(f"site {name!r} has {has}{after}: give it at least {least}, or leave it out")
-    _refuse_shared(names, records)
+    refuse_shared(names, records)
     unit = records[0].unit
     if any(record.unit is not unit for record in records):
         unit = common_unit({name: record.unit for name, record in zip(names, records, strict=True)})
@@ -184,7 +207,7 @@ def checked_table(
     return SiteTable(tuple(names), shared, unit, counts, unplaced, left_out, per_person)
 
 
-def _refuse_shared(names: Sequence[str], records: Sequence[Records]) -> None:
+def refuse_shared(names: Sequence[str], records: Sequence[Records]) -> None:
     """Refuse two sites that look at the same memory: their records would answer twice in one study."""
     begins = np.array([holder.address for holder in records])
     order = np.argsort(begins, kind="stable")
@@ -195,7 +218,7 @@ def _refuse_shared(names: Sequence[str], records: Sequence[Records]) -> None:
         raise twice(names[first], names[second])
 
 
-def _named(sites: Any) -> Iterable[tuple[object, Any]]:
+def named(sites: Any) -> Iterable[tuple[object, Any]]:
     """Pair each site with its name."""
     if isinstance(sites, Mapping):
         return sites.items()

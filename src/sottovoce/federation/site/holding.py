@@ -92,7 +92,7 @@ def _people(paths: Sequence[str], asked: RecordColumns) -> list[bytes]:
     assert asked.person is not None
     limits = read_censoring(asked.censored)
     for path in expand([Path(each) for each in paths]):
-        columns = pick_columns(asked.value, None, asked.person, asked.flag, limits)
+        columns = pick_columns(asked.value, person=asked.person, flag=asked.flag, censored=limits)
         table = read_table(path, columns, marks=marks, censored=limits)
         flags = None if asked.flag is None else Flags(table.column(asked.flag), where(path, asked.flag))
         column, named = table.column(asked.value), where(path, asked.value)

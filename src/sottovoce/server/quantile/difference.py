@@ -1,8 +1,7 @@
 """The difference of two independent quantiles: interval by the method of variance estimates recovery, and a test.
 
-Zou and Donner (2008): with estimates ``q`` and interval ends ``l, u`` of two independent groups, the lower end for
-``q1 - q2`` is ``d - sqrt((q1 - l1)^2 + (u2 - q2)^2)``, and likewise above. The p-value is where the interval first
-touches the supposed difference, so test and interval always agree.
+The interval is that of `inference.quantile.contrast`. The p-value is where it first touches the supposed difference, so
+test and interval always agree.
 
 Where both quantiles are certified (or sequences), so is the difference: two independent intervals at the level
 ``sqrt(level)`` hold both quantiles with probability ``level``, and the interval holds the differences of all pairs. A
@@ -25,6 +24,7 @@ from sottovoce.core.digits import multiple, span
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import Unit
 from sottovoce.inference.common import normal
+from sottovoce.inference.quantile.contrast import combined, own_level
 from sottovoce.server.axis import value_axis
 from sottovoce.server.description import (
     Description,
@@ -154,7 +154,7 @@ class Difference(StoredResult):
         for which, result in zip(NAMES, (self.first, self.second), strict=True):
             ends = result.interval_at(self.level)
             texts = (result.format(value) for value in (result.estimate, *ends))
-            cells.append((which, *texts, first_few(result.plan.names).replace("'", "")))
+            cells.append((which, *texts, first_few(result.plan.by_site).replace("'", "")))
         cells.append(("difference", *(self.format(value) for value in (self.estimate, low, high)), ""))
         wide = [max(len(row[i]) for row in cells) for i in range(4)]
         table = [
@@ -198,7 +198,7 @@ class Difference(StoredResult):
         )
         question = (
             f"By how much does the {self.first.tau:.6g} quantile{of_column(self.first.plan.roster.column)} of "
-            f"{', '.join(self.first.plan.names)} exceed that of {', '.join(self.second.plan.names)}?"
+            f"{', '.join(self.first.plan.by_site)} exceed that of {', '.join(self.second.plan.by_site)}?"
         )
         assumed = ("The two groups share no records.", *one.assumptions)
         settings = [(f"{label} ({which})", text) for which, each in zip(NAMES, (one, two), strict=True) for label, text
@@ -267,17 +267,11 @@ class Difference(StoredResult):
 
     def _at(self, level: float) -> Interval:
         """Take all pairs of certified ends, or recover variances; a rounded quantile may be off by half a step."""
-        one, two = self.first.solution, self.second.solution
-        each = math.sqrt(level) if self._certified else level
-        (low1, high1), (low2, high2) = one.interval(each), two.interval(each)
-        q1, q2 = one.point, two.point
+        both = (self.first.solution, self.second.solution)
+        each = own_level(level, 2, self._certified)
         slack = (self.first.plan.resolution + self.second.plan.resolution) / 2
-        if self._certified:
-            return Interval(low1 - high2 - slack, high1 - low2 + slack)
-        return Interval(
-            q1 - q2 - math.hypot(q1 - low1, high2 - q2) - slack,
-            q1 - q2 + math.hypot(high1 - q1, q2 - low2) + slack,
-        )
+        points, ends = [one.point for one in both], [one.interval(each) for one in both]
+        return Interval(*combined((1, -1), points, ends, slack, self._certified))
 
     def _touching(self, value: float) -> float:
         """Return the signed normal quantile at which the interval first touches a value."""

@@ -17,6 +17,7 @@ import numpy as np
 from sottovoce.core.errors import Infeasible
 from sottovoce.inference.common.normal import two_sided
 from sottovoce.server.quantile.asking import SiteProfile
+from sottovoce.server.quantile.certified.lottery import drawn
 
 SCARCE = 0.04
 TOO_DEAR = 0.02  # noise at which the search asks two fifths of the records
@@ -25,6 +26,7 @@ MIDDLE = 0.1  # levels no farther from the median are supported as well as it
 REACH, POWER = 1.65, 1.4  # a certified interval reaches at most REACH * (z + POWER) errors within bounds
 NEAREST, TAILED = 1.515, 4.7  # with many records, and with noise over tail (decision 0075)
 SEARCHED, COSTLY, FURTHER = 1_300.0, 0.029, 33.0  # without bounds: with the squared error, and beyond some with it
+UNEVEN = 1.1  # times the error, from which on what very unequal sites lose by being drawn by lot is counted
 FOUND, DEEP = 0.17, 0.05  # error over tail up to which a search without bounds finds the quantile; at the .99 quantile
 
 
@@ -44,6 +46,7 @@ class Limits(NamedTuple):
 
 STAGES, PAIRS = Limits(0.03, SCARCE, "half as long again"), Limits(0.03, 0.15, "half as long again, or twice as long")
 CERTIFIED = PAIRS._replace(refuse=0.25, dear=math.inf)  # beyond it not even one end could be certified
+LOCATED = CERTIFIED  # pairs of a group, whose place others have found: decision 0082
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,12 @@ def reach(crowd: SiteProfile, tau: float, level: float = 0.95, bounded: bool = F
     tail = min(tau, 1 - tau)
     if not bounded and error > min(FOUND, DEEP * (100 * tail) ** 0.35) * tail:
         return 0.0, 1.0
-    half = _reached(error, tail, bounded) * (two_sided(level) + POWER) * error
+    rate, number, missing = drawn(crowd)
+    chance = (1 - rate) / 2 + rate * tau
+    by_lot = math.sqrt(chance * (1 - chance) / number) / rate
+    if by_lot < UNEVEN * error:  # sites that are drawn by lot as they count lose next to nothing
+        by_lot, missing = error, 0.0
+    half = _reached(by_lot, tail, bounded) * (two_sided(level) + POWER) * by_lot + missing / rate
     return max(tau - half, 0.0), min(tau + half, 1.0)
 
 

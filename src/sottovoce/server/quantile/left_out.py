@@ -50,14 +50,16 @@ def overall(shares: Floats, taus: Floats) -> float:
     return float(taus[0]) if np.all(taus == taus[0]) else float(f"{np.sum(shares * taus):.15g}")
 
 
-def without(names: Sequence[str], left: int) -> str:
-    """Say which sites are left out, and over which the answer is.
+def without(names: Sequence[str], left: int, parts: bool = False) -> str:
+    """Say which sites, or parts of sites, are left out, and over which the answer is.
 
     >>> without(["north"], 2)
     "site 'north' has too few records to take part and is left out, not asked: the answer is over the 2 sites left"
     """
-    who = f"site {names[0]!r} has" if len(names) == 1 else f"each of {len(names):,} sites ({first_few(names)}) has"
-    over = "the one site" if left == 1 else f"the {left:,} sites"
+    noun = "part" if parts else "site"
+    many = f"each of {len(names):,} {noun}s ({first_few(names, 3 if parts else 6)}) has"
+    who = f"{noun} {names[0]!r} has" if len(names) == 1 else many
+    over = f"the one {noun}" if left == 1 else f"the {left:,} {noun}s"
     return f"{who} too few records to take part and is left out, not asked: the answer is over {over} left"
 
 

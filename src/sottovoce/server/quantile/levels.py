@@ -285,17 +285,21 @@ def _levels_protocol(
     return (yield from together(talks))
 
 
-def together(talks: Sequence[Generator[Ask, Ints, Outcome]]) -> Generator[Ask, Ints, list[Outcome]]:
+def together(
+    talks: Sequence[Generator[Ask, Ints, Outcome]], members: Sequence[Ints] | None = None, sites: int = 0
+) -> Generator[Ask, Ints, list[Outcome]]:
     """Join conversations into one whose outcome is the list of theirs.
 
-    What comes late is told to whose question it answers; who has ended by then, or began after it, does not hear it.
+    All of them are with all sites, or each with its ``members`` among so many. What comes late is told to whose
+    question it answers; who has ended by then, or began after it, does not hear it.
     """
+    own: list[Any] = [slice(None)] * len(talks) if members is None else list(members)
     outcomes: dict[int, Outcome] = {}
     before: dict[int, slice] = {}  # where each had its points in the question before
     asks = {i: next(talk) for i, talk in enumerate(talks)}
     while asks:
         points = np.concatenate([ask.points for ask in asks.values()])
-        counts = np.concatenate([ask.counts for ask in asks.values()], axis=1)
+        counts = np.concatenate([_placed(ask.counts, own[i], sites) for i, ask in asks.items()], axis=1)
         phased = any(ask.periods is not None for ask in asks.values())
         periods = np.concatenate([all_periods(ask.points, ask.periods) for ask in asks.values()]) if phased else None
         ones = yield Ask(points, counts, periods)
@@ -303,9 +307,9 @@ def together(talks: Sequence[Generator[Ask, Ints, Outcome]]) -> Generator[Ask, I
         edges = np.cumsum([0, *(len(ask.points) for ask in asks.values())]).tolist()
         places = {i: slice(start, stop) for i, (start, stop) in zip(asks, pairwise(edges), strict=True)}
         for i, place in places.items():
-            told = ones[..., place]
-            if late is not None and i in before and late[..., before[i]].any():
-                told = np.concatenate((told, late[..., before[i]]), axis=2)
+            told = ones[..., own[i], place]
+            if late is not None and i in before and late[..., own[i], before[i]].any():
+                told = np.concatenate((told, late[..., own[i], before[i]]), axis=2)
             try:
                 asks[i] = talks[i].send(told)
             except StopIteration as end:
@@ -313,6 +317,15 @@ def together(talks: Sequence[Generator[Ask, Ints, Outcome]]) -> Generator[Ask, I
                 del asks[i]
         before = places
     return [outcomes[i] for i in range(len(talks))]
+
+
+def _placed(counts: Ints, own: Any, sites: int) -> Ints:
+    """Return the counts of some sites among all of them."""
+    if not sites:
+        return counts
+    every = np.zeros((sites, counts.shape[1]), dtype=np.int64, order="F")
+    every[own] = counts
+    return every
 
 
 def fewest_records(parts: Sequence[float]) -> int:

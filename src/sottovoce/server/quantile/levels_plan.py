@@ -58,7 +58,7 @@ def plan_levels(
     while True:
         parts = split_of(split, levels, whole.crowd)
         own = {**public, "shares": own_shares(whole), "fewest": fewest_records(parts)}
-        budgets = dict(zip(whole.names, whole.budgets, strict=True))
+        budgets = whole.stated
         plans = [
             plan_quantile(whole.roster, tau, budgets, thinned=part, **own)
             for tau, part in zip(levels, parts, strict=True)
@@ -66,22 +66,24 @@ def plan_levels(
         small = {name for plan in plans for name in plan.left_out}
         if not small:
             break
-        left = [name for name in whole.names if name not in small]
-        again = {**public, "shares": own_shares(whole, left)}
+        stay = [name not in small for name in whole.names]
+        rest = whole.roster.only(stay)
+        again = {**public, "shares": own_shares(whole, stay)}
         gone += tuple(name for name in whole.names if name in small)
-        rest = whole.roster.only([name in left for name in whole.names])
-        whole = plan_quantile(rest, 0.5, {name: budgets[name] for name in left}, **again)
+        whole = plan_quantile(rest, 0.5, {site: budgets[site] for site in rest.places}, **again)
     check_sizes(whole, parts)
-    said = (without(gone, len(whole.names)),) if gone else ()
+    said = (without(gone, len(whole.names), roster.strata is not None),) if gone else ()
     plans = [replace(plan, left_out=gone) for plan in plans]
     plans[0] = replace(plans[0], warnings=(*said, *plans[0].warnings))
     return LevelsPlan(whole, plans, parts, level, method == "certified" or whole.atoms)
 
 
-def own_shares(plan: QuantilePlan, names: Sequence[str] | None = None) -> Any:
+def own_shares(plan: QuantilePlan, stay: Sequence[bool] | None = None) -> Any:
     """Return the shares of a plan, or of some of its sites, as they can be given again."""
     if plan.shares_name != "custom":
-        return plan.shares_name
-    found = dict(zip(plan.names, plan.crowd.shares.tolist(), strict=True))
-    kept = {name: found[name] for name in (plan.names if names is None else names)}
-    return {name: share / sum(kept.values()) for name, share in kept.items()}
+        return "equal" if plan.shares_name == "equal" else "pooled"
+    kept: dict[str, float] = {}
+    for i, (site, share) in enumerate(zip(plan.roster.places, plan.crowd.shares.tolist(), strict=True)):
+        if stay is None or stay[i]:
+            kept[site] = kept.get(site, 0.0) + share
+    return {site: share / sum(kept.values()) for site, share in kept.items()}

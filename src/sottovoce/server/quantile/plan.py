@@ -49,6 +49,16 @@ class Departure(NamedTuple):
     round: int
 
 
+class SiteCount(NamedTuple):
+    """What a site counts: its records, its share, its part of the noise, what a record pays, and values missing."""
+
+    records: int
+    share: float
+    noise: float
+    epsilon: float
+    dropped: int
+
+
 @dataclass(frozen=True, eq=False)
 class QuantilePlan:
     """A checked study over sites."""
@@ -70,6 +80,8 @@ class QuantilePlan:
     step_source: str = ""  # what the resolution was taken from where it was not given, in words
     left_out: tuple[str, ...] = ()  # sites too small to take part, which are not asked
     departed: tuple[Departure, ...] = ()  # sites that left after rounds in which they were asked
+    located: bool = False  # whether a study of several groups finds location and scale for all
+    watched: bool = False  # whether it also looks at the shape, so that scarce records are not certified unseen
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,9 +91,12 @@ class QuantilePlan:
     @property
     def sites(self) -> str:
         """Return in words over which sites the quantile is."""
-        if self.departed and len(self.names) <= FEW_NAMES:
-            return listed(self.names)
-        return f"the {len(self.names)} sites{' left' if self.left_out or self.departed else ''}"
+        names = tuple(dict.fromkeys(self.roster.places))
+        if self.departed and len(names) <= FEW_NAMES:
+            return listed(names)
+        if len(names) == 1:
+            return names[0]
+        return f"the {len(names)} sites{' left' if self.left_out or self.departed else ''}"
 
     @property
     def departures(self) -> str:
@@ -104,7 +119,39 @@ class QuantilePlan:
     @property
     def epsilons(self) -> dict[str, float]:
         """Return the realised epsilon of every site, computed from its channel."""
-        return {name: channel.epsilon for name, channel in zip(self.names, self.channels, strict=True)}
+        return {site: channel.epsilon for site, channel in zip(self.roster.places, self.channels, strict=True)}
+
+    @cached_property
+    def by_site(self) -> dict[str, SiteCount]:
+        """Return what every site counts, all its strata together."""
+        found: dict[str, SiteCount] = {}
+        rows = zip(
+            self.roster.places,
+            self.names,
+            self.roster.sizes,
+            self.crowd.shares.tolist(),
+            self.support.variance_shares,
+            self.channels,
+            strict=True,
+        )
+        for site, name, size, share, noise, channel in rows:
+            dropped, before = int(self.roster.dropped.get(name, 0)), found.get(site)
+            if before is not None:
+                size, share, dropped = size + before.records, share + before.share, dropped + before.dropped
+                noise += before.noise
+            found[site] = SiteCount(size, share, noise, channel.epsilon, dropped)
+        return found
+
+    @property
+    def effective(self) -> float:
+        """Return how many records of equal weight tell as much as these (Kish 1965)."""
+        sizes, weights = np.array(self.roster.sizes), np.array(self.roster.weights)
+        return float((sizes @ weights) ** 2 / (sizes @ weights**2))
+
+    @property
+    def stated(self) -> dict[str, float]:
+        """Return the budget of every site as it was stated."""
+        return dict(zip(self.roster.places, self.budgets, strict=True))
 
     @property
     def atoms(self) -> bool:
@@ -181,14 +228,16 @@ def plan_quantile(
 ) -> QuantilePlan:
     """Check all input; ``thinned`` is the part of the records that answers for this level, ``limits`` its design's.
 
+    What is given by site counts for all strata of it (`core.roster.Strata`).
+
     Sites with less than ``fewest`` records, and small sites whose noise would end the study, are left out, which a
     warning says. Where few records will be certified, how far the interval will reach is said beforehand.
     """
-    names = roster.names
-    taus = np.array([_level(value, where) for value, where in per_site(tau, names, "tau")])
-    budgets = tuple(number(value, where) for value, where in per_site(epsilon, names, "epsilon"))
-    channels = tuple(_channel(value, where) for value, where in per_site(epsilon, names, "epsilon"))
-    weights, shares_name = _shares(shares, roster)
+    names, places = roster.names, roster.places
+    taus = np.array([_level(value, where) for value, where in per_site(tau, places, "tau")])
+    budgets = tuple(number(value, where) for value, where in per_site(epsilon, places, "epsilon"))
+    channels = tuple(_channel(value, where) for value, where in per_site(epsilon, places, "epsilon"))
+    weights, shares_name = check_shares(shares, roster)
     crowd = SiteProfile(weights, np.array([rate_of(channel) for channel in channels]), np.array(roster.sizes, np.int64))
     design = PAIRS if limits is CERTIFIED and not certified else limits
     crowd, stay = small_sites(crowd, taus, thinned, design, fewest)
@@ -202,7 +251,7 @@ def plan_quantile(
     width = _scale(scale, roster.unit)
     level, effective = overall(crowd.shares, taus), crowd.thinned(thinned)
     measured = check(effective, level, names, limits)
-    warnings = [*roster.doubts, *([without(gone, len(names))] if gone else [])]
+    warnings = [*roster.doubts, *([without(gone, len(names), roster.strata is not None)] if gone else [])]
     certified |= limits is CERTIFIED and (
         kind == "amounts" or roster.unit.censored is not None or measured.ratio > PAIRS.at(level).refuse
     )
@@ -250,14 +299,18 @@ def _channel(value: Any, where: str) -> Channel:
         raise BadInput(str(error).replace("epsilon", where, 1)) from None
 
 
-def _shares(shares: Any, roster: Roster) -> tuple[Floats, str]:
-    """Return the weights of the sites in the estimand, and what they are called."""
-    sizes = np.array(roster.sizes, dtype=np.float64)
+def check_shares(shares: Any, roster: Roster) -> tuple[Floats, str]:
+    """Return the weights of all that answer in the estimand, and what they are called.
+
+    A record counts by its public weight; the share of a site is divided among its strata as they count.
+    """
+    counts = np.array(roster.sizes, dtype=np.float64) * np.array(roster.weights)
+    if isinstance(shares, str) and shares == "pooled":
+        return counts / counts.sum(), "weighted" if roster.weighted else "pooled"
+    within, sites = _within(counts, roster.places)
     if isinstance(shares, str):
-        if shares == "pooled":
-            return sizes / sizes.sum(), "pooled"
         if shares == "equal":
-            return np.full(len(sizes), 1 / len(sizes)), "equal"
+            return within / len(sites), "equal"
         raise BadInput(
             f"shares must be 'pooled', 'equal' or a mapping from site to share, not {shares!r}"
             f"{nearest(shares, ('pooled', 'equal'))}; choose one."
@@ -267,15 +320,26 @@ def _shares(shares: Any, roster: Roster) -> tuple[Floats, str]:
             f"shares must be 'pooled', 'equal' or a mapping from site to share, not a {type(shares).__name__}; "
             "choose one."
         )
-    weights = np.array([number(value, where) for value, where in per_site(shares, roster.names, "shares")])
+    weights = np.array([number(value, where) for value, where in per_site(shares, sites, "shares")])
     if not np.all((weights >= LEAST) & np.isfinite(weights)):
-        worst = roster.names[int(np.argmin(np.where(np.isfinite(weights), weights, -np.inf)))]
+        worst = sites[int(np.argmin(np.where(np.isfinite(weights), weights, -np.inf)))]
         raise BadInput(
             f"the share of site {worst!r} must be positive and finite, at least {LEAST:g}; leave others out."
         )
     if abs(float(weights.sum()) - 1) > 1e-9:
         raise BadInput(f"the shares sum to {float(weights.sum()):.12g}, not to 1; divide each by their sum.")
-    return weights / weights.sum(), "custom"
+    known = dict(zip(sites, (weights / weights.sum()).tolist(), strict=True))
+    return within * np.array([known[place] for place in roster.places]), "custom"
+
+
+def _within(counts: Floats, places: tuple[str, ...]) -> tuple[Floats, tuple[str, ...]]:
+    """Return what part of its site each that answers counts, and the sites."""
+    sites = tuple(dict.fromkeys(places))
+    if len(sites) == len(places):
+        return np.ones(len(counts)), sites
+    at = {site: i for i, site in enumerate(sites)}
+    where = np.array([at[place] for place in places])
+    return counts / np.bincount(where, weights=counts)[where], sites
 
 
 def _step(resolution: Any, unit: Unit, kind: str | None) -> tuple[float, str]:

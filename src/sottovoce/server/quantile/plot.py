@@ -131,7 +131,7 @@ def _limits(axes: "Axes", result: RunToDraw, frame: tuple[float, float]) -> None
 
 def _noise(axes: "Axes", result: RunToDraw) -> None:
     """Draw what part of the noise variance each site causes, with its budget and size."""
-    sizes = dict(zip(result.plan.names, result.plan.roster.sizes, strict=True))
+    sizes = {site: count.records for site, count in result.plan.by_site.items()}
     order = sorted(result.variance_shares, key=lambda name: -result.variance_shares[name])
     kept = order if len(order) <= BARS else order[: BARS - 1]
     others = order[len(kept) :]

@@ -124,12 +124,12 @@ class QuantileResult(StoredResult):
     @property
     def shares(self) -> Mapping[str, float]:
         """Return the weight of each site in the estimand."""
-        return dict(zip(self.plan.names, map(float, self.plan.crowd.shares), strict=True))
+        return {site: count.share for site, count in self.plan.by_site.items()}
 
     @property
     def variance_shares(self) -> Mapping[str, float]:
         """Return what part of the noise variance each site causes: the largest drives the width."""
-        return dict(zip(self.plan.names, self.plan.support.variance_shares, strict=True))
+        return {site: count.noise for site, count in self.plan.by_site.items()}
 
     @property
     def drivers(self) -> Mapping[str, float]:
@@ -154,15 +154,17 @@ class QuantileResult(StoredResult):
     @property
     def estimand(self) -> str:
         """Return in words what is estimated; an average of site quantiles it never is."""
-        number = len(self.plan.names)
+        number = len(set(self.plan.roster.places))
         unit = "persons" if self.plan.roster.per_person else "records"
         whose = f"the value of {self.plan.roster.column}" if self.plan.roster.column else "the value"
         below = f"{whose} below which {self.tau:.6g}"
         left = f"; {self.plan.departures}" if self.plan.departed else ""
         if number == 1:
-            return f"{below} of the {unit} of {self.plan.names[0]} lie{left}"
+            counted = ", each counted by its weight" if self.plan.roster.weighted else ""
+            return f"{below} of the {unit} of {self.plan.sites} lie{counted}{left}"
         text = {
             "pooled": f"{below} of all {unit} of {self.plan.sites} lie (pooled)",
+            "weighted": f"{below} of all {unit} of {self.plan.sites} lie, each counted by its weight (weighted)",
             "equal": f"{below} lies when each of {self.plan.sites} counts the same (equal)",
             "custom": f"{below} lies when {self.plan.sites} count by their given shares (custom)",
         }

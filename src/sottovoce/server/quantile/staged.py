@@ -30,7 +30,7 @@ from sottovoce.server.quantile.apart import completed, grouped, groups_of, lette
 from sottovoce.server.quantile.asking import LOCAL, Ask, Decoded, QueryAllocator, SiteProfile, present_shares
 from sottovoce.server.quantile.certified.protocol import Certificate, CertifiedStudy, certified_protocol
 from sottovoce.server.quantile.curvature import Bends, dips_between_shoulders, steeper_pilot, steeper_shoulders
-from sottovoce.server.quantile.feasibility import PAIRS, SCARCE, support
+from sottovoce.server.quantile.feasibility import LOCATED, PAIRS, SCARCE, support
 from sottovoce.server.quantile.fence import Fence, fence_of
 from sottovoce.server.quantile.grid import keep_to_a_grid
 from sottovoce.server.quantile.layouts import NEAR, KeptStage, five, mass_offset, pair, three
@@ -62,6 +62,8 @@ class StagedStudy:
     coin: bytes = b""
     phases: bool = False  # whether records are asked if they keep to a grid
     watch: bool = True  # whether stages look at the shape, and hand over where it is not smooth
+    located: bool = False  # whether others have found location and scale, so that no search takes records
+    window: tuple[float, float] | None = None  # about what they found, where a certified study asks
 
     @property
     def scarce(self) -> bool:
@@ -71,7 +73,8 @@ class StagedStudy:
     @property
     def too_few(self) -> bool:
         """Tell whether there are too few records for anything but the certified interval."""
-        return self.watch and support(self.crowd, self.tau).ratio > PAIRS.at(self.tau).refuse
+        most = (LOCATED if self.located else PAIRS).at(self.tau).refuse
+        return self.watch and support(self.crowd, self.tau).ratio > most
 
 
 class Milestone(NamedTuple):
@@ -138,7 +141,7 @@ def certify(talker: QueryAllocator, study: StagedStudy, found: Found | None) -> 
     """Go on as certified with the records that are left; what was heard guides."""
     crowd, known = study.crowd, [*(found.heard if found is not None else ()), *talker.heard]
     rest = SiteProfile(crowd.shares, crowd.rates, np.maximum(crowd.sizes - talker.asked, 0))
-    handed = CertifiedStudy(study.tau, rest, study.alpha, study.coin, study.bounds, study.scale)
+    handed = CertifiedStudy(study.tau, rest, study.alpha, study.coin, study.bounds, study.scale, study.window)
     return (yield from certified_protocol(handed, known, (talker.rounds, talker.reports)))
 
 

@@ -1,8 +1,10 @@
 """What a quantile says of itself: one line, the rows and the table to read, plain values, and a page for outsiders."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from sottovoce.core.digits import number_text
+from sottovoce.core.roster import Roster
 from sottovoce.core.unit import Unit
 from sottovoce.server.description import (
     WIDTH,
@@ -62,14 +64,12 @@ def describe(result: ResultToDescribe) -> Description:
         taken = f"{step}, {plan.step_source}" if plan.step_source else step
         rows.append(("Resolution", f"{taken}; the interval covers the rounded value"))
     rows += limits_row(roster.unit)
-    dropped = sum(roster.dropped.values())
-    if dropped or roster.unplaced:
-        rows.append(("Left out", f"{dropped:,} missing values, {roster.unplaced:,} rows without a site"))
-    if roster.per_person:
-        rows.append(("Person", f"one record each, drawn at random; {roster.left_out:,} further rows left out"))
+    if roster.weighted:
+        rows.append(("Weights", weights_text(plan)))
+    rows += rows_left_out([roster])
     notes = [*labelled("Warning", result.warnings), *_beyond(result), ("Promise", result.promise)]
     worst = max(result.variance_shares, key=lambda name: result.variance_shares[name])
-    if len(plan.names) > 1:
+    if len(plan.by_site) > 1:
         notes.insert(
             0, ("Width", f"driven most by {worst} ({result.variance_shares[worst]:.0%} of the noise variance)")
         )
@@ -98,6 +98,27 @@ def _beyond(result: ResultToDescribe) -> list[tuple[str, str]]:
     return [("Limit", f"the quantile may be {' or '.join(touched)} the limit of measurement")] if touched else []
 
 
+def rows_left_out(rosters: Sequence[Roster]) -> list[tuple[str, str]]:
+    """Return rows that say what was left out when the records were read."""
+    first, rows = rosters[0], []
+    dropped = sum(sum(roster.dropped.values()) for roster in rosters)
+    if dropped or first.unplaced:
+        nowhere = "a site" if first.strata is None else "a site, group or weight"
+        rows.append(("Left out", f"{dropped:,} missing values, {first.unplaced:,} rows without {nowhere}"))
+    if first.per_person:
+        rows.append(("Person", f"one record each, drawn at random; {first.left_out:,} further rows left out"))
+    return rows
+
+
+def weights_text(plan: Any) -> str:
+    """Say how records are weighted, and what that costs."""
+    weights, total = plan.roster.weights, sum(plan.roster.sizes)
+    return (
+        f"public, from {min(weights):.4g} to {max(weights):.4g}; {total:,} records tell as much as "
+        f"{plan.effective:,.0f} of equal weight"
+    )
+
+
 def outside(result: ResultToDescribe) -> Outside:
     """Return what somebody outside the study asks."""
     (low, high), plan, roster = result.interval, result.plan, result.plan.roster
@@ -114,25 +135,22 @@ def outside(result: ResultToDescribe) -> Outside:
         ("Level of the quantile", f"{result.tau:.6g}"),
         ("Level of confidence", f"{result.level:.6g}"),
         ("Sites count", plan.shares_name),
+        *([("Weights", weights_text(plan))] if roster.weighted else []),
         ("Public bounds", "none" if plan.bounds is None else " to ".join(map(roster.unit.format, plan.bounds))),
         ("Public scale", "none" if plan.scale is None else roster.unit.format_width(plan.scale)),
         ("Unit of privacy", "the person" if roster.per_person else "the record"),
     ]
-    question = f"What is {result.estimand}? {total:,} {who} at {len(roster.names):,} site{_s(roster.names)} were asked."
+    sites = len(set(roster.places))
+    question = f"What is {result.estimand}? {total:,} {who} at {sites:,} site{'' if sites == 1 else 's'} were asked."
     assumed = (ORDER, ANY if result.method in HOLDS else SMOOTH)
     return Outside(question, answer, result.promise, assumed, tuple(settings))
 
 
-def _s(names: tuple[str, ...]) -> str:
-    return "" if len(names) == 1 else "s"
-
-
 def _sites(result: ResultToDescribe) -> list[tuple[str, str, str, str, str]]:
     """Write every site, cell by cell."""
-    shares, noise, epsilon = result.shares, result.variance_shares, result.epsilon
     return [
-        (name, f"{size:,}", f"{shares[name]:.4f}", f"{epsilon[name]:.4g}", f"{noise[name]:.1%}")
-        for name, size in zip(result.plan.names, result.plan.roster.sizes, strict=True)
+        (site, f"{count.records:,}", f"{count.share:.4f}", f"{count.epsilon:.4g}", f"{count.noise:.1%}")
+        for site, count in result.plan.by_site.items()
     ]
 
 
@@ -160,8 +178,8 @@ def _values(result: ResultToDescribe) -> dict[str, Any]:
         "epsilon": {name: finite(epsilon) for name, epsilon in result.epsilon.items()},
         "shares": dict(result.shares),
         "drivers": dict(result.variance_shares),
-        "records": dict(zip(roster.names, roster.sizes, strict=True)),
-        "dropped": dict(roster.dropped),
+        "records": {site: count.records for site, count in result.plan.by_site.items()},
+        "dropped": {site: count.dropped for site, count in result.plan.by_site.items()},
         "left_out": roster.left_out,
         "unplaced": roster.unplaced,
         "sites_left_out": list(result.plan.left_out),

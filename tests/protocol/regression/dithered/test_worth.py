@@ -67,7 +67,7 @@ def test_a_bought_answer_leaves_the_posterior_of_a_gaussian() -> None:
     [shares] = shares_of([known], [questions], 1000, 300, 0.4)
     assert shares.sum() > 0
     information = questions.combinations.T * (shares * 300 * questions.precisions) @ questions.combinations
-    after = np.linalg.inv(np.linalg.inv(known.covariance) + information)
+    after = np.asarray(np.linalg.inv(np.linalg.inv(known.covariance) + information), np.float64)
     again = shares_of([known._replace(covariance=after)], [questions], 1000, 300, 0.4 / PARCELS)[0]
     if shares.sum() < 0.4 - 1e-9:  # it stopped because nothing paid any more
         assert again.sum() == 0

@@ -7,7 +7,8 @@ from scipy.special import chdtrc
 from sottovoce.core.arrays import Ints
 from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.certified import lottery as module
-from sottovoce.server.quantile.certified.lottery import Lottery, planned
+from sottovoce.server.quantile.certified.lottery import Lottery, lasting, planned, unanswered
+from sottovoce.server.quantile.certified.lottery import drawn as of_all
 
 CROWD = SiteProfile(np.array([0.5, 0.3, 0.15, 0.05]), np.array([0.5, 0.9, 0.3, 0.8]), np.full(4, 10_000_000))
 LOTS = CROWD.shares / CROWD.rates
@@ -97,3 +98,40 @@ def test_planned_reports_seldom_find_a_site_used_up(sizes: tuple[int, ...]) -> N
     # one site decides: beyond two standard deviations with probability .023; ten of a hundred, false alarm 1e-4
     assert sum(count > 0 for count in missing) <= 10
     assert max(missing) < 5 * np.sqrt(number)
+
+
+# strata of a survey: most records count little, a few count for many
+UNEVEN = SiteProfile(np.array([0.6, 0.38, 0.02]), np.full(3, 0.7), np.array([40_000, 12_000, 30]))
+
+
+def test_a_few_heavy_records_do_not_end_a_study_early() -> None:
+    lots = UNEVEN.shares / UNEVEN.rates
+    law = lots / lots.sum()
+    assert lasting(law, UNEVEN.sizes) < 2_000
+    number = planned(law, UNEVEN.sizes)
+    assert number > 10_000
+    assert unanswered(law, UNEVEN.sizes, number) < 0.02
+    for other in (number // 2, 2 * number):  # neither fewer lots nor more reach less
+        reach = [1.7 / np.sqrt(n) + unanswered(law, UNEVEN.sizes, n) for n in (number, other)]
+        assert reach[0] <= reach[1] * 1.001
+
+
+def test_heavy_records_are_asked_evenly_and_their_other_lots_find_nobody() -> None:
+    lottery = Lottery(UNEVEN, b"even")
+    taken, missing = zip(*(lottery.draw(lottery.planned // 40) for _ in range(40)), strict=True)
+    heavy = np.array(taken)[:, 2]
+    assert heavy.sum() <= 30
+    assert heavy[:20].sum() == pytest.approx(heavy[20:].sum(), abs=4)
+    assert sum(missing) / lottery.planned == pytest.approx(
+        unanswered(np.array([0.6, 0.38, 0.02]), UNEVEN.sizes, lottery.planned), rel=0.3
+    )
+    assert all(np.all(each >= 0) for each in taken)
+
+
+def test_sites_in_proportion_lose_no_lot() -> None:
+    sizes = np.array([50_000, 30_000, 20_000])
+    law = sizes / sizes.sum()
+    assert planned(law, sizes) == lasting(law, sizes) > 98_000
+    rate, number, missing = of_all(SiteProfile(law, np.full(3, 0.5), sizes))
+    assert rate == pytest.approx(0.5)
+    assert (number, missing) == (lasting(law, sizes), 0.0)

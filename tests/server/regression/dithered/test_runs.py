@@ -33,8 +33,8 @@ def test_one_run_is_what_it_was(study: DitheredStudy) -> None:
     for ours, theirs in zip((*several.windows, several.whole), (*alone.windows, alone.whole), strict=True):
         np.testing.assert_allclose(ours.vectors, theirs.vectors)
         np.testing.assert_allclose(ours.squares, theirs.squares)
-    for ours, theirs in zip(several.slopes, alone.slopes, strict=True):
-        np.testing.assert_allclose(ours.matrix, theirs.matrix)
+    for matrix, own in zip(several.slopes, alone.slopes, strict=True):
+        np.testing.assert_allclose(matrix.matrix, own.matrix)
     assert several.curves == alone.curves
 
 

@@ -80,6 +80,7 @@ class CertifiedStudy:
     coin: bytes
     bounds: tuple[float, float] | None = None
     scale: float | None = None
+    window: tuple[float, float] | None = None  # within which is asked, where others have found it: no limit of the ends
 
 
 class CertifiedMark(NamedTuple):
@@ -213,11 +214,12 @@ def certified_protocol(
 
     It is held in a public unit, a power of two, in which the numbers are moderate whatever the unit of the records.
     """
-    size = max(map(abs, study.bounds)) if study.bounds else study.scale or 1.0
+    within = study.bounds or study.window
+    size = max(map(abs, within)) if within else study.scale or 1.0
     unit = math.ldexp(1.0, math.frexp(size)[1] - 1)
     bounds, scale = None, study.scale and study.scale / unit
-    if study.bounds:
-        bounds = study.bounds[0] / unit, study.bounds[1] / unit
+    if within:
+        bounds = within[0] / unit, within[1] / unit
         scale = min(max((study.scale or TINY) / unit, FINEST), 1.0)
     inner = _conversation(replace(study, bounds=bounds, scale=scale), known, unit)
     try:

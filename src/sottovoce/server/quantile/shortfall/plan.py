@@ -139,15 +139,14 @@ def plan_shortfall(
     whole = plan_quantile(roster, tau, epsilon, **public)
     part = _split(split, whole)
     own = {**public, "shares": own_shares(whole), "fewest": math.ceil(FEWEST / min(part, 1 - part))}
-    budgets = dict(zip(whole.names, whole.budgets, strict=True))
-    plan = plan_quantile(whole.roster, tau, budgets, thinned=part, **own)
+    plan = plan_quantile(whole.roster, tau, whole.stated, thinned=part, **own)
     if min(plan.crowd.sizes) < own["fewest"]:
         raise BadInput(
             f"a site has {min(plan.crowd.sizes)} records, too few to be split for a shortfall; "
             f"give each at least {own['fewest']}, or leave it out."
         )
     if whole.left_out:
-        said = without(whole.left_out, len(plan.names))
+        said = without(whole.left_out, len(plan.names), roster.strata is not None)
         gone = (*whole.left_out, *plan.left_out)
         plan = replace(plan, left_out=gone, warnings=(said, *plan.warnings))
     found = ShortfallPlan(plan, tail == "upper", part, level, method == "certified" or plan.atoms)

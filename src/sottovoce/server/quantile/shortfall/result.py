@@ -120,7 +120,7 @@ class ShortfallResult(StoredResult):
         side = f"highest {1 - self.tau:.4g}" if self.upper else f"lowest {self.tau:.4g}"
         whose = self.value_at_risk.plan.roster.column or "the value"
         sites = self.value_at_risk.plan
-        where = sites.names[0] if len(sites.names) == 1 else f"{sites.sites} ({sites.shares_name})"
+        where = sites.sites if len(set(sites.roster.places)) == 1 else f"{sites.sites} ({sites.shares_name})"
         return f"the mean of {whose} over the {side} of {where}, limited to [{low}, {high}]"
 
     @property

@@ -1,0 +1,1 @@
+"""A quantile for every group."""
