@@ -168,7 +168,7 @@ def _seen(made: Any, truth: Any) -> dict[str, Any]:
             reach = (low, high) if row is None else (row.low, row.high)
             found[how][place] = reach[0] <= value <= reach[1]
             if row is not None:
-                found[f"{how}_length"][place] = (ends[1] - ends[0]) / value
+                found[f"{how}_length"][place] = (reach[1] - reach[0]) / value
     return found
 
 

@@ -20,7 +20,6 @@ from sottovoce.client.reading.censored import to_numbers
 from sottovoce.client.reading.dialect import Dialect, either, find_dialect, may_be_either
 from sottovoce.client.reading.light import CheckHeader, Wanted, ragged
 from sottovoce.client.reading.text_file import blocks, texts
-from sottovoce.core.censoring import Censoring
 from sottovoce.core.checks import bad_row, sentence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import shown
@@ -59,7 +58,7 @@ def csv_blocks(
             for column in wanted.columns:
                 values = table.column(column)
                 if column in wanted.numeric:
-                    values = _narrow(_numbers(values, found, place(column), wanted.rule, rows, wanted.limits(column)))
+                    values = _narrow(_numbers(values, found, column, place(column), wanted, rows))
                     seen[column].add(values.type)
                     _refuse_change(seen[column], place(column), rows)
                 else:
@@ -151,8 +150,9 @@ def _unparsed(block: bytes, found: Dialect, name: str, rows: int) -> BadInput:
     return BadInput(f"{name} cannot be read as CSV: check its quotes and line ends")
 
 
-def _numbers(column: Any, found: Dialect, place: str, rule: str, rows: int, limits: Censoring | None) -> Any:
+def _numbers(column: Any, found: Dialect, name: str, place: str, wanted: Wanted, rows: int) -> Any:
     """Return a column as numbers or times, or refuse it."""
+    limits, rule = wanted.limits(name), wanted.rule_of(name)
     if limits is not None and str(column.type) in ("string", "binary"):
         how = {"decimal": found.decimal, "certain": found.certain, "first_row": rows, "in_file": True}
         return pa.chunked_array([pa.array(to_numbers(column.to_pylist(), limits, place, **how))])  # type: ignore[arg-type]
@@ -161,7 +161,8 @@ def _numbers(column: Any, found: Dialect, place: str, rule: str, rows: int, limi
         raise bad_row(place, rows, "text", rule)
     if read is None:
         cells = (cell.as_py() for cell in column)
-        raise text_refused(cells, place, rule, decimal=found.decimal, first_row=rows, in_file=True)
+        how = {"decimal": found.decimal, "first_row": rows, "in_file": True, "censored": name != wanted.weight}
+        raise text_refused(cells, place, rule, **how)  # type: ignore[arg-type]
     return read
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from sottovoce.client.reading.cells import MISSING, pattern, plain_number, text_refused
 from sottovoce.client.reading.censored import to_numbers
+from sottovoce.client.reading.column import WEIGHTS
 from sottovoce.client.reading.dialect import Dialect, either, find_dialect, may_be_either
 from sottovoce.client.reading.text_file import blocks, texts
 from sottovoce.core.censoring import Censoring
@@ -48,10 +49,15 @@ class Wanted(NamedTuple):
     delimiter: str | None = None
     decimal: str | None = None
     censored: Censoring | None = None
+    weight: str | None = None  # a column of weights, to which neither the rule nor the limits of values apply
 
     def limits(self, column: str) -> Censoring | None:
-        """Return the limits of a column: those that are said are of the first, and of no weights beside it."""
-        return self.censored if column == self.columns[0] else None
+        """Return the limits beyond which numbers of a column are symbols."""
+        return None if column == self.weight else self.censored
+
+    def rule_of(self, column: str) -> str:
+        """Return what numbers of a column must be."""
+        return WEIGHTS.rule if column == self.weight else self.rule
 
 
 def read_light(path: Path, wanted: Wanted, place: Callable[[str], str], check_header: CheckHeader) -> LightTable:
@@ -77,7 +83,7 @@ def read_light(path: Path, wanted: Wanted, place: Callable[[str], str], check_he
         except csv.Error:
             raise BadInput(f"{name} cannot be read as CSV: check its quotes and line ends") from None
     read = {
-        column: _numbers(values, found, place(column), wanted.rule, wanted.limits(column)) if column in wanted.numeric else values
+        column: _numbers(values, found, place(column), wanted) if column in wanted.numeric else values
         for column, values in cells.items()
     }
     return LightTable(read, rows)
@@ -91,11 +97,11 @@ def ragged(name: str, rows: int, expected: int, actual: int) -> BadInput:
     )
 
 
-def _numbers(cells: Cells, found: Dialect, place: str, rule: str, limits: Censoring | None) -> Any:
+def _numbers(cells: Cells, found: Dialect, place: str, wanted: Wanted) -> Any:
     """Read cells as numbers, dates, moments or truth values, whatever parts their thousands and decimals."""
-    if limits is not None:
+    if wanted.censored is not None:
         how = {"decimal": found.decimal, "certain": found.certain, "in_file": True}
-        return to_numbers(cells, limits, place, **how)  # type: ignore[arg-type]
+        return to_numbers(cells, wanted.censored, place, **how)  # type: ignore[arg-type]
     plain, parted = cells, re.compile(pattern(found.decimal))
     present = [cell.strip() for cell in cells if cell is not None]
     if present and all(map(parted.search, present)):
@@ -105,7 +111,7 @@ def _numbers(cells: Cells, found: Dialect, place: str, rule: str, limits: Censor
         plain = [None if cell is None else plain_number(cell, found.decimal) for cell in cells]
     values = parsed(plain, dates=True)
     if values is None:
-        raise text_refused(cells, place, rule, decimal=found.decimal, first_row=0, in_file=True)
+        raise text_refused(cells, place, wanted.rule, decimal=found.decimal, first_row=0, in_file=True)
     moments = [value for value in values if isinstance(value, dt.datetime)]
     if moments and all(moment.tzinfo is None and not moment.microsecond for moment in moments):
         return np.array(values, dtype="datetime64[s]")
