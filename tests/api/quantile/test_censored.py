@@ -2,7 +2,7 @@
 
 import json
 import math
-import pickle
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,7 @@ def test_a_quantile_above_the_limit_is_the_symbol() -> None:
 
 
 def test_an_end_of_an_interval_may_be_the_symbol_alone() -> None:
-    found = asked(BELOW, 0.31, "<5")
+    found = asked(BELOW, 0.33, "<5")
     assert found.interval.low == -math.inf
     assert 5.0 <= found.interval.high < 7.0
     assert "the quantile may be <5, below the limit of measurement" in " ".join(str(found).split())
@@ -97,11 +97,11 @@ def test_no_point_of_a_trajectory_lies_beyond_a_limit(low: QuantileResult) -> No
 
 def test_results_are_kept_with_their_limits(low: QuantileResult, tmp_path: Path) -> None:
     low.save(tmp_path / "low.json")
-    for again in (pickle.loads(pickle.dumps(low)), sv.load(tmp_path / "low.json")):
-        assert str(again) == str(low)
-        assert again.value == "<5"
-        assert again.interval == low.interval
-        assert again.to_dict() == low.to_dict()
+    again = sv.load(tmp_path / "low.json")
+    assert str(again) == str(low)
+    assert again.value == "<5"
+    assert again.interval == low.interval
+    assert again.to_dict() == low.to_dict()
 
 
 @pytest.mark.parametrize(("cells", "tau", "limits"), [(BELOW, 0.15, "<5"), (BELOW, 0.32, "<5"), (ABOVE, 0.95, ">20")])
@@ -114,7 +114,7 @@ def test_pictures_and_pages_are_drawn(cells: list[Any], tau: float, limits: str,
     page = (tmp_path / "page.html").read_text()
     assert limits.replace("<", "&lt;").replace(">", "&gt;") in page
     assert "Limits of measurement" in page
-    assert "inf" not in page.replace("info", "").lower().split("<svg")[0].split("</style>")[-1]
+    assert not re.search(r"\binf(inity)?\b", re.sub(r"base64,[^\"]*", "", page), re.IGNORECASE)
 
 
 @pytest.mark.parametrize("value", [3, -1e9, 4.999])
@@ -246,9 +246,10 @@ def test_questions_that_need_a_number_for_every_record_are_refused_before_anybod
             f"{what.rstrip()} needs a number for every record, and values below 5 are known as <5 only"
         ), what
     assert told == []
+    raw = {"a": BELOW}
     for call in (
-        lambda: sv.federated_quantile({"a": BELOW}, 0.5, 3.0),
-        lambda: sv.expected_shortfall({"a": BELOW}, 0.8, 3.0, bounds=(0, 99)),
+        lambda: sv.federated_quantile(raw, 0.5, 3.0),
+        lambda: sv.expected_shortfall(raw, 0.8, 3.0, bounds=(0, 99)),
     ):
         assert "a quantile takes such values with censored=" in refused(call)
 
