@@ -130,7 +130,6 @@ def test_what_cannot_be_is_refused_in_one_sentence(quantile: Ask, name: str, wor
     "words",
     [
         ("shortfall", "--value", "lead", "--tau", "0.9", "--epsilon", "3", "--bounds", "0,99"),
-        ("groups", "--value", "lead", "--tau", "0.5", "--epsilon", "3"),
         ("integrate", "--value", "lead", "--target", "a", "--tau", "0.5", "--epsilon", "3"),
         ("conformal", "--score", "lead", "--alpha", "0.1"),
         ("conformal", "--score", "lead", "--alpha", "0.1", "--by", "site"),

@@ -233,7 +233,6 @@ def test_questions_that_need_a_number_for_every_record_are_refused_before_anybod
         ),
         "method 'self-normalised'": lambda: sv.federated_quantile(read(), 0.5, 3.0, method="self-normalised"),
         "a difference": lambda: sv.quantile_difference(read(), {"c": LEAD}, 0.5, 3.0),
-        "a comparison of groups": lambda: sv.group_quantiles(read(), 0.5, 3.0),
         "a shortfall": lambda: sv.expected_shortfall(read(), 0.8, 3.0, bounds=(0, 200)),
         "a score": lambda: sv.conformal_threshold(read(), 0.1),
     }

@@ -25,7 +25,6 @@ from sottovoce.core.checks import (
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.core.roster import Roster, doubtful_names
 from sottovoce.core.shown import quoted
-from sottovoce.core.unit import uncensored
 from sottovoce.inference.common.several import each_of
 from sottovoce.server.quantile.expected import certifies, expected_reach
 from sottovoce.server.quantile.feasibility import CERTIFIED, SCARCE, expected, support
@@ -127,7 +126,6 @@ def plan_groups(
 ) -> GroupsPlan:
     """Check all input of a study of groups over the public facts of its sites."""
     confidence(level)
-    uncensored(roster.unit, "a comparison of groups")
     if not is_one_of(method, METHODS):
         raise unknown("for groups method", method, METHODS)
     _check_shrinkage(shrinkage, simultaneous, method)
