@@ -201,7 +201,7 @@ def main() -> None:
     if "conformal-groups" in options.parts:
         conformal_groups.run(options.replications)
     if "censored" in options.parts:
-        censored.run(options.replications, options.jobs)
+        censored.run(max(options.replications // 7, 40), options.jobs)
 
     if "collector-crash" in options.parts:
         collector_crash.run()

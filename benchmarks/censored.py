@@ -136,8 +136,8 @@ def tried(task: tuple[str, str, float, int, float, int]) -> tuple[float, float, 
         return (math.nan,) * 4
 
 
-def run(runs: int = 400, jobs: int = 2) -> None:
-    """Print coverage by case, level and way."""
+def run(runs: int = 60, jobs: int = 1) -> None:
+    """Print coverage by case, level and way, and over all cells."""
     for records, epsilon in SIZES:
         cells = [(name, tau) for name in CASES for tau in TAUS]
         tasks = [(name, way, tau, records, epsilon, runs) for name, tau in cells for way in WAYS]
@@ -147,13 +147,11 @@ def run(runs: int = 400, jobs: int = 2) -> None:
         for name, tau in cells:
             told = [found[name, way, tau, records, epsilon, runs] for way in WAYS]
             held, alone, touching, length = told[0]
-            true, case = truth(CASES[name], tau), CASES[name]
-            beyond = true < max(lab.low for lab in case.labs) or true > min(lab.high for lab in case.labs)
             rows.append(
                 (
                     name,
                     f"{tau:g}",
-                    f"{true:.4g}{' (beyond)' if beyond else ''}",
+                    f"{truth(CASES[name], tau):.4g}{' (beyond)' * is_beyond(name, tau)}",
                     f"{held:.3f}",
                     f"{alone:.2f}, {touching:.2f}",
                     f"{length:.3g}",
@@ -166,3 +164,18 @@ def run(runs: int = 400, jobs: int = 2) -> None:
         title += "what was there"
         heads = ("case", "tau", "true", "symbols", "symbol alone, touched", "length else", *WAYS[1:])
         show(title, heads, rows)
+        summed = []
+        for word, where in (("within the limits", False), ("beyond them", True)):
+            own = [cell for cell in cells if is_beyond(*cell) == where]
+            for way in WAYS:
+                held = np.array([found[name, way, tau, records, epsilon, runs][0] for name, tau in own])
+                held = held[~np.isnan(held)]
+                summed.append((word, way, f"{len(held)}", f"{held.mean():.3f}", f"{held.min():.3f}"))
+        show(f"All cells, {runs * len(cells):,} runs a way", ("quantile", "way", "cells", "mean", "least"), summed)
+
+
+def is_beyond(name: str, tau: float) -> bool:
+    """Tell whether a quantile lies beyond a limit."""
+    case = CASES[name]
+    true = truth(case, tau)
+    return true < max(lab.low for lab in case.labs) or true > min(lab.high for lab in case.labs)

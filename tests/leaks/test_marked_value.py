@@ -128,7 +128,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 MORE = {  # parameters beside those that a call must have
     "federated_quantile": (
         "level", "method", "shares", "schedule", "participation", "graph", "norm", "bounds", "scale", "resolution",
-        "kind", "until", "after", "randomness", "missing", "progress",
+        "kind", "until", "after", "randomness", "missing", "censored", "progress",
     ),
     "federated_quantiles": ("level", "method", "split", "shares", "bounds", "scale", "resolution", "kind", "missing"),
     "group_quantiles": (
@@ -145,7 +145,7 @@ MORE = {  # parameters beside those that a call must have
     ),
     "conformal_thresholds": ("small", "simultaneous", "grid", "mechanism", "delta"),
     "coverage_report": ("weights", "level", "missing"),
-    "read_frame": ("person", "missing", "kind"),
+    "read_frame": ("person", "missing", "kind", "censored", "flag"),
     "fit": ("progress",),
     "regressor": ("bounds", "channel", "inference", "start", "second_moments", "limit", "groups", "tree", "clip"),
     "conformalize": ("by",),

@@ -60,6 +60,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "quantile-recursion": lambda: quantile(method="self-normalised", norm="sup"),
     "quantile:certified": lambda: quantile(method="certified"),
     "quantile:sequence": lambda: quantile(method="sequence"),
+    "quantile:censored": lambda: sv.federated_quantile(COLUMNS, 0.5, 4.0, censored="<8", randomness=dice(1)),
     "quantiles": lambda: sv.federated_quantiles(COLUMNS, [0.4, 0.6], 4.0, randomness=dice(5)),
     "difference": lambda: sv.quantile_difference(COLUMNS, OTHER, 0.5, 2.0, randomness=dice(6)),
     "group-quantiles": lambda: sv.group_quantiles({**COLUMNS, **OTHER}, 0.5, 2.0, randomness=dice(9)),

@@ -29,6 +29,7 @@ _WRITTEN = {
     'decimal=","': "--decimal comma",
     'method="certified"': "--method certified",
     'censored="<5"': '--censored "<5"',
+    "a quantile takes such values with censored=": "sottovoce quantile takes such values with --censored",
     "simultaneous=False": "--each",
     "shrinkage='average'": "--shrinkage average",
     "shrinkage='each'": "--shrinkage each",

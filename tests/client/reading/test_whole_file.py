@@ -134,6 +134,8 @@ def test_most_numbers_among_labels_are_a_hint_to_the_holder(tmp_path: Path) -> N
     assert kinds(file)["level"] == "categories"
     assert len(file.hints) == 1
     assert "0.5" not in file.hints[0]
+    assert "--censored" in file.hints[0]
+    assert "--censored" not in opened(written(tmp_path / "c.csv", "level,n\n3,1\n4,1\nx,2\n")).hints[0]
     assert opened(written(tmp_path / "b.csv", "level,n\na,1\nb,1\n3,2\n")).hints == ()
 
 

@@ -11,7 +11,6 @@ from sottovoce.api.asking import spend
 from sottovoce.client.conformal.draw import cell_counts
 from sottovoce.client.conformal.site import CalibrationSite, CoverageSite
 from sottovoce.client.door import AnsweringSite, Door, SiteLimits
-from sottovoce.client.reading.files import expand, file_identity, read_files
 from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
 from sottovoce.client.record import Records, look_tied
 from sottovoce.core.arrays import Floats
@@ -300,6 +299,8 @@ def read_scores(
     ...     read_scores(f"{folder}/*.csv", score="residual").records
     (Records(1 record, values hidden),)
     """
+    from sottovoce.client.reading.files import expand, file_identity, read_files  # scores of arrays need none
+
     made = set(map(file_identity, expand(apart_from))) if apart_from else set()
     for path in expand(paths):
         if file_identity(path) in made:

@@ -222,11 +222,15 @@ def _earlier(after: Any, prepared: "Prepared", level: float, until: float | None
         )
     if after.plan.roster.unit.kind != plan.roster.unit.kind or after.plan.resolution != plan.resolution:
         raise BadInput("the earlier result has another unit or resolution; go on with records of the same kind.")
+    censored = plan.roster.unit.censored
+    if after.plan.roster.unit.censored != censored:
+        was = after.plan.roster.unit.censored or "no limits"
+        raise BadInput(f"the earlier result was asked with {was}, this study with {censored or 'none'}; keep to one.")
     known = origin(after)
     if known is not None and overlap(known.records, prepared.table.records):
         raise BadInput("some of these records answered for the earlier result; go on with records that have not.")
     low, high = after.interval_at(level)
-    if until is not None and high - low <= until:
+    if until is not None and (high - low <= until or (censored is not None and censored.settled(low, high))):
         raise BadInput("the earlier interval is no longer than until; nothing needs to be asked.")
     return after.solution.sequel
 

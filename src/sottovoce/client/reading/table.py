@@ -196,15 +196,22 @@ def checked_table(
     if any(record.unit is not unit for record in records):
         unit = common_unit({name: record.unit for name, record in zip(names, records, strict=True)})
     if needs.varied and _all_equal(records):
-        raise BadInput(
-            f"all {sum(map(len, records)):,} records have one and the same value: there is no quantile to estimate, "
-            "so check the column"
-        )
+        raise _without_spread(records, unit)
     shared = tuple(
         record if record.unit is unit or record.unit == unit else Records(record.values(), unit) for record in records
     )
     counts = MappingProxyType({name: int(dropped.get(name, 0)) for name in names})
     return SiteTable(tuple(names), shared, unit, counts, unplaced, left_out, per_person)
+
+
+def _without_spread(records: Sequence[Records], unit: Unit) -> BadInput:
+    """Refuse data that are one value, or one symbol."""
+    total, symbol = sum(map(len, records)), unit.censored and unit.censored.shown(float(records[0].values()[0]))
+    if symbol:
+        return BadInput(f"all {total:,} records are {symbol}: within the limits there is no quantile to estimate")
+    return BadInput(
+        f"all {total:,} records have one and the same value: there is no quantile to estimate, so check the column"
+    )
 
 
 def refuse_shared(names: Sequence[str], records: Sequence[Records]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, SupportsIndex
 
 from sottovoce.client.reading.arrow import need_arrow, pa, pc
-from sottovoce.client.reading.cells import pattern
+from sottovoce.client.reading.cells import LIMIT, kind_of_cell, pattern
 from sottovoce.client.reading.column import RECORDS
 from sottovoce.client.reading.dialect import may_name
 from sottovoce.client.reading.files import expand
@@ -60,7 +60,7 @@ class OpenedFile:
         self.columns = tuple(FileColumn(name, _kind(column.type), _missing(column)) for name, column in named)
         self.hints = tuple(
             f"most labels of column {quoted(name)} are numbers and some are not, so nothing but labels is made of it; "
-            "correct the others, or leave such cells empty"
+            f"{_advice(column)}"
             for name, column in named
             if _mostly_numbers(column)
         )
@@ -176,5 +176,17 @@ def _mostly_numbers(column: Any) -> bool:
     """Tell whether most labels of a column of text could be numbers."""
     if not pa.types.is_dictionary(column.type) or _kind(column.type) != CATEGORIES or column.type.ordered:
         return False
-    labels = pa.concat_arrays([chunk.dictionary for chunk in column.chunks])
+    labels = _labels(column)
     return (pc.mean(pc.match_substring_regex(labels, pattern(".")).cast(pa.uint8())).as_py() or 0.0) > 0.5
+
+
+def _labels(column: Any) -> Any:
+    """Return the different labels of a column, some of them more than once."""
+    return pa.concat_arrays([chunk.dictionary for chunk in column.chunks])
+
+
+def _advice(column: Any) -> str:
+    """Say what to do about the labels that are no numbers: values beyond limits have a place of their own."""
+    if any(kind_of_cell(label) == LIMIT for label in _labels(column).to_pylist() if label):
+        return "values such as <5 are for `sottovoce quantile --censored`; correct other text, or leave it empty"
+    return "correct the others, or leave such cells empty"
