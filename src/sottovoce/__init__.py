@@ -2,7 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from sottovoce.core import version as _version
+
+__version__ = _version.VERSION
 
 _HOMES = {
     "federated_quantile": "sottovoce.api.quantile.federated",
