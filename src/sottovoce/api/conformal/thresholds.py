@@ -230,12 +230,18 @@ def plan_thresholds(
     dice = SystemEntropy() if randomness is None else randomness
     known = dict(zip(table.names, (value for value, _ in per_site(epsilon, table.names, "epsilon")), strict=True))
 
+    hopeless: dict[tuple[Any, ...], Infeasible] = {}  # by sizes and budgets, which decide alone
+
     def planned(part: GroupPart) -> PlannedThreshold | Infeasible:
         budgets = None if epsilon is None else {name: known[name] for name in part}
+        own = held(table, part)
+        sizes = tuple((records.size, known[name]) for name, records in zip(own.names, own.records, strict=True))
+        if sizes in hopeless:
+            return hopeless[sizes]
         try:
-            return plan_threshold(held(table, part), alpha, epsilon=budgets, randomness=dice, **asked)
+            return plan_threshold(own, alpha, epsilon=budgets, randomness=dice, **asked)
         except Infeasible as error:
-            return error
+            return hopeless.setdefault(sizes, error)
 
     found = {group: planned(part) for group, part in parts.items()}
     own = {group: each for group, each in found.items() if isinstance(each, PlannedThreshold)}
