@@ -108,7 +108,8 @@ def main() -> None:
         "--cells",
         nargs="*",
         default=[],
-        help="of regression-intervals: design,tau,epsilon; of regression-tables: flights, or flights:0.75:2",
+        help="of regression-intervals: design,tau,epsilon; of regression-tables: flights, or flights:0.75:2; of "
+        "groups and weights: words in the names of cells",
     )
     parser.add_argument("--people", type=int, nargs="*", help="of regression-intervals, ascending")
     parser.add_argument("--out", type=Path, help="of regression-intervals: a file to go on from")
@@ -155,9 +156,9 @@ def main() -> None:
     if "shortfall" in options.parts:
         shortfall.run(max(options.replications // 4, 60), options.jobs)
     if "groups" in options.parts:
-        groups.run(max(options.replications // 10, 40), options.jobs)
+        groups.run(max(options.replications // 10, 40), options.jobs, options.cells)
     if "weights" in options.parts:
-        weights.run(max(options.replications // 4, 100), options.jobs)
+        weights.run(max(options.replications // 4, 100), options.jobs, options.cells)
     if "regression-speed" in options.parts:
         regression_speed.run()
         regression_default.run()

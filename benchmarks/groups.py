@@ -6,7 +6,7 @@ group's own, all together, and those with the help of the others. Lengths are ov
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 from multiprocessing import get_context
@@ -17,7 +17,8 @@ import numpy as np
 from scipy import stats
 
 import sottovoce as sv
-from benchmarks.ordinary_cells import KNOWN, UNSEEN, OrdinaryPopulation, counted, of, plain, rounded
+from benchmarks.ordinary_cells import KNOWN, UNSEEN, OrdinaryPopulation, atom, counted, of, plain, rounded
+from sottovoce.inference.common.several import each_of
 from sottovoce.server.quantile.groups.ends import GroupEnds
 from sottovoce.server.quantile.groups.shrunk import shrunk
 from sottovoce.sim.randomness import dice
@@ -30,10 +31,21 @@ def _heaped(factor: float) -> OrdinaryPopulation:
     return of("", (), rounded(0.3, amounts, 50), rounded(0.3, amounts, 10), plain(0.4, amounts))
 
 
+def _zeros(factor: float) -> OrdinaryPopulation:
+    return of("", (), atom(0.3, 0.0), plain(0.7, stats.lognorm(0.8, scale=200 * factor)))
+
+
+def _ages(factor: float) -> OrdinaryPopulation:
+    years = stats.norm(45 * factor, 14)
+    return of("", (), rounded(0.15, years, 10), rounded(0.25, years, 5), rounded(0.6, years, 1))
+
+
 FAMILIES: dict[str, Family] = {
     "waits (gamma)": lambda factor: of("", (), plain(1, stats.gamma(2, scale=10 * factor))),
     "counts (negative binomial)": lambda factor: of("", (), counted(stats.nbinom(3, 3 / (3 + 12 * factor)))),
     "amounts, 60 % heaped": _heaped,
+    "amounts, 30 % zeros": _zeros,
+    "ages, 40 % heaped": _ages,
 }
 LAYOUTS: dict[str, tuple[int, ...]] = {
     "20 of 2,000": (2_000,) * 20,
@@ -43,6 +55,7 @@ LAYOUTS: dict[str, tuple[int, ...]] = {
 SPREADS = {"unlike": 0.1, "alike": 0.0, "one odd": 0.0}  # standard deviation of the logarithm of the groups' scales
 ASKED = (("unlike", 0.5), ("alike", 0.5), ("one odd", 0.5), ("unlike", 0.9))
 ODD = 1.6  # scale of the odd group
+SEEN = ("own", "joint", "length", "certified", "each", "each_joint", "each_length", "average", "average_length")
 LEVEL, SEED = 0.95, 8_200
 Task = tuple[str, str, str, float, float, int, int]
 
@@ -58,6 +71,7 @@ class GroupScores(NamedTuple):
     length: float
     helped: float
     helped_lowest: float
+    helped_joint: float
     shorter: float
     average: float
     average_lowest: float
@@ -98,9 +112,10 @@ def one(task: Task) -> GroupScores | None:
         float(answered.mean()),
         float(np.nanmean(rows["certified"])),
         *_coverage(rows["own"]),
-        float(np.mean(np.all((rows["joint"] == 1) | np.isnan(rows["joint"]), axis=1))),
+        _together(rows["joint"]),
         float(np.nanmedian(rows["length"])),
         *_coverage(rows["each"]),
+        _together(rows["each_joint"]),
         float(np.nanmedian(rows["each_length"] / rows["length"])),
         *_coverage(rows["average"]),
         float(np.nanmedian(rows["average_length"] / rows["length"])),
@@ -113,15 +128,32 @@ def _coverage(held: Any) -> tuple[float, float]:
     return float(np.nanmean(held)), float(np.nanmin(np.nanmean(held, axis=0)))
 
 
+def _together(held: Any) -> float:
+    """Return how often all intervals of a study hold."""
+    return float(np.mean(np.all((held == 1) | np.isnan(held), axis=1)))
+
+
 def _seen(made: Any, truth: Any) -> dict[str, Any]:
     """Return for every group whether its intervals hold the truth, and how long they are; NaN if it was left out."""
     m = len(truth)
     found: dict[str, Any] = {
         name: np.full(m, np.nan)
-        for name in ("own", "joint", "length", "certified", "each", "each_length", "average", "average_length")
+        for name in (
+            "own",
+            "joint",
+            "length",
+            "certified",
+            "each",
+            "each_joint",
+            "each_length",
+            "average",
+            "average_length",
+        )
     }
     individual, joint = made.individual, made.joint
-    helped = {how: shrunk(GroupEnds(made.results), how, LEVEL) for how in ("each", "average")}
+    ends, each = GroupEnds(made.results), each_of(LEVEL, m, independent=False)
+    helped = {how: shrunk(ends, how, LEVEL) for how in ("each", "average")}
+    together = shrunk(ends, "each", each)
     for at, name in enumerate(made.names):
         place = int(name[1:])
         value, (low, high) = float(truth[place]), individual[name]
@@ -129,12 +161,14 @@ def _seen(made: Any, truth: Any) -> dict[str, Any]:
         found["joint"][place] = joint[name].low <= value <= joint[name].high
         found["length"][place] = (high - low) / value
         found["certified"][place] = made.results[at].method == "certified"
+        moved = ends.rounded(at, each) if (row := together[at]) is None else (row.low, row.high)
+        found["each_joint"][place] = moved[0] <= value <= moved[1]
         for how, rows in helped.items():
             row = rows[at]
-            ends = (low, high) if row is None else (row.low, row.high)
-            found[how][place] = ends[0] <= value <= ends[1]
+            reach = (low, high) if row is None else (row.low, row.high)
+            found[how][place] = reach[0] <= value <= reach[1]
             if row is not None:
-                found[f"{how}_length"][place] = (ends[1] - ends[0]) / value
+                found[f"{how}_length"][place] = (reach[1] - reach[0]) / value
     return found
 
 
@@ -159,21 +193,24 @@ def ordinary(task: tuple[int, bool, float, int, int, float, int, int]) -> tuple[
     return population.name, tau, float(np.mean(held)), float(np.mean(certified))
 
 
-def run(runs: int, jobs: int, only: str = "") -> None:
-    """Print coverage and lengths of every cell, then of all kinds of ordinary data in small groups."""
+def run(runs: int, jobs: int, only: Sequence[str] = ()) -> None:
+    """Print coverage and lengths of cells with some words in their names, then of ordinary data in small groups."""
     tasks = [
         (family, layout, spread, epsilon, tau, max(runs * 20 // len(sizes), 2), SEED + 100 * number)
         for number, (family, (layout, sizes), (spread, tau)) in enumerate(product(FAMILIES, LAYOUTS.items(), ASKED))
         for epsilon in (1.0, 2.0, 4.0)
-        if only in f"{family} {layout} {spread}"
+        if all(word in _name(family, layout, spread, epsilon, tau) for word in only)
     ]
     print(f"{20 * runs} intervals a cell; coverage of own (mean, lowest group), of all together, with help")
-    print(f"{'cell':<58} {'asked':>6} {'cert':>5} {'own':>11} {'joint':>6} {'len':>6} {'each':>17} {'average':>17} eq")
+    print(f"{'cell':<58} {'asked':>6} {'cert':>5} {'own':>11} {'joint':>6} {'len':>6} {'each':>23} {'average':>17} eq")
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         for task, found in zip(tasks, pool.map(one, tasks), strict=True):
-            name = f"{task[0]}, {task[1]}, {task[2]}, eps {task[3]:g}, tau {task[4]:g}"
-            print(f"{name:<58} {'refused' if found is None else _line(found)}", flush=True)
+            print(f"{_name(*task[:5]):<58} {'refused' if found is None else _line(found)}", flush=True)
     _run_ordinary(max(runs // 25, 2), jobs, only)
+
+
+def _name(family: str, layout: str, spread: str, epsilon: float, tau: float) -> str:
+    return f"{family}, {layout}, {spread}, eps {epsilon:g}, tau {tau:g}"
 
 
 def _line(found: GroupScores) -> str:
@@ -182,11 +219,12 @@ def _line(found: GroupScores) -> str:
     ))  # fmt: skip
     return (
         f"{found.answered:>6.2f} {found.certified:>5.2f} {own:>11} {found.joint:>6.2f} {found.length:>6.3f} "
-        f"{helped:>11} {found.shorter:>5.2f} {average:>11} {found.average_shorter:>5.2f} {found.equal:.2f}"
+        f"{helped:>11} {found.helped_joint:>5.2f} {found.shorter:>5.2f} {average:>11} {found.average_shorter:>5.2f} "
+        f"{found.equal:.2f}"
     )
 
 
-def _run_ordinary(runs: int, jobs: int, only: str) -> None:
+def _run_ordinary(runs: int, jobs: int, only: Sequence[str]) -> None:
     """Print coverage of all kinds of ordinary data, in groups that alone would be certified at the median."""
     for m, records, epsilon in ((50, 1_000, 2.0), (20, 2_000, 1.0)):
         tasks = [
@@ -194,8 +232,10 @@ def _run_ordinary(runs: int, jobs: int, only: str) -> None:
             for unseen, kinds in ((False, KNOWN), (True, UNSEEN))
             for index, population in enumerate(kinds)
             for tau in population.levels
-            if only in f"ordinary {population.name}"
+            if all(word in f"ordinary {population.name}" for word in only)
         ]
+        if not tasks:
+            return
         print(f"ordinary data, {m} groups of {records:,}, epsilon {epsilon:g}, {runs} runs")
         covered: list[float] = []
         with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:

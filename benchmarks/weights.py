@@ -5,6 +5,7 @@ Lengths are over those of the same records without weights.
 """
 
 import warnings
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any, NamedTuple
@@ -73,8 +74,14 @@ def one(task: Task) -> WeightScores:
     )
 
 
-def run(runs: int, jobs: int) -> None:
-    """Print coverage and lengths of every cell."""
+def _name(task: Task) -> str:
+    kind, cell, method, *_ = task
+    n, epsilon, tau = CELLS[cell]
+    return f"{kind}, {n:,} records, epsilon {epsilon:g}, tau {tau:g}, {method}"
+
+
+def run(runs: int, jobs: int, only: Sequence[str] = ()) -> None:
+    """Print coverage and lengths of cells with some words in their names."""
     print(f"{runs} runs; 'unweighted' is how often the interval of the unweighted records holds the weighted quantile")
     print(f"{'cell':<64} {'covered':>8} {'certified':>10} {'longer':>7} {'unweighted':>11}")
     tasks = [
@@ -83,9 +90,8 @@ def run(runs: int, jobs: int) -> None:
         for cell in range(len(CELLS))
         for method in METHODS
     ]
+    tasks = [task for task in tasks if all(word in _name(task) for word in only)]
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        for (kind, cell, method, *_), found in zip(tasks, pool.map(one, tasks), strict=True):
-            n, epsilon, tau = CELLS[cell]
-            name = f"{kind}, {n:,} records, epsilon {epsilon:g}, tau {tau:g}, {method}"
+        for task, found in zip(tasks, pool.map(one, tasks), strict=True):
             told = f"{found.covered:>8.3f} {found.certified:>10.2f} {found.longer:>7.2f} {found.unweighted:>11.3f}"
-            print(f"{name:<64} {told}", flush=True)
+            print(f"{_name(task):<64} {told}", flush=True)

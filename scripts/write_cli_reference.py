@@ -16,6 +16,7 @@ from sottovoce_papers.command import reproduce
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 PAGES = {
     "quantile": ("Federated quantiles", "federated-quantile.md"),
+    "groups": ("Quantiles of groups", "groups.md"),
     "integrate": ("One site helped by others", "data-integration.md"),
     "regress": ("Quantile regression", "quantile-regression.md"),
     "conformal": ("Prediction sets", "conformal.md"),

@@ -23,6 +23,7 @@ PINNED = f"typer=={version('typer')}" in (Path(__file__).parents[2] / "constrain
     [
         "",
         "quantile",
+        "groups",
         "shortfall",
         "integrate",
         "regress",

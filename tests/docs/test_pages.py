@@ -25,6 +25,7 @@ HOW_TO = tuple(f"how-to/{page.name}" for page in sorted((DOCS / "how-to").glob("
 PAGES = (
     "federated-quantile.md",
     "shortfall.md",
+    "groups.md",
     "quantile-regression.md",
     "data-integration.md",
     "conformal.md",

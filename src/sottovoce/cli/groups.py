@@ -5,11 +5,13 @@ from typing import Annotated, Any
 from sottovoce.cli import options
 from sottovoce.cli.limit import set_limit
 from sottovoce.cli.options import (
+    Censored,
     Decimal,
     Delimiter,
     DropMissing,
     Explain,
     Files,
+    Flag,
     Json,
     Level,
     Limit,
@@ -21,7 +23,6 @@ from sottovoce.cli.options import (
     Site,
     Value,
     Weights,
-    flag,
     option,
 )
 from sottovoce.cli.output import check_outputs, in_options, progress_bar, say_before, show, show_plan
@@ -38,7 +39,7 @@ def groups(
     site: Site = None,
     weights: Weights = None,
     level: Level = 0.95,
-    each: Annotated[bool, flag("--each", "Let every interval hold by itself, not all together.")] = False,
+    each: Annotated[bool, options.flag("--each", "Let every interval hold by itself, not all together.")] = False,
     shrinkage: Annotated[
         str | None,
         option("HOW", "Let groups help each other: each (keeps every group's level), average (with --each)."),
@@ -56,6 +57,8 @@ def groups(
         str | None, option("KIND", "What the records are: counts, scores (whole numbers), amounts.")
     ] = None,
     person: Person = None,
+    censored: Censored = None,
+    flag: Flag = None,
     drop_missing: DropMissing = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -88,7 +91,7 @@ def groups(
     from sottovoce.api.quantile.groups import plan_groups, run_groups
 
     check_outputs(plot, report)
-    marks: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal}
+    marks: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "censored": censored or None, "flag": flag}
     columns: dict[str, Any] = {"value": value, "site": site, "person": person, "group": group, "weight": weights}
     table = tables.read_files(files, **columns, missing="drop" if drop_missing else "refuse", **marks)
     planned = plan_groups(table, tau, **study)

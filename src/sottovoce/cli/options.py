@@ -43,6 +43,10 @@ Delimiter = Annotated[
 Decimal = Annotated[str | None, option("MARK", "What parts decimals in CSV files: point, comma; found out by default.")]
 Level = Annotated[float, option("LEVEL", "Confidence level.")]
 Weights = Annotated[str | None, option("COLUMN", "Column of public weights: how much each record counts.")]
+Censored = Annotated[
+    list[str] | None, option("LIMITS", 'Limits beyond which values are symbols: "<5", ">200" or "<5,>200".')
+]
+Flag = Annotated[str | None, option("COLUMN", "Column that marks values beyond limits: <, > or true.")]
 Scale = Annotated[str | None, option("WIDTH", "Rough public spread of the records; shortens the search.")]
 Resolution = Annotated[
     str | None, option("STEP", "Public step the records are rounded to; 1 for whole numbers by type; 0 for none.")

@@ -5,11 +5,13 @@ from typing import Annotated, Any
 from sottovoce.cli import options
 from sottovoce.cli.limit import set_limit
 from sottovoce.cli.options import (
+    Censored,
     Decimal,
     Delimiter,
     DropMissing,
     Explain,
     Files,
+    Flag,
     Json,
     Level,
     Limit,
@@ -52,10 +54,8 @@ def quantile(
     ] = None,
     until: Annotated[str | None, option("WIDTH", "Stop when the interval is no longer (sequence).")] = None,
     person: Person = None,
-    censored: Annotated[
-        list[str] | None, option("LIMITS", 'Limits beyond which values are symbols: "<5", ">200" or "<5,>200".')
-    ] = None,
-    flag: Annotated[str | None, option("COLUMN", "Column that marks values beyond limits: <, > or true.")] = None,
+    censored: Censored = None,
+    flag: Flag = None,
     drop_missing: DropMissing = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,

@@ -125,21 +125,21 @@ def label_text(label: object) -> str:
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
-def check_names(names: Iterable[object]) -> list[str]:
-    """Turn the names of sites into text, refusing two sites of one name, and names that cannot be shown."""
+def check_names(names: Iterable[object], what: str = "site") -> list[str]:
+    """Turn the names of sites, or groups, into text, refusing two of one name, and names that cannot be shown."""
     texts = [name if type(name) is str else label_text(name) for name in names]
     for place, text in enumerate(texts, start=1):
         if not text or text.isspace():
-            raise BadInput(f"site {place} has a blank name: give every site a name")
+            raise BadInput(f"{what} {place} has a blank name: give every {what} a name")
         if len(text) > LONGEST_NAME:
             raise BadInput(
-                f"site {place} has a name of {len(text):,} characters: give it one of at most {LONGEST_NAME}"
+                f"{what} {place} has a name of {len(text):,} characters: give it one of at most {LONGEST_NAME}"
             )
         if hides(text):
-            raise BadInput(f"site {place} has a control or invisible character in its name: rename it")
+            raise BadInput(f"{what} {place} has a control or invisible character in its name: rename it")
     if len(set(texts)) < len(texts):
         twice = Counter(texts).most_common(1)[0][0]
-        raise BadInput(f"two sites are called {twice!r}: give every site a name of its own")
+        raise BadInput(f"two {what}s are called {twice!r}: give every {what} a name of its own")
     return texts
 
 

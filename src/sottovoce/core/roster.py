@@ -64,6 +64,16 @@ class Roster:
         """Tell whether records count by public weights."""
         return self.strata is not None and bool(self.strata.weights)
 
+    @property
+    def mixed(self) -> bool:
+        """Tell whether records of one site and group count by different weights."""
+        if self.strata is None:
+            return False
+        groups = self.strata.groups or ("",) * len(self.places)
+        return len(set(zip(self.places, groups, strict=True))) < len(
+            set(zip(self.places, groups, self.weights, strict=True))
+        )
+
     def only(self, stay: Sequence[bool]) -> "Roster":
         """Return the roster of some of the sites."""
         names, sizes = tuple(compress(self.names, stay)), tuple(compress(self.sizes, stay))

@@ -120,7 +120,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a weight of text": ({"weights": {"north": "heavy", "south": 1}}, "weight column of site 'north'"),
     "a negative weight": ({"weights": {"north": [1, 2, -3, 1], "south": 1}}, "row 3"),
     "a weight of zero": ({"weights": {"north": 0, "south": 1}}, "not positive"),
-    "weights that are dates": ({"weights": {"north": pd.date_range("2020", periods=4), "south": 1}}, "no weights"),
+    "weights that are dates": (
+        {"weights": {"north": pd.date_range("2020", periods=4), "south": 1}},
+        "every weight must be a positive number",
+    ),
     "groups that are records": (
         {"groups": {"north": [1.25, 2.5, 3.75, 4.0], "south": [0.125, 0.75]}},
         "which group a record belongs to",

@@ -41,14 +41,16 @@ def group_quantiles(
     kind: str | None = None,
     randomness: RandomSource | None = None,
     missing: str = "refuse",
+    censored: Any = None,
     progress: Progress | None = None,
 ) -> GroupQuantilesResult:
     """Estimate a quantile for every site, or for every group of a public column, with intervals that hold together.
 
     Parameters
     ----------
-    sites, epsilon, weights, bounds, scale, resolution, kind, randomness, missing, progress
+    sites, epsilon, weights, bounds, scale, resolution, kind, randomness, missing, censored, progress
         As for `federated_quantile`. A table that `read_frame` or `read_files` made with ``group=`` has its groups.
+        Where values beyond limits are symbols, all groups are certified, and none are compared by a difference.
     tau
         The level of the quantile, one for all groups.
     groups
@@ -102,6 +104,7 @@ def group_quantiles(
         resolution=resolution,
         kind=kind,
         missing=missing,
+        censored=censored,
     )
     say_before(*study.warnings)
     return run_groups(study, randomness, progress)
@@ -132,10 +135,11 @@ def plan_groups(
     groups: Any = None,
     weights: Any = None,
     missing: str = "refuse",
+    censored: Any = None,
     **known: Any,
 ) -> PlannedGroups:
     """Check all input of `group_quantiles` without asking any record."""
-    table = read_table_of(sites, groups=groups, weights=weights, missing=missing)
+    table = read_table_of(sites, groups=groups, weights=weights, missing=missing, censored=censored)
     plan = plan_roster(table.roster, tau, epsilon, **known)
     table.marks  # noqa: B018 - sites that hold the same records are refused here, those of groups left out among them
     if len(plan.whole.names) < len(table.names):

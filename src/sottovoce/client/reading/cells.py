@@ -124,16 +124,27 @@ def separators(decimal: str) -> str:
 
 
 def text_refused(
-    cells: Iterable[Any], place: str, rule: str, *, decimal: str = ".", first_row: int = 0, in_file: bool = False
+    cells: Iterable[Any],
+    place: str,
+    rule: str,
+    *,
+    decimal: str = ".",
+    first_row: int = 0,
+    in_file: bool = False,
+    censored: bool = True,
 ) -> BadInput:
-    """Refuse a column that is text: name the first cell of another kind than those before it, or the first cell."""
+    """Refuse a column that is text: name the first cell of another kind than those before it, or the first cell.
+
+    ``censored`` says whether limits of measurement can be declared for it.
+    """
     before, first = None, first_row
     for row, cell in enumerate(islice(cells, _LOOKED_AT), start=first_row):
         if not isinstance(cell, str):
             continue
         kind = kind_of_cell(cell, decimal)
         if kind not in (NUMBER, DATE, MOMENT):
-            return bad_row(place, row, kind.name, kind.advice + kind.option * in_file or rule)
+            advice = kind.advice if censored or kind != LIMIT else ""
+            return bad_row(place, row, kind.name, advice + kind.option * in_file or rule)
         if before is None:
             before, first = kind, row
         elif kind != before:

@@ -80,6 +80,17 @@ NUMBERS = Accepts(
 )
 
 
+WEIGHTS = Accepts(
+    ordered=False,
+    truth=False,
+    rule="every weight must be a positive number",
+    array="a one-dimensional array of weights",
+    column="one column of weights",
+    other="something that is no number",
+    error=BadInput,
+)
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Column:
     """A source of float64: `read(start, stop)` reads rows; `whole` is set when no reading is needed."""

@@ -58,7 +58,7 @@ def csv_blocks(
             for column in wanted.columns:
                 values = table.column(column)
                 if column in wanted.numeric:
-                    values = _narrow(_numbers(values, found, place(column), wanted, rows))
+                    values = _narrow(_numbers(values, found, column, place(column), wanted, rows))
                     seen[column].add(values.type)
                     _refuse_change(seen[column], place(column), rows)
                 else:
@@ -129,7 +129,7 @@ def _parsed(block: bytes, found: Dialect, wanted: Wanted, name: str, rows: int) 
 
 def _texts(wanted: Wanted) -> Sequence[str]:
     """Return the columns that are read as text: labels, and numbers among which symbols may stand."""
-    return [column for column in wanted.columns if column not in wanted.numeric or wanted.censored is not None]
+    return [column for column in wanted.columns if column not in wanted.numeric or wanted.limits(column) is not None]
 
 
 def _unique(header: Sequence[str], wanted: Sequence[str]) -> list[str]:
@@ -150,17 +150,19 @@ def _unparsed(block: bytes, found: Dialect, name: str, rows: int) -> BadInput:
     return BadInput(f"{name} cannot be read as CSV: check its quotes and line ends")
 
 
-def _numbers(column: Any, found: Dialect, place: str, wanted: Wanted, rows: int) -> Any:
+def _numbers(column: Any, found: Dialect, name: str, place: str, wanted: Wanted, rows: int) -> Any:
     """Return a column as numbers or times, or refuse it."""
-    if wanted.censored is not None and str(column.type) in ("string", "binary"):
+    limits, rule = wanted.limits(name), wanted.rule_of(name)
+    if limits is not None and str(column.type) in ("string", "binary"):
         how = {"decimal": found.decimal, "certain": found.certain, "first_row": rows, "in_file": True}
-        return pa.chunked_array([pa.array(to_numbers(column.to_pylist(), wanted.censored, place, **how))])  # type: ignore[arg-type]
+        return pa.chunked_array([pa.array(to_numbers(column.to_pylist(), limits, place, **how))])  # type: ignore[arg-type]
     read = _as_numbers(column, found, place)
     if read is None and str(column.type) == "binary":
-        raise bad_row(place, rows, "text", wanted.rule)
+        raise bad_row(place, rows, "text", rule)
     if read is None:
         cells = (cell.as_py() for cell in column)
-        raise text_refused(cells, place, wanted.rule, decimal=found.decimal, first_row=rows, in_file=True)
+        how = {"decimal": found.decimal, "first_row": rows, "in_file": True, "censored": name != wanted.weight}
+        raise text_refused(cells, place, rule, **how)  # type: ignore[arg-type]
     return read
 
 

@@ -92,7 +92,7 @@ def read_files(
     group_columns: list[Coded] = []
     weights: list[Floats] = []
     for path in files:
-        table = read_table(path, columns, numeric, marks=marks, censored=censored)
+        table = read_table(path, columns, numeric, marks=marks, censored=censored, weight=weight)
         parts.append(
             check_column(table.column(value), where=where(path, value), missing=missing, **limits.of(table, path))
         )

@@ -59,18 +59,20 @@ def read_table(
     accepts: Accepts = RECORDS,
     marks: Marks = FOUND,
     censored: Censoring | None = None,
+    weight: str | None = None,
 ) -> Any:
     """Read columns of a file into an Arrow table, or say in one sentence why that cannot be done.
 
     Without pyarrow, a CSV file becomes a `LightTable`, and any other is refused.
 
     In a CSV file ``numeric`` columns, the first unless given, are read as numbers or times, the others as text;
-    ``censored`` are the limits beyond which numbers are symbols.
+    ``censored`` are the limits beyond which numbers are symbols; ``weight`` is the column of weights, if there is one.
     """
     kind, name = kind_of_file(path), shown(path, 200)
     with told(path):
         if kind == "CSV":
-            how = csv_reading(path, columns, columns[:1] if numeric is None else numeric, accepts, marks, censored)
+            found = columns[:1] if numeric is None else numeric
+            how = csv_reading(path, columns, found, accepts, marks, censored, weight)
             if pa is None:
                 table: Any = read_light(*how)
             else:
@@ -94,9 +96,10 @@ def csv_reading(
     accepts: Accepts,
     marks: Marks,
     censored: Censoring | None = None,
+    weight: str | None = None,
 ) -> Any:
     """Return what a reader of CSV files is to be told."""
-    wanted = Wanted(columns, numeric, accepts.rule, *marks.checked(), censored)
+    wanted = Wanted(columns, numeric, accepts.rule, *marks.checked(), censored, weight)
     return path, wanted, partial(where, path), partial(_check_header, shown(path, 200), columns)
 
 

@@ -4,7 +4,7 @@ One record a person: the report of a record costs epsilon, and a person behind k
 of her rows over the whole study, not one at each site, keeps the privacy statement true of the person.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from narwhals.exceptions import NarwhalsError
 
 from sottovoce.client.reading.arrow import need_arrow
+from sottovoce.client.reading.column import WEIGHTS
 from sottovoce.client.reading.formats import check_columns
 from sottovoce.client.reading.labels import (
     GROUP,
@@ -40,7 +41,7 @@ from sottovoce.client.reading.table import (
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats, Ints, Words
 from sottovoce.core.censoring import Censoring
-from sottovoce.core.checks import check_names, kind_of, sentence
+from sottovoce.core.checks import check_names, kind_of
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import hides, quoted
 
@@ -104,10 +105,7 @@ def read_frame(
 
 def read_weights(column: Any, where: str, missing: str) -> Floats:
     """Read a column of public weights; NaN stays only under missing="drop"."""
-    found = check_column(column, where=where, missing=missing)
-    if found.unit.kind != "number":
-        raise sentence(where, f"holds {found.unit.plural}, which are no weights: give positive numbers")
-    weights: Floats = found.floats
+    weights: Floats = check_column(column, where=where, missing=missing, accepts=WEIGHTS).floats
     check_weights(weights, where)
     return weights
 
@@ -187,8 +185,9 @@ def by_site(
         rows = rows[one_row_a_person(persons[rows], dice)]
     codes, strata = sites.codes[rows], None
     if division.divides:
-        if len(empty := np.flatnonzero(np.bincount(codes, minlength=len(names)) == 0)):
-            raise BadInput(f"site {names[empty[0]]!r} has no records that can be used: leave it out")
+        _refuse_empty("site", names, codes)
+        if division.groups is not None:
+            _refuse_empty("group", check_names(division.groups.labels, "group"), division.groups.codes[rows])
         codes, names, strata = divide(Labels(sites.codes, names), division, rows)
         lost = dict(zip(check_names(sites.labels), dropped, strict=True))
         dropped = [lost.pop(site, 0) for site in strata.sites]  # a site's missing values stand in its first stratum
@@ -207,6 +206,12 @@ def by_site(
         needs=needs,
     )
     return replace(table, strata=strata)
+
+
+def _refuse_empty(what: str, names: Sequence[str], codes: Ints) -> None:
+    """Refuse a site or a group without a row that can be used."""
+    if len(empty := np.flatnonzero(np.bincount(codes, minlength=len(names)) == 0)):
+        raise BadInput(f"{what} {quoted(names[empty[0]])} has no records that can be used: leave it out")
 
 
 def one_row_a_person(persons: npt.NDArray[np.int64], dice: Roll | None) -> npt.NDArray[np.intp]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from sottovoce.client.reading.cells import MISSING, pattern, plain_number, text_refused
 from sottovoce.client.reading.censored import to_numbers
+from sottovoce.client.reading.column import WEIGHTS
 from sottovoce.client.reading.dialect import Dialect, either, find_dialect, may_be_either
 from sottovoce.client.reading.text_file import blocks, texts
 from sottovoce.core.censoring import Censoring
@@ -48,6 +49,15 @@ class Wanted(NamedTuple):
     delimiter: str | None = None
     decimal: str | None = None
     censored: Censoring | None = None
+    weight: str | None = None  # a column of weights, to which neither the rule nor the limits of values apply
+
+    def limits(self, column: str) -> Censoring | None:
+        """Return the limits beyond which numbers of a column are symbols."""
+        return None if column == self.weight else self.censored
+
+    def rule_of(self, column: str) -> str:
+        """Return what numbers of a column must be."""
+        return WEIGHTS.rule if column == self.weight else self.rule
 
 
 def read_light(path: Path, wanted: Wanted, place: Callable[[str], str], check_header: CheckHeader) -> LightTable:

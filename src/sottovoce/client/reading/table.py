@@ -14,7 +14,7 @@ from sottovoce.client.answered import shared_columns
 from sottovoce.client.fingerprint import Fingerprints, mark
 from sottovoce.client.mapped import blocks
 from sottovoce.client.reading.censored import as_numbers, placed
-from sottovoce.client.reading.column import RECORDS
+from sottovoce.client.reading.column import RECORDS, Accepts
 from sottovoce.client.reading.reader import open_column
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats
@@ -300,7 +300,13 @@ def check_missing(missing: str) -> None:
 
 
 def check_column(
-    column: Any, *, where: str, missing: str, censored: Censoring | None = None, flags: Flags | None = None
+    column: Any,
+    *,
+    where: str,
+    missing: str,
+    censored: Censoring | None = None,
+    flags: Flags | None = None,
+    accepts: Accepts = RECORDS,
 ) -> Checked:
     """Read a column into float64 of the same length, chunk by chunk; NaN stays only under missing="drop".
 
@@ -308,7 +314,7 @@ def check_column(
     """
     if censored is not None:
         return _check_censored(column, where, missing, censored, flags)
-    source = open_column(column, where, RECORDS)
+    source = open_column(column, where, accepts)
     floats = np.empty(source.size) if source.whole is None else source.whole
     count = 0
     for start, chunk in source.chunks(_CHUNK):

@@ -17,12 +17,20 @@ from sottovoce.server.quantile.asking import Decoded, SiteProfile
 from sottovoce.server.quantile.layouts import KeptStage
 
 
-def letter_variances(kept: Sequence[KeptStage], crowd: SiteProfile) -> Floats:
-    """Return the variance of one decoded report of each site at the quantile, by the pooled middle points of stages."""
+def letter_variances(kept: Sequence[KeptStage], crowd: SiteProfile, drawn: float | None = None) -> Floats:
+    """Return the variance of one decoded report of each site at the quantile, by the pooled middle points of stages.
+
+    Where what answers as a site is a part that was drawn along with its records, as those of one weight are, its share
+    varies, too: by as much as its own curve lies off the level ``drawn``.
+    """
     ones = np.sum([heard.ones[:, len(heard.points) // 2] for heard, *_ in kept], axis=0)
     counts = np.sum([heard.counts[:, len(heard.points) // 2] for heard, *_ in kept], axis=0)
     rate = (ones + 1) / (counts + 2)
-    return np.asarray((rate * (1 - rate) / crowd.rates**2)[:, None])
+    found = rate * (1 - rate) / crowd.rates**2
+    if drawn is not None:
+        below = np.clip(1 - (rate - (1 - crowd.rates) / 2) / crowd.rates, 0.0, 1.0)
+        found += (below - drawn) ** 2
+    return np.asarray(found[:, None])
 
 
 def groups_of(heard: Sequence[Decoded]) -> Ints:
@@ -33,10 +41,12 @@ def groups_of(heard: Sequence[Decoded]) -> Ints:
     return np.asarray(group.ravel(), dtype=np.int64)
 
 
-def grouped(kept: Sequence[KeptStage], crowd: SiteProfile, tau: float, group: Ints) -> list[Stage]:
+def grouped(
+    kept: Sequence[KeptStage], crowd: SiteProfile, tau: float, group: Ints, drawn: float | None = None
+) -> list[Stage]:
     """Return the stages with a row of values a group."""
     members = group[None, :] == np.arange(group.max() + 1)[:, None]
-    shares, spread = members @ crowd.shares, letter_variances(kept, crowd)
+    shares, spread = members @ crowd.shares, letter_variances(kept, crowd, drawn)
     stages = []
     for heard, places, spacing, allowance, origin, bend in kept:
         rows = [_pooled(heard, crowd, sites, spread) for sites in members]

@@ -5,12 +5,13 @@ refused for the noise of small sites, or could give nothing but a certified inte
 without them, and says so: the estimand is another one then.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from sottovoce.core.arrays import Bools, Floats
 from sottovoce.core.checks import first_few
+from sottovoce.core.roster import Roster
 from sottovoce.server.quantile.asking import SiteProfile
 from sottovoce.server.quantile.feasibility import Limits, support
 
@@ -50,17 +51,27 @@ def overall(shares: Floats, taus: Floats) -> float:
     return float(taus[0]) if np.all(taus == taus[0]) else float(f"{np.sum(shares * taus):.15g}")
 
 
-def without(names: Sequence[str], left: int, parts: bool = False) -> str:
-    """Say which sites, or parts of sites, are left out, and over which the answer is.
+def without(names: Sequence[str], left: int, part: float | None = None) -> str:
+    """Say which sites are left out, or parts of sites with which ``part`` of the whole, and over which the answer is.
 
     >>> without(["north"], 2)
     "site 'north' has too few records to take part and is left out, not asked: the answer is over the 2 sites left"
     """
+    parts = part is not None
     noun = "part" if parts else "site"
     many = f"each of {len(names):,} {noun}s ({first_few(names, 3 if parts else 6)}) has"
     who = f"{noun} {names[0]!r} has" if len(names) == 1 else many
     over = f"the one {noun}" if left == 1 else f"the {left:,} {noun}s"
-    return f"{who} too few records to take part and is left out, not asked: the answer is over {over} left"
+    counted = f" ({part:.2%} of the whole)" if part is not None else ""
+    return f"{who} too few records to take part and is left out{counted}, not asked: the answer is over {over} left"
+
+
+def part_of(roster: Roster, gone: Collection[str]) -> float | None:
+    """Return what part of the whole some parts of sites count; None where whole sites answer."""
+    if roster.strata is None:
+        return None
+    counts = np.array(roster.sizes) * np.array(roster.weights)
+    return float(counts[[name in gone for name in roster.names]].sum() / counts.sum())
 
 
 def _part(crowd: SiteProfile, stay: Bools) -> SiteProfile:

@@ -7,7 +7,7 @@ from typing import Any
 from sottovoce.core.checks import confidence, is_one_of, unknown
 from sottovoce.core.roster import Roster
 from sottovoce.server.quantile.feasibility import CERTIFIED
-from sottovoce.server.quantile.left_out import without
+from sottovoce.server.quantile.left_out import part_of, without
 from sottovoce.server.quantile.levels import check_levels, check_sizes, fewest_records, split_of
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
 
@@ -72,7 +72,7 @@ def plan_levels(
         gone += tuple(name for name in whole.names if name in small)
         whole = plan_quantile(rest, 0.5, {site: budgets[site] for site in rest.places}, **again)
     check_sizes(whole, parts)
-    said = (without(gone, len(whole.names), roster.strata is not None),) if gone else ()
+    said = (without(gone, len(whole.names), part_of(roster, gone)),) if gone else ()
     plans = [replace(plan, left_out=gone) for plan in plans]
     plans[0] = replace(plans[0], warnings=(*said, *plans[0].warnings))
     return LevelsPlan(whole, plans, parts, level, method == "certified" or whole.atoms)

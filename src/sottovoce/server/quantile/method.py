@@ -103,7 +103,8 @@ class StagedQuantile:
 
 def staged_study(plan: QuantilePlan, level: float, coin: bytes) -> StagedStudy:
     """Return what the design needs to know of a plan."""
-    return StagedStudy(plan.tau, plan.crowd, plan.bounds, plan.scale, 1 - level, coin, phases=True)
+    public = (plan.tau, plan.crowd, plan.bounds, plan.scale, 1 - level, coin)
+    return StagedStudy(*public, phases=True, mixed=plan.roster.mixed)
 
 
 def default_protocol(study: StagedStudy, certified: bool, found: Found | None = None) -> Generator[Ask, Ints, Left]:

@@ -36,7 +36,7 @@ from sottovoce.server.quantile.feasibility import (
     expected,
     reach,
 )
-from sottovoce.server.quantile.left_out import overall, small_sites, without
+from sottovoce.server.quantile.left_out import overall, part_of, small_sites, without
 
 LEAST = 1e-9  # of the estimand: a site that counts less is left out
 FEW_NAMES = 4  # sites that are named where others have left
@@ -240,8 +240,11 @@ def plan_quantile(
     weights, shares_name = check_shares(shares, roster)
     crowd = SiteProfile(weights, np.array([rate_of(channel) for channel in channels]), np.array(roster.sizes, np.int64))
     design = PAIRS if limits is CERTIFIED and not certified else limits
-    crowd, stay = small_sites(crowd, taus, thinned, design, fewest)
+    stay = np.ones(len(names), dtype=np.bool_)
+    if fewest or limits is not CERTIFIED or not roster.mixed:  # else few records of much weight are certified
+        crowd, stay = small_sites(crowd, taus, thinned, design, fewest)
     gone = tuple(name for name, stays in zip(names, stay, strict=True) if not stays)
+    lost = part_of(roster, gone)
     if gone:
         taus, roster, names = taus[stay], roster.only(stay.tolist()), tuple(compress(names, stay))
         budgets, channels = tuple(compress(budgets, stay)), tuple(compress(channels, stay))
@@ -251,7 +254,10 @@ def plan_quantile(
     width = _scale(scale, roster.unit)
     level, effective = overall(crowd.shares, taus), crowd.thinned(thinned)
     measured = check(effective, level, names, limits)
-    warnings = [*roster.doubts, *([without(gone, len(names), roster.strata is not None)] if gone else [])]
+    warnings = [
+        *roster.doubts,
+        *([without(gone, len(names), lost)] if gone else []),
+    ]
     certified |= limits is CERTIFIED and (
         kind == "amounts" or roster.unit.censored is not None or measured.ratio > PAIRS.at(level).refuse
     )

@@ -64,6 +64,7 @@ class StagedStudy:
     watch: bool = True  # whether stages look at the shape, and hand over where it is not smooth
     located: bool = False  # whether others have found location and scale, so that no search takes records
     window: tuple[float, float] | None = None  # about what they found, where a certified study asks
+    mixed: bool = False  # whether what answers as a site is the records of one weight, drawn along with the others
 
     @property
     def scarce(self) -> bool:
@@ -251,10 +252,10 @@ def as_stages(kept: list[KeptStage], study: StagedStudy) -> list[Stage]:
 
     From the first absence on, every group of sites that were in the same stages has values of its own.
     """
-    crowd = study.crowd
+    crowd, drawn = study.crowd, study.tau if study.mixed else None
     if any(heard.absent is not None for heard, *_ in kept):
-        return grouped(kept, crowd, study.tau, groups_of([heard for heard, *_ in kept]))
-    spread = letter_variances(kept, crowd)
+        return grouped(kept, crowd, study.tau, groups_of([heard for heard, *_ in kept]), drawn)
+    spread = letter_variances(kept, crowd, drawn)
     return [
         Stage(
             places,

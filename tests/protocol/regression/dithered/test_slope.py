@@ -81,6 +81,21 @@ def test_the_posterior_is_as_far_from_the_truth_as_it_says() -> None:
     assert np.mean(chi2) / 6 < 1 + 4.9 * np.sqrt(2 / (6 * 200))
 
 
+@pytest.mark.parametrize("rate", [0.5, 0.3, 0.1])
+def test_a_density_that_leans_along_a_covariate_is_foreseen(rate: float) -> None:
+    mean, by, deviation = 2 * rate - 1, 0.1, np.sqrt(rate * (1 - rate))
+    moments = np.array([[1.0, mean], [mean, 1.0]])  # a column of -1 and 1
+    shares, ends = np.array([1 - rate, rate]), np.array([-1.0, 1.0])
+    rows = np.stack([np.ones(2), ends], axis=1)
+    leant = shares * (1 + by * (ends - mean) / (2 * deviation))  # by a tenth a standard deviation
+    silence = Heard(np.zeros((1, 3)), *np.zeros((4, 1)))
+    nobody = learn_slope(silence, np.eye(2), certain(moments), SURE)
+    moved = packed((rows.T * leant) @ rows - moments)
+    spread = nobody.covariance[1:, 1:] / F**2
+    assert moved[0] == pytest.approx(0)
+    assert moved[1:] @ np.linalg.solve(spread, moved[1:]) < 0.2  # .16 for even halves, .42 if all entries were alone
+
+
 def test_a_slope_without_a_direction_is_lifted() -> None:
     lifted = found(np.zeros((3, 3)), 1e7).matrix
     back = np.linalg.inv(np.linalg.cholesky(MOMENTS))

@@ -1,7 +1,7 @@
 """The slope H of the mean gradient: a joint Gaussian for its entries, from density, moments and dithered people.
 
 The slope is the density times the moments where the density does not depend on the covariates; how far it may be from
-that is the prior, in the coordinates in which the moments are the identity. People asked beside the point for one bit
+that is the prior, in coordinates in which the covariates are centred and white. People asked beside the point for one bit
 about a'x tell of a' H way: linear in the entries of H, so the answers of all looks pool exactly. What is needed of H is
 one number for each coefficient, u' H w, whose variance the Gaussian gives.
 """
@@ -20,6 +20,7 @@ from sottovoce.protocol.regression.dithered.vech import congruence, packed, plac
 # asked: on real tables .02 to .27, with scales that differ fivefold over the covariates at the end (decision 0088)
 DIAGONAL, CROSSES = 0.15, 0.12
 FACTORS, LIKELY = (0.5, 1.0, 2.0, 4.0), (0.2, 0.35, 0.28, 0.17)
+SKEWED = 2.5  # a density that leans along a covariate is believed to lean less where that is more skewed
 STEADY_CROSSES = 0.06  # as it is believed for the steps (decision 0020)
 BENT = (0.4, 2.5)  # the density at a way's end over that at the point, at most
 FLATTEST = 0.15  # eigenvalue of the whitened slope: a smaller one is noise (decision 0020)
@@ -66,7 +67,7 @@ def learn_slope(heard: Heard, omega: Floats, moments: Moments, density: Density)
     start[entries] = density.prior - density.bend
     priors = np.zeros((len(FACTORS), entries + 1, entries + 1))
     priors[:, :entries, :entries] = moments.covariance + DENSITY_SD**2 * np.outer(centre, centre)
-    priors[:, :entries, :entries] += np.square(FACTORS)[:, None, None] * _about(root, CROSSES)
+    priors[:, :entries, :entries] += np.square(FACTORS)[:, None, None] * _leaning(moments.matrix)
     priors[:, entries, entries] = density.prior_sd**2
     linked = np.concatenate([moments.covariance, np.zeros((1, entries))])
     after = _posterior(priors, start, f * lines, told, heard.precisions, linked)
@@ -158,6 +159,45 @@ def scaled_slope(moments: Moments, density: Density) -> Slope:
 def _about(root: Floats, crosses: float) -> Floats:
     """Return how the packed slope lies about the moments; the first entry is the density, and does not."""
     rows, columns, _ = places(len(root))
+    return _beside_density(root, np.diag(np.where(rows == columns, DIAGONAL, crosses) ** 2))
+
+
+def _leaning(matrix: Floats) -> Floats:
+    """Return how the packed slope lies about moments, with a density that may lean along every covariate.
+
+    In coordinates in which covariates are centred and white a density that grows by ``a`` a standard deviation puts
+    ``a`` beside the intercept, and ``a`` times the covariate's skewness into its own square.
+    """
+    d = len(matrix)
+    rows, columns, _ = places(d)
+    means = matrix[0, 1:]
+    centred = matrix[1:, 1:] - np.outer(means, means)
+    root = np.eye(d)
+    root[1:, 0], root[1:, 1:] = means, roots(centred)[0]
+    prior = np.diag(np.where(rows == columns, DIAGONAL, CROSSES) ** 2)
+    skews = skewness_of(means, np.diag(centred))
+    leans = (CROSSES * SKEWED / np.maximum(np.abs(skews), SKEWED)) ** 2
+    beside, squares = np.arange(1, d), np.flatnonzero(rows == columns)[1:]
+    prior[beside, squares] = prior[squares, beside] = leans * skews
+    prior[squares, squares] += leans * skews**2
+    return _beside_density(root, prior)
+
+
+def _beside_density(root: Floats, prior: Floats) -> Floats:
+    """Return the spread of the packed slope apart from its first entry, from that of its coordinates."""
     turn = congruence(root)
-    spread = turn * np.where(rows == columns, DIAGONAL, crosses) ** 2 @ turn.T
+    spread = turn @ prior @ turn.T
     return np.asarray(spread - np.outer(spread[0], spread[0]) / spread[0, 0])
+
+
+def skewness_of(means: Floats, variances: Floats) -> Floats:
+    """Return the skewness of columns on [-1, 1] as of beta distributions: exact for columns of their two ends.
+
+    >>> import numpy as np
+    >>> skewness_of(np.array([0.0, -0.8]), np.array([0.3, 0.36])).round(3).tolist()
+    [0.0, 2.667]
+    """
+    parts, spreads = np.clip((1 + means) / 2, 1e-3, 1 - 1e-3), variances / 4
+    even = parts * (1 - parts)
+    count = np.maximum(even / spreads - 1, 0.0)
+    return np.asarray(2 * (1 - 2 * parts) * np.sqrt(count + 1) / ((count + 2) * np.sqrt(even)))

@@ -25,10 +25,12 @@ from sottovoce.core.checks import (
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.core.roster import Roster, doubtful_names
 from sottovoce.core.shown import quoted
+from sottovoce.core.unit import Unit
 from sottovoce.inference.common.several import each_of
 from sottovoce.server.quantile.expected import certifies, expected_reach
 from sottovoce.server.quantile.feasibility import CERTIFIED, SCARCE, expected, support
 from sottovoce.server.quantile.groups.protocol import has_common_search, part_looking
+from sottovoce.server.quantile.left_out import part_of
 from sottovoce.server.quantile.plan import QuantilePlan, check_shares, plan_quantile
 
 METHODS = ("staged", "certified")
@@ -108,8 +110,8 @@ class GroupsPlan:
         return found
 
     def check_group(self, name: Any) -> None:
-        """Refuse a group to compare with that does not take part."""
-        check_group(name, self.names)
+        """Refuse a group to compare with that does not take part, and values that have no differences."""
+        check_group(name, self.names, self.whole.roster.unit)
 
 
 def plan_groups(
@@ -155,7 +157,7 @@ def plan_groups(
             whole, tuple(plans), *together, level, simultaneous, certified, shrinkage or "", by, tuple(gone)
         )
         if not found.endless:
-            told_before = (*roster.doubts, *_doubts(found, labels), *_said(found))
+            told_before = (*roster.doubts, *_doubts(found, labels), *_said(found, roster))
             return replace(found, whole=replace(whole, warnings=()), warnings=told_before)
         gone += [LeftOutGroup(name, sum(plans.pop(name).roster.sizes), ENDLESS) for name in found.endless]
     raise Infeasible(
@@ -210,8 +212,13 @@ def _together(
     return tuple(found.values()), frozenset(exact), looking
 
 
-def check_group(name: Any, names: Sequence[str]) -> str:
+def check_group(name: Any, names: Sequence[str], unit: Unit) -> str:
     """Return a group to compare with, or the word for the others, or refuse."""
+    if unit.censored is not None:
+        raise BadInput(
+            f"groups are compared by differences of numbers, and {unit.censored.words}; whether all groups are equal "
+            "is tested without."
+        )
     wanted = label_text(name)
     if not is_one_of(wanted, (OTHERS, *names)):
         near = nearest(wanted, names)
@@ -254,7 +261,18 @@ def _doubts(plan: GroupsPlan, labels: Sequence[str]) -> tuple[str, ...]:
     return tuple(text.replace("sites ", "groups ").replace("one site", "one group") for text in doubtful_names(labels))
 
 
-def _said(plan: GroupsPlan) -> list[str]:
+def _lost(plan: GroupsPlan, roster: Roster) -> str:
+    """Say which part of a group's weight its parts that are left out have, at most."""
+    if not roster.weighted:
+        return ""
+    groups = [
+        (roster.only([name in (*each.names, *each.left_out) for name in roster.names]), each) for each in plan.plans
+    ]
+    most = max(part_of(own, each.left_out) or 0.0 for own, each in groups)
+    return f", without {most:.2%} of a group's weight at most"
+
+
+def _said(plan: GroupsPlan, roster: Roster) -> list[str]:
     """Say who is left out, and which groups have few records."""
     said = []
     if plan.left_out:
@@ -265,8 +283,10 @@ def _said(plan: GroupsPlan) -> list[str]:
         )
     small = [name for name, each in zip(plan.names, plan.plans, strict=True) if each.left_out]
     if small:
+        what, over = ("sites", "sites") if not roster.mixed else ("parts of one weight", "parts")
         said.append(
-            f"in {named(small)} sites with too few records are left out, not asked: the answer is over the other sites"
+            f"in {named(small)} {what} with too few records are left out, not asked: the answer is over the other "
+            f"{over}{_lost(plan, roster)}"
         )
     if plan.certified:
         return said

@@ -3,6 +3,7 @@
 import math
 from typing import TYPE_CHECKING, Any
 
+from sottovoce.core.unit import Unit
 from sottovoce.server.axis import axis_name, value_axis
 from sottovoce.server.description import of_column, percent
 from sottovoce.server.picture import SOFT, WARM, Drawn, clear, draw_interval, new_figure, plain, short
@@ -20,15 +21,15 @@ def draw(result: GroupsToDraw) -> "Figure":
     """Draw all groups as the table has them; certified ones have a colour of their own."""
     order = sorted(range(len(result.names)), key=lambda at: -result.table["shrunk"][at])
     columns, figure_rows = result.table, []
+    roster = result.results[0].plan.roster
+    within = float if roster.unit.censored is None else roster.unit.censored.within
     for at in order:
         colour = WARM if result.results[at].method == "certified" else SOFT
-        name, estimate = columns["group"][at], columns["shrunk"][at]
-        figure_rows.append(
-            (
-                Drawn(name, estimate, columns["low"][at], columns["high"][at], colour),
-                Drawn(name, estimate, columns["low_individual"][at], columns["high_individual"][at], colour),
-            )
+        shown, own = (
+            Drawn(columns["group"][at], *(within(columns[name][at]) for name in ("shrunk", *ends)), colour)
+            for ends in (("low", "high"), ("low_individual", "high_individual"))
         )
+        figure_rows.append((shown, own))
     each = TALL if len(order) <= MANY else SMALL
     figure = new_figure(8.6, 1.7 + each * len(order))
     axes = figure.subplots()
@@ -44,13 +45,15 @@ def draw(result: GroupsToDraw) -> "Figure":
                 axes.plot(own, place, "|", color="#555555", ms=7)
     if result.spread is not None and frame[0] <= result.spread.mean <= frame[1]:
         axes.axvline(result.spread.mean, color="#999999", lw=0.9, ls=":")
+    for limit, _ in _limits(roster.unit):
+        if frame[0] <= limit <= frame[1]:
+            axes.axvline(limit, color="#777777", lw=1.0, ls="--")
     size = 9 if len(order) <= MANY else 7
     axes.set_yticks(range(len(order)), [short(row.name) for row, _ in figure_rows], fontsize=size)
     axes.set_ylim(len(order) - 0.4, -0.6)
     axes.set_xlim(*frame)
     clear(axes)
     axes.grid(visible=False, axis="y")
-    roster = result.results[0].plan.roster
     value_axis(axes.xaxis, roster.unit)
     axes.set_xlabel(axis_name(roster.column, roster.unit))
     axes.set_title(
@@ -77,9 +80,19 @@ def _legend(result: GroupsToDraw) -> list[Any]:
         found.append(Line2D([], [], color="#555555", marker="|", lw=0, ms=8, label="own answers alone"))
     if result.spread is not None:
         found.append(Line2D([], [], color="#999999", lw=0.9, ls=":", label="mean of the groups"))
+    for _, symbol in _limits(result.results[0].plan.roster.unit):
+        found.append(Line2D([], [], color="#777777", lw=1.0, ls="--", label=f"limit of measurement: {plain(symbol)}"))
     if any(each.method == "certified" for each in result.results):
         found.append(Line2D([], [], color=WARM, lw=2.4, label="certified"))
     return found
+
+
+def _limits(unit: Unit) -> list[tuple[float, str]]:
+    """Return the limits of measurement, each with its symbol."""
+    if unit.censored is None:
+        return []
+    both = (unit.censored.low, unit.censored.below), (unit.censored.high, unit.censored.above)
+    return [(limit, symbol) for limit, symbol in both if symbol]
 
 
 def _frame(rows: list[Drawn]) -> tuple[float, float]:

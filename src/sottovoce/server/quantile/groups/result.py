@@ -135,7 +135,7 @@ class GroupQuantilesResult(StoredResult):
         """
         if len(self.names) < 2:
             raise BadInput("there is only one group to compare; ask more than one.")
-        wanted = check_group(to, self.names)
+        wanted = check_group(to, self.names, self.results[0].plan.roster.unit)
         level = self.level if level is None else confidence(level)
         return compared.compare(self.names, self._ends, wanted, level, self.format_width)
 
@@ -251,9 +251,13 @@ class GroupQuantilesResult(StoredResult):
     @cached_property
     def _width(self) -> float:
         """Return the width that decides how many digits are shown: the median of those that are known."""
-        widths = sorted(
-            span(row.low, row.estimate, row.high) for row in self._rows(self.level) if row.high - row.low < float("inf")
-        )
+        censored = self.results[0].plan.roster.unit.censored
+        ends = [(row.low, row.estimate, row.high) for row in self._rows(self.level)]
+        if censored is not None:
+            ends = [
+                (censored.within(low), censored.within(middle), censored.within(high)) for low, middle, high in ends
+            ]
+        widths = sorted(span(*each) for each in ends if each[2] - each[0] < float("inf"))
         known = [width for width in widths if width > 0]
         return known[len(known) // 2] if known else float("nan")
 

@@ -20,6 +20,7 @@ from sottovoce.server.quantile.expected import error_of
 from sottovoce.server.quantile.groups.ends import GroupEnds
 from sottovoce.server.quantile.result import QuantileResult
 
+MOST_MOVED = 1.0  # errors that an estimate is moved at most (Efron and Morris 1972): one group may be the odd one
 FEWEST = 4  # groups: of fewer nobody can say how far they lie apart
 
 
@@ -62,7 +63,9 @@ def shrunk(ends: GroupEnds, how: str, level: float) -> tuple[ShrunkGroup | None,
             solution = results[at].solution
             reach = assisted.interval(found.estimate, solution.interval, solution.p_value, expected, level)
             own = expected.spread**2 / (expected.spread**2 + found.variance)
-            centre = min(max(rest.mean + own * (found.estimate - rest.mean), reach[0]), reach[1])
+            move = (1 - own) * (rest.mean - found.estimate)
+            limited = math.copysign(min(abs(move), MOST_MOVED * found.std_error), move)
+            centre = min(max(found.estimate + limited, reach[0]), reach[1])
             moved[at] = _rounded(results[at], centre, *reach, own)
     return tuple(moved.get(at) for at in range(len(results)))
 

@@ -14,7 +14,7 @@ from sottovoce.server.description import (
     protection,
 )
 from sottovoce.server.quantile.groups.plan import named
-from sottovoce.server.quantile.summary import HOLDS, outside, rows_left_out
+from sottovoce.server.quantile.summary import HOLDS, limits_row, outside, rows_left_out
 
 # The result describes itself by these functions, so that they cannot name its class without a circle of imports.
 GroupsToDescribe = Any  # a GroupQuantilesResult
@@ -86,15 +86,17 @@ def headline(result: GroupsToDescribe) -> str:
 
 def describe(result: GroupsToDescribe) -> Description:
     """Return the groups with their intervals, the test that all are equal, who differs, and the promise."""
-    first, others = result.results[0], result.compare() if 1 < len(result.names) <= MOST_COMPARED else None
+    first, tested = result.results[0], 1 < len(result.names) <= MOST_COMPARED
+    unit = first.plan.roster.unit
+    others = result.compare() if tested and unit.censored is None else None
     by = f"by {result.by}, which is public"
     rows = [
         ("Estimand", f"the {result.tau:.6g} quantile{of_column(first.plan.roster.column)} of every group, {by}"),
         ("Intervals", result.guarantee),
     ]
+    if tested:
+        rows.append(("All equal", f"p = {result.equal.pvalue:.3g} ({result.equal.by})"))
     if others is not None:
-        test = result.equal
-        rows.append(("All equal", f"p = {test.pvalue:.3g} ({test.by})"))
         differ = others.differing
         said = f"{named(differ)}, by Holm's rule" if differ else "no group, by Holm's rule"
         rows.append(("Differ", f"{said}, from the mean of the others"))
@@ -105,6 +107,7 @@ def describe(result: GroupsToDescribe) -> Description:
     rows.append(("Asked", f"{result.reports:,} records, each once, in {result.rounds:,} rounds"))
     if first.plan.roster.weighted:
         rows.append(("Weights", "public; every group counts its records by them"))
+    rows += limits_row(unit)
     rows += rows_left_out([each.plan.roster for each in result.results])
     if result.left_out:
         gone = ", ".join(f"{group.name} ({group.records:,})" for group in result.left_out[:MOST_SHOWN])
@@ -113,7 +116,7 @@ def describe(result: GroupsToDescribe) -> Description:
     cells = _cells(result)
     notes = [*labelled("Warning", result.warnings), ("Groups", PUBLIC), ("Promise", first.promise)]
     title = f"Private quantiles by {result.by}{of_column(first.plan.roster.column)}, tau = {result.tau:.6g}"
-    return Description(title, rows, _table(cells), notes, _values(result, others), cells, _outside(result))
+    return Description(title, rows, _table(cells), notes, _values(result, tested, others), cells, _outside(result))
 
 
 def _cells(result: GroupsToDescribe) -> list[tuple[str, ...]]:
@@ -151,11 +154,11 @@ def _table(cells: Sequence[tuple[str, ...]]) -> list[str]:
     return [*lines, f"and {more:,} more groups"] if more > 0 else lines
 
 
-def _values(result: GroupsToDescribe, others: Any) -> dict[str, Any]:
+def _values(result: GroupsToDescribe, tested: bool, others: Any) -> dict[str, Any]:
     """Return everything as plain values, ready for strict JSON."""
-    columns = result.table
+    columns, plain = result.table, result.results[0].plan.plain
     rows = [
-        {name: finite(value) if isinstance(value, float) else value for name, value in zip(columns, row, strict=True)}
+        {name: plain(value) if isinstance(value, float) else value for name, value in zip(columns, row, strict=True)}
         for row in zip(*columns.values(), strict=True)
     ]
     return {
@@ -167,7 +170,7 @@ def _values(result: GroupsToDescribe, others: Any) -> dict[str, Any]:
         "shrinkage": result.shrinkage or None,
         "guarantee": result.guarantee,
         "groups": rows,
-        "equal": result.equal._asdict() if others is not None else None,
+        "equal": result.equal._asdict() if tested else None,
         "compared": others.to_dict() if others is not None else None,
         "left_out": [group._asdict() for group in result.left_out],
         "private": result.private,

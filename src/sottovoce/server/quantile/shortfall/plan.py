@@ -14,7 +14,7 @@ from sottovoce.server.explanation import VALUES, ExpectedWidth, Explanation
 from sottovoce.server.quantile.certified.lottery import planned
 from sottovoce.server.quantile.expected import ROUNDS, expected_width, explain_quantile
 from sottovoce.server.quantile.feasibility import CERTIFIED, advice
-from sottovoce.server.quantile.left_out import without
+from sottovoce.server.quantile.left_out import part_of, without
 from sottovoce.server.quantile.levels_plan import METHODS, own_shares
 from sottovoce.server.quantile.plan import QuantilePlan, plan_quantile
 from sottovoce.server.quantile.shortfall.protocol import firsts_of
@@ -146,7 +146,7 @@ def plan_shortfall(
             f"give each at least {own['fewest']}, or leave it out."
         )
     if whole.left_out:
-        said = without(whole.left_out, len(plan.names), roster.strata is not None)
+        said = without(whole.left_out, len(plan.names), part_of(roster, whole.left_out))
         gone = (*whole.left_out, *plan.left_out)
         plan = replace(plan, left_out=gone, warnings=(said, *plan.warnings))
     found = ShortfallPlan(plan, tail == "upper", part, level, method == "certified" or plan.atoms)
