@@ -12,7 +12,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-federation demo-collector test test-lowest test-install lint types docs docs-serve tutorials bench bench-peers house clean
+.PHONY: help install demo demo-federation demo-collector test test-lowest test-install release release-dry lint types docs docs-serve tutorials bench bench-peers house clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,12 @@ test-lowest: $(LOWEST)/.installed ## the tests of commands, the public API and r
 
 test-install: $(BIN)/python ## build wheels and sdists, install each into an environment of its own, and use it
 	@$(BIN)/python scripts/check_install.py
+
+release: $(BIN)/python ## wheels, sdists and SHA256SUMS into dist/, from the last commit, built twice and compared
+	@$(BIN)/python scripts/release.py
+
+release-dry: $(BIN)/python ## the same from what the working tree holds, whatever the changelog says
+	@$(BIN)/python scripts/release.py --dry
 
 lint: $(VENV)/.all ## ruff and the import contracts
 	@$(BIN)/ruff check .

@@ -63,8 +63,6 @@ def _section(name: str, thing: Any, heading: str = "##") -> str:
             [*lines, *(f"* `{key}{_signature(value)}`: {_first_line(value)}" for key, value in inside), ""]
         )
     is_error = isinstance(thing, type) and issubclass(thing, Exception)
-    if is_error and name != f"sv.{thing.__name__}":
-        return "\n".join([*lines, f"The former name of `sv.{thing.__name__}`.", ""])
     if not is_error and heading == "##":
         lines += ["```text", *_broken(f"{name}{_signature(thing)}"), "```", ""]
     lines += [_first_line(thing), ""]

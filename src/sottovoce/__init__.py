@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
-
 _HOMES = {
     "federated_quantile": "sottovoce.api.quantile.federated",
     "federated_quantiles": "sottovoce.api.quantile.levels",
@@ -31,10 +29,10 @@ _HOMES = {
     "BadInput": "sottovoce.core.errors",
     "Infeasible": "sottovoce.core.errors",
     "SearchFailed": "sottovoce.core.errors",
-    "Refused": "sottovoce.core.errors",
-    "Lost": "sottovoce.core.errors",
     "sim": "sottovoce.sim",
+    "__version__": "sottovoce.core.version",
 }
+_FORMER = {"Refused": "Infeasible", "Lost": "SearchFailed"}  # old names, each with the one it has now
 
 if TYPE_CHECKING:
     from sottovoce import sim as sim
@@ -58,8 +56,6 @@ if TYPE_CHECKING:
     from sottovoce.auditing.audit import audit as audit
     from sottovoce.core.errors import BadInput as BadInput
     from sottovoce.core.errors import Infeasible as Infeasible
-    from sottovoce.core.errors import Lost as Lost
-    from sottovoce.core.errors import Refused as Refused
     from sottovoce.core.errors import SearchFailed as SearchFailed
     from sottovoce.inference.quantile.asymptotic import asymptotic_variance as asymptotic_variance
     from sottovoce.planner.asking import plan as plan
@@ -67,13 +63,21 @@ if TYPE_CHECKING:
     from sottovoce.server.integration.site_summary import SiteSummary as SiteSummary
     from sottovoce.server.load import load as load
 
-__all__ = [*_HOMES, "__version__"]
+    Refused, Lost = Infeasible, SearchFailed
+    __version__: str
+
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use, so that `import sottovoce` and `--help` stay instant."""
     from importlib import import_module
 
+    if name in _FORMER:
+        from sottovoce.core.deprecation import say_former
+
+        say_former(f"sv.{name}", f"sv.{_FORMER[name]}", since="0.1.0", gone="0.3.0")
+        name = _FORMER[name]
     if name not in _HOMES:
         raise AttributeError(f"module 'sottovoce' has no attribute {name!r}")
     try:
@@ -86,6 +90,8 @@ def __getattr__(name: str) -> Any:
         else:
             raise
         raise ModuleNotFoundError(told, name=error.name) from None
+    if name == "__version__":
+        return home.VERSION
     return home if home.__name__ == f"sottovoce.{name}" else getattr(home, name)
 
 

@@ -48,4 +48,3 @@ def test_results_and_errors_stand_in_the_reference() -> None:
     page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
     for name in ("QuantileResult", "IntegratedResult", "Threshold", "CoverageReport", "Difference"):
         assert f"### {name}" in page
-    assert "The former name of `sv.Infeasible`" in page

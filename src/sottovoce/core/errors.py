@@ -25,6 +25,3 @@ class Infeasible(BadInput):
 
 class SearchFailed(_Sentence, RuntimeError):
     """The search did not find the quantile; the records that answered are spent, and no interval is given."""
-
-
-Refused, Lost = Infeasible, SearchFailed  # their former names

@@ -1,3 +1,3 @@
-"""The version that pages and files name; `sottovoce.__version__` is the same."""
+"""The version: the packages, `sottovoce.__version__`, pages, files and certificates have it from here."""
 
 VERSION = "0.1.0"

@@ -117,6 +117,9 @@ class Threshold(StoredResult):
     @property
     def law(self) -> CoverageDistribution:
         """Return `distribution`, by its former name."""
+        from sottovoce.core.deprecation import say_former
+
+        say_former("law", "distribution", since="0.1.0", gone="0.3.0")
         return self.distribution
 
     @property

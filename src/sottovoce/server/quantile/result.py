@@ -134,6 +134,9 @@ class QuantileResult(StoredResult):
     @property
     def drivers(self) -> Mapping[str, float]:
         """Return `variance_shares`, by its former name."""
+        from sottovoce.core.deprecation import say_former
+
+        say_former("drivers", "variance_shares", since="0.1.0", gone="0.3.0")
         return self.variance_shares
 
     @property
