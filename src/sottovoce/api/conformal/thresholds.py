@@ -237,7 +237,8 @@ def plan_thresholds(
     def planned(part: GroupPart) -> PlannedThreshold | Infeasible:
         budgets = None if epsilon is None else {name: known[name] for name in part}
         own = held(table, part)
-        sizes = tuple((records.size, known[name]) for name, records in zip(own.names, own.records, strict=True))
+        told = [value if isinstance(value := known[name], int | float) else id(value) for name in own.names]
+        sizes = tuple(zip((records.size for records in own.records), told, strict=True))
         if sizes in hopeless:
             return hopeless[sizes]
         try:
