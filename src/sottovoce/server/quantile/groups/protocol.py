@@ -7,7 +7,7 @@ window a certified one is asked. No answer of the search is evidence about a gro
 Where some group is so small that its own answers could not show that its density is not smooth
 (`server.quantile.scarce`), part of everybody's records answers a pooled study first, which looks for that: where it
 finds atoms, a grid, a valley or a gap, those groups are certified. Whether records keep to a grid, as amounts do that
-people round, is asked of all records together, too, where some group has too few to see it: such groups are certified
+people round, is asked of all records together else, where some group has too few to see it: such groups are certified
 then.
 
 Groups share no record and no noise. Given the search, what one group answers is independent of what the others do, so
@@ -68,8 +68,10 @@ def groups_protocol(
 ) -> Generator[Ask, Ints, list[Local | Fitted | Certificate]]:
     """Search together, then run one conversation a group, each with its own sites, ``members`` of the whole."""
     watchful = [study for study, exact in zip(studies, certified, strict=True) if not exact and study.scarce]
-    blind = [not exact and study.phases and share_needed(study.crowd) > SHARE
-             for study, exact in zip(studies, certified, strict=True)]  # fmt: skip
+    blind = [
+        not watchful and not exact and study.phases and share_needed(study.crowd) > SHARE
+        for study, exact in zip(studies, certified, strict=True)
+    ]
     opening = yield from _open(studies[0], len(studies), whole, bool(watchful), list(compress(studies, blind)))
     talks, asked, found = [], [], opening.found
     for study, own, exact, unseeing in zip(studies, members, certified, blind, strict=True):
