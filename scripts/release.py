@@ -122,8 +122,8 @@ def backend() -> Path:
     python = folder / "bin" / "python"
     if not (folder / "complete").exists():
         venv.create(folder, with_pip=True, clear=True)
-        pip = [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
-        done = subprocess.run([*pip, "--require-hashes", "--no-deps", "-r", BACKEND], check=False)
+        pip = [str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
+        done = subprocess.run([*pip, "--require-hashes", "--no-deps", "-r", str(BACKEND)], check=False)
         if done.returncode:
             raise Refusal(f"the build backend that {BACKEND.name} pins could not be fetched; see what pip says above.")
         (folder / "complete").touch()
