@@ -104,7 +104,9 @@ def kept(tmp_path: Path) -> Path:
     """Return the file of a regression."""
     x = dice(1).generator().uniform(0, 1, (500, 1))
     guesses: dict[str, Any] = {"bounds": (0, 1), "density": 0.5, "size": 1.0}
-    return sv.PrivateQuantileRegressor(0.5, 2.0, **guesses, randomness=dice(2)).fit(x, x[:, 0]).save(tmp_path / "r.json")
+    return (
+        sv.PrivateQuantileRegressor(0.5, 2.0, **guesses, randomness=dice(2)).fit(x, x[:, 0]).save(tmp_path / "r.json")
+    )
 
 
 def test_a_stored_regression_is_audited_by_its_integers(kept: Path) -> None:

