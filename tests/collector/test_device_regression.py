@@ -288,7 +288,8 @@ def test_what_python_refuses_javascript_refuses_too() -> None:
         with pytest.raises(BadInput):
             read_card(_text(given | {"regression": terms}))
     says = f"import {{ checkTerms }} from '{script.as_uri()}';"
-    says += f"for (const terms of {json.dumps(found)}) try {{ checkTerms(terms, {given['taus']}, 24); console.log('taken'); }}"
+    says += f"for (const terms of {json.dumps(found)}) "
+    says += f"try {{ checkTerms(terms, {given['taus']}, 24); console.log('taken'); }}"
     says += "catch (error) { console.log(error instanceof TypeError ? 'crashed' : 'refused'); }"
     words = ["node", "--no-warnings", "--input-type=module", "-e", says]
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
@@ -309,7 +310,8 @@ def test_javascript_answers_no_question_that_overflows() -> None:
     says = f"import {{ makeRowReport, readCard }} from '{script.as_uri()}';"
     says += f"const known = await readCard({json.dumps(kept['card'])}, 24), row = {{ wait: 1, age: 2, distance: 3 }};"
     says += f"const query = {{ study: '{kept['identity']}', round: 9, group: 0, needs: [3] }};"
-    says += f"for (const asked of {json.dumps(far)}) console.log(await makeRowReport(known, {{ ...query, channels: [asked] }}, row)"
+    says += f"for (const asked of {json.dumps(far)}) "
+    says += "console.log(await makeRowReport(known, { ...query, channels: [asked] }, row)"
     says += ".then(() => 'taken', () => 'refused'));"
     words = ["node", "--no-warnings", "--input-type=module", "-e", says]
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
