@@ -27,7 +27,7 @@ import numpy as np
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.inference.quantile.inversion import Stage, back, information, root, through
 from sottovoce.server.quantile.apart import completed, grouped, groups_of, letter_variances
-from sottovoce.server.quantile.asking import LOCAL, Ask, Decoded, QueryAllocator, SiteProfile, present_shares
+from sottovoce.server.quantile.asking import LOCAL, Ask, Decoded, QueryAllocator, SiteProfile, counted
 from sottovoce.server.quantile.certified.protocol import Certificate, CertifiedStudy, certified_protocol
 from sottovoce.server.quantile.curvature import Bends, dips_between_shoulders, steeper_pilot, steeper_shoulders
 from sottovoce.server.quantile.feasibility import LOCATED, PAIRS, SCARCE, support
@@ -117,7 +117,7 @@ def staged_protocol(
             guide.hear(heard)
         if study.scarce:
             spread = found.scale if study.phases else 0.0
-            fitted = yield from pairs_protocol(talker, study.tau, guide, spread, study.bounds)
+            fitted = yield from pairs_protocol(talker, study.tau, guide, spread, study.bounds, study.mixed)
             if fitted is not None:
                 return fitted
         else:
@@ -260,7 +260,7 @@ def as_stages(kept: list[KeptStage], study: StagedStudy) -> list[Stage]:
         Stage(
             places,
             heard.below - study.tau,
-            np.sum(present_shares(crowd, heard.counts) ** 2 * spread / np.maximum(heard.counts, 1), axis=0),
+            np.sum(counted(crowd, heard.counts).noise * spread, axis=0),
             allowance,
             spacing,
             origin,
