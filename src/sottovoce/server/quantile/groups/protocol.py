@@ -6,7 +6,9 @@ window a certified one is asked. No answer of the search is evidence about a gro
 
 Where some group is so small that its own answers could not show that its density is not smooth
 (`server.quantile.scarce`), part of everybody's records answers a pooled study first, which looks for that: where it
-finds atoms, a grid, a valley or a gap, those groups are certified.
+finds atoms, a grid, a valley or a gap, those groups are certified. Whether records keep to a grid, as amounts do that
+people round, is asked of all records together, too, where some group has too few to see it: such groups are certified
+then.
 
 Groups share no record and no noise. Given the search, what one group answers is independent of what the others do, so
 that intervals of all groups at the levels ``level^(1/m)`` hold together with probability ``level`` (Šidák 1967).
@@ -15,6 +17,8 @@ that intervals of all groups at the levels ``level^(1/m)`` hold together with pr
 import math
 from collections.abc import Generator, Sequence
 from dataclasses import replace
+from itertools import compress
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -23,15 +27,17 @@ from sottovoce.core.arrays import Bools, Ints
 from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile, spread_offsets
 from sottovoce.server.quantile.certified.protocol import Certificate
 from sottovoce.server.quantile.feasibility import STAGES, support
+from sottovoce.server.quantile.grid import SHARE, keep_to_a_grid, share_needed
 from sottovoce.server.quantile.levels import together
 from sottovoce.server.quantile.method import default_protocol
 from sottovoce.server.quantile.scarce import Fitted
 from sottovoce.server.quantile.search import Found, find
-from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol
+from sottovoce.server.quantile.staged import VAST, Local, StagedStudy, staged_protocol
 
 LOOK, WEAK = 0.012, 0.03  # noise over tail: with which a pooled study sees nearly all that is not smooth; the most
 LEAST, MOST = 0.03, 0.2  # of the records: what it takes at least, and at most
 WINDOW = 25.0  # scales about the centre in which certified groups are asked
+ATOM = 1.0  # errors of a group: atoms of a grid of so much mass, or more, are not left to a smooth curve
 HINT = 0.15  # standard error that a hint of the search counts as: groups may lie elsewhere
 PLACES, BELOW = (-5.0, -1.0, 0.0, 1.0, 5.0), (0.02, 0.25, 0.5, 0.75, 0.98)  # what is hinted, in scales about the centre
 
@@ -42,6 +48,7 @@ class Opening(NamedTuple):
     found: Found | None
     smooth: bool | None
     left: Ints
+    grid: bool = False  # whether the records of all keep to a grid, where that was asked
 
 
 def has_common_search(whole: SiteProfile, groups: int) -> bool:
@@ -61,11 +68,14 @@ def groups_protocol(
 ) -> Generator[Ask, Ints, list[Local | Fitted | Certificate]]:
     """Search together, then run one conversation a group, each with its own sites, ``members`` of the whole."""
     watchful = [study for study, exact in zip(studies, certified, strict=True) if not exact and study.scarce]
-    opening = yield from _open(studies[0], len(studies), whole, bool(watchful))
+    blind = [not exact and study.phases and share_needed(study.crowd) > SHARE
+             for study, exact in zip(studies, certified, strict=True)]  # fmt: skip
+    opening = yield from _open(studies[0], len(studies), whole, bool(watchful), list(compress(studies, blind)))
     talks, asked, found = [], [], opening.found
-    for study, own, exact in zip(studies, members, certified, strict=True):
+    for study, own, exact, unseeing in zip(studies, members, certified, blind, strict=True):
         crowd, stay = _left(study.crowd, opening.left[own])
-        study = replace(study, crowd=crowd)
+        exact |= unseeing and opening.grid
+        study = replace(study, crowd=crowd, phases=study.phases and not (unseeing and found is not None))
         if found is not None:
             scale = found.scale if study.scale is None else study.scale
             window = found.centre - WINDOW * found.scale, found.centre + WINDOW * found.scale
@@ -83,22 +93,32 @@ def _left(crowd: SiteProfile, left: Ints) -> tuple[SiteProfile, Bools]:
     return SiteProfile(shares / shares.sum(), crowd.rates[stay], left[stay]), stay
 
 
-def _open(first: StagedStudy, groups: int, whole: SiteProfile, watchful: bool) -> Generator[Ask, Ints, Opening]:
-    """Find location and scale for all, and look whether the density is smooth where some group needs to know."""
+def _open(
+    first: StagedStudy, groups: int, whole: SiteProfile, watchful: bool, blind: Sequence[StagedStudy]
+) -> Generator[Ask, Ints, Opening]:
+    """Find location and scale for all, and look whether the density is smooth where some group needs to know.
+
+    ``blind`` are the studies that could not see a grid by themselves; the steps that matter to them are looked at.
+    """
     if not has_common_search(whole, groups):
         return Opening(None, None, whole.sizes)
     talker = QueryAllocator(whole)
     found = yield from find(talker, first.bounds, first.scale, tau=first.tau)
+    grid = False
+    if blind and 1 / VAST < found.scale < VAST:
+        noise = median(math.sqrt(study.crowd.unit_variance) for study in blind)
+        error = noise * found.scale / (first.tau * (1 - first.tau))
+        grid = yield from keep_to_a_grid(talker, error, found.scale, ATOM)
     left = np.maximum(whole.sizes - talker.asked, 0)
     part = part_looking(whole, first.tau) if watchful else 0.0
     if part == 0:
-        return Opening(_hints(found, None, first.tau), None, left)
+        return Opening(_hints(found, None, first.tau), None, left, grid)
     looking = np.minimum(np.floor(part * left + spread_offsets(len(left))).astype(np.int64), left)
     crowd, stay = _left(whole, looking)
     pooled = staged_protocol(replace(first, crowd=crowd), found)
     [seen] = yield from together([pooled], [np.flatnonzero(stay)], len(left))
     smooth = isinstance(seen, Local) and seen.fence is None and not seen.dips
-    return Opening(_hints(found, seen, first.tau), smooth, left - looking)
+    return Opening(_hints(found, seen, first.tau), smooth, left - looking, grid)
 
 
 def _hints(found: Found, seen: Local | Fitted | Certificate | None, tau: float) -> Found:
