@@ -30,7 +30,7 @@ from sottovoce.server.quantile.apart import completed, grouped, groups_of, lette
 from sottovoce.server.quantile.asking import LOCAL, Ask, Decoded, QueryAllocator, SiteProfile, counted
 from sottovoce.server.quantile.certified.protocol import Certificate, CertifiedStudy, certified_protocol
 from sottovoce.server.quantile.curvature import Bends, dips_between_shoulders, steeper_pilot, steeper_shoulders
-from sottovoce.server.quantile.feasibility import LOCATED, PAIRS, SCARCE, support
+from sottovoce.server.quantile.feasibility import PAIRS, SCARCE, support
 from sottovoce.server.quantile.fence import Fence, fence_of
 from sottovoce.server.quantile.grid import keep_to_a_grid
 from sottovoce.server.quantile.layouts import NEAR, KeptStage, five, mass_offset, pair, three
@@ -62,7 +62,6 @@ class StagedStudy:
     coin: bytes = b""
     phases: bool = False  # whether records are asked if they keep to a grid
     watch: bool = True  # whether stages look at the shape, and hand over where it is not smooth
-    located: bool = False  # whether others have found location and scale, so that no search takes records
     window: tuple[float, float] | None = None  # about what they found, where a certified study asks
     mixed: bool = False  # whether what answers as a site is the records of one weight, drawn along with the others
 
@@ -74,8 +73,7 @@ class StagedStudy:
     @property
     def too_few(self) -> bool:
         """Tell whether there are too few records for anything but the certified interval."""
-        most = (LOCATED if self.located else PAIRS).at(self.tau).refuse
-        return self.watch and support(self.crowd, self.tau).ratio > most
+        return self.watch and support(self.crowd, self.tau).ratio > PAIRS.at(self.tau).refuse
 
 
 class Milestone(NamedTuple):
