@@ -89,18 +89,31 @@ def test_a_plan_asks_nobody(conformal: Conformal, score_files: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--by", "clinic"), "by is 'clinic'; give \"site\", a mapping from site"),
+        (
+            ("--by", "clinic"),
+            "--by is 'clinic'; write site for a threshold each, north=coast,south=hills, or @FILE.csv",
+        ),
+        (("--by", ""), "--by is ''; write site"),
+        (("--by", "x" * 5_000), "…"),
+        (("--by", f"north={'x' * 5_000},south=b,east=b"), "group 2 has a name of 5,000 characters"),
+        (("--by", "north=\x1b[31m,south=b,east=b"), "group 2 has a control or invisible character in its name"),
+        (("--by", "@/dev/zero"), "/dev/zero, which is no file"),
+        (("--by", "site", "--alpha", "0"), "alpha must lie strictly between 0 and 1"),
+        (("--by", "site", "--alpha", "nan"), "alpha must be a number, not nan"),
+        (("--by", "site", "--epsilon", "0", "--maximum", "5"), "must be positive and at most 100, not 0"),
+        (("--by", "site", "--epsilon", "north=1,south=1,east=inf", "--maximum", "5"), "every site of group 'east'"),
+        (("--by", "site", "--limit", "0", *PRIVATE), "epsilon of a limit must be positive"),
         (("--by", "north=a,south"), "a part that is not site=group"),
         (("--by", "north=a,north=b"), "--by names site 'north' twice"),
         (("--by", "north=a"), "by says nothing of site"),
         (("--by", "@nowhere.csv"), "nowhere.csv, which cannot be read"),
         (("--by", "site", "--small", "pool"), "is unknown; choose one of 'common', 'together'"),
-        (("--by", "site", "--simultaneous"), "simultaneous is about one calibration"),
+        (("--by", "site", "--simultaneous"), "add --guarantee training-conditional"),
         (("--small", "together"), "--small is about thresholds by group; add --by"),
         (("--simultaneous",), "--simultaneous is about thresholds by group; add --by"),
         (("--by", "site", "--limit", "1", "--epsilon", "20", "--maximum", "5"), "limit is 1"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, tuple) else "",
 )
 def test_bad_input_is_one_sentence(
     conformal: Conformal, score_files: Path, words: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
@@ -114,6 +127,38 @@ def test_bad_input_is_one_sentence(
     assert said in done.stderr.replace("\n", " ")
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
+
+
+def test_labels_of_a_file_that_are_markup_stay_text(conformal: Conformal, tmp_path: Path) -> None:
+    rows = [f"{(i * 37 % 101) / 50},<script>alert({i % 3})</script>" for i in range(300)]
+    (tmp_path / "scores.csv").write_text("residual,where\n" + "\n".join(rows) + "\n")
+    page, plot = tmp_path / "page.html", tmp_path / "coverage.svg"
+    words = ("--site", "where", "--by", "site", "--report", str(page), "--plot", str(plot))
+    done = conformal(tmp_path, *words, files=("scores.csv",))
+    assert done.exit_code == 0, done.output
+    assert "<script>alert" in done.stdout
+    assert "<script>alert" not in page.read_text()
+    assert "&lt;script&gt;alert" in page.read_text()
+    assert "<script" not in plot.read_text()
+
+
+@pytest.mark.parametrize("label", ["y" * 5_000, "\x1b[2K", "a\u202eb"])
+def test_labels_of_a_file_that_cannot_be_shown_are_refused(conformal: Conformal, label: str, tmp_path: Path) -> None:
+    rows = [f"{i / 50},{label if i % 2 else 'south'}" for i in range(300)]
+    (tmp_path / "scores.csv").write_text("residual,where\n" + "\n".join(rows) + "\n")
+    done = conformal(tmp_path, "--site", "where", "--by", "site", files=("scores.csv",))
+    assert done.exit_code == 2
+    assert done.stderr.count("\n") == 1
+    assert label not in done.stderr
+
+
+def test_a_grid_that_is_another_file_is_not_shown(conformal: Conformal, score_files: Path, tmp_path: Path) -> None:
+    (tmp_path / "patients.csv").write_text("0.5\nZebulon 9876\n")
+    words = ("--by", "site", "--epsilon", "2", "--grid", f"@{tmp_path / 'patients.csv'}")
+    done = conformal(score_files, *words)
+    assert done.exit_code == 2
+    assert "is no number, the one at place 2" in done.stderr
+    assert "Zebulon" not in done.output
 
 
 def test_the_options_reader() -> None:

@@ -30,6 +30,7 @@ _WRITTEN = {
     'method="certified"': "--method certified",
     'censored="<5"': '--censored "<5"',
     "a quantile takes such values with censored=": "sottovoce quantile takes such values with --censored",
+    "guarantee='training-conditional'": "--guarantee training-conditional",
     "simultaneous=False": "--each",
     "shrinkage='average'": "--shrinkage average",
     "shrinkage='each'": "--shrinkage each",

@@ -13,6 +13,7 @@ from sottovoce.client.record import Records
 from sottovoce.core.arrays import Ints
 from sottovoce.core.checks import check_names, dimensions, kind_of, label_text, per_site
 from sottovoce.core.errors import BadInput
+from sottovoce.core.shown import quoted
 
 SITE = "site"
 _GROUPS = (
@@ -63,7 +64,7 @@ def read_groups(by: Any, table: SiteTable) -> dict[str, GroupPart]:
     if isinstance(by, str) and by == SITE:
         return {name: {name: None} for name in table.names}
     if not isinstance(by, Mapping):
-        raise BadInput(f"by is {kind_of(by) if not isinstance(by, str) else repr(by)}; {_GROUPS}.")
+        raise BadInput(f"by is {kind_of(by) if not isinstance(by, str) else quoted(by)}; {_GROUPS}.")
     given = [value for value, _ in per_site(by, table.names, "by")]
     found: dict[str, dict[str, Ints | None]] = {}
     for name, records, value in zip(table.names, table.records, given, strict=True):
@@ -78,7 +79,7 @@ def read_groups(by: Any, table: SiteTable) -> dict[str, GroupPart]:
             rows = np.flatnonzero(labels.codes == code)
             if rows.size:
                 found.setdefault(label_text(label), {})[name] = None if rows.size == records.size else rows
-    check_names(found)
+    check_names(found, "group")
     return dict(found)
 
 

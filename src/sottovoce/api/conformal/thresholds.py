@@ -1,5 +1,6 @@
 """A conformal threshold for each site or public group, each score used once, from scores in memory or in files."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -230,12 +231,19 @@ def plan_thresholds(
     dice = SystemEntropy() if randomness is None else randomness
     known = dict(zip(table.names, (value for value, _ in per_site(epsilon, table.names, "epsilon")), strict=True))
 
+    _check_finite(known, parts)
+    hopeless: dict[tuple[Any, ...], Infeasible] = {}  # by sizes and budgets, which decide alone
+
     def planned(part: GroupPart) -> PlannedThreshold | Infeasible:
         budgets = None if epsilon is None else {name: known[name] for name in part}
+        own = held(table, part)
+        sizes = tuple((records.size, known[name]) for name, records in zip(own.names, own.records, strict=True))
+        if sizes in hopeless:
+            return hopeless[sizes]
         try:
-            return plan_threshold(held(table, part), alpha, epsilon=budgets, randomness=dice, **asked)
+            return plan_threshold(own, alpha, epsilon=budgets, randomness=dice, **asked)
         except Infeasible as error:
-            return error
+            return hopeless.setdefault(sizes, error)
 
     found = {group: planned(part) for group, part in parts.items()}
     own = {group: each for group, each in found.items() if isinstance(each, PlannedThreshold)}
@@ -260,6 +268,16 @@ def plan_thresholds(
         together, rest = (tried, TOGETHER) if isinstance(tried, PlannedThreshold) else (None, INFINITE)
     sizes = {group: sum(each.size for each in held(table, part).records) for group, part in parts.items()}
     return PlannedThresholds(settings, simultaneous, parts, sizes, own, rest, common, together, table, dice)
+
+
+def _check_finite(known: Mapping[str, Any], parts: Mapping[str, GroupPart]) -> None:
+    """Refuse a group all of whose sites have an infinite budget, where others have none such."""
+    opened = {name for name, value in known.items() if isinstance(value, float) and math.isinf(value) and value > 0}
+    for group, part in parts.items():
+        if opened.issuperset(part) and len(opened) < len(known):
+            raise BadInput(
+                f"epsilon is infinite at every site of group {group!r}, which is no privacy; give a finite one there."
+            )
 
 
 def run_thresholds(planned: PlannedThresholds) -> ConformalThresholds:
