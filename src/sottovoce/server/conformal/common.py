@@ -13,7 +13,7 @@ import numpy as np
 
 from sottovoce.server.conformal.base import Threshold
 from sottovoce.server.conformal.coverage.choose import Choice, rank_of
-from sottovoce.server.conformal.plan import ConformalPlan, aim_of, kind_of, useless
+from sottovoce.server.conformal.plan import ConformalPlan, aim_of, cells_of_failure, kind_of, useless
 from sottovoce.server.conformal.result import ConformalThreshold
 from sottovoce.server.conformal.settings import ConformalSettings
 from sottovoce.server.conformal.votes import weighted_rank
@@ -40,7 +40,10 @@ def plan_common(own: Sequence[Threshold], settings: ConformalSettings) -> Common
     if len(mechanisms) > 1 or "paper" in mechanisms:
         return None
     agreed = replace(settings, mechanism=mechanisms.pop(), rule="closest")
-    kinds = tuple(kind_of(fact, agreed, 2) for fact in sorted(asked))
+    cells = {cells_of_failure(agreed, each.plan.cells) for each in single}
+    if len(cells) > 1:
+        return None
+    kinds = tuple(kind_of(fact, agreed, *cells) for fact in sorted(asked))
     number = [facts.count(fact) for fact in sorted(asked)]
     orders = tuple(asked[fact] for fact in sorted(asked))
     found: Choice | None = rank_of(kinds, number, orders, aim_of(agreed))
