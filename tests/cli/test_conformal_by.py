@@ -101,7 +101,7 @@ def test_a_plan_asks_nobody(conformal: Conformal, score_files: Path) -> None:
         (("--by", "site", "--alpha", "0"), "alpha must lie strictly between 0 and 1"),
         (("--by", "site", "--alpha", "nan"), "alpha must be a number, not nan"),
         (("--by", "site", "--epsilon", "0", "--maximum", "5"), "must be positive and at most 100, not 0"),
-        (("--by", "site", "--epsilon", "north=1,south=1,east=inf", "--maximum", "5"), "every site of group 'east'"),
+        (("--by", "site", "--epsilon", "inf", "--maximum", "5"), "epsilon is infinite everywhere"),
         (("--by", "site", "--limit", "0", *PRIVATE), "epsilon of a limit must be positive"),
         (("--by", "north=a,south"), "a part that is not site=group"),
         (("--by", "north=a,north=b"), "--by names site 'north' twice"),
