@@ -79,6 +79,36 @@ def test_private_thresholds_with_their_coverage(conformal: Conformal, score_file
     assert alone.exit_code == 0, alone.output
 
 
+def write_sites(folder: Path, **sizes: int) -> None:
+    """Write scores with a column of sites."""
+    source = sv.sim.dice(1).generator()
+    rows = [f"{score},{name}" for name, size in sizes.items() for score in abs(source.normal(size=size))]
+    (folder / "scores.csv").write_text("residual,site\n" + "\n".join(rows) + "\n")
+
+
+def test_a_site_that_only_the_second_round_asks_pays_for_it(conformal: Conformal, tmp_path: Path) -> None:
+    write_sites(tmp_path, a=300, b=200, tiny=5)
+    words = ("--site", "site", "--by", "site", "--epsilon", "1", "--maximum", "5")
+    judged = (*words, "--coverage", "--coverage-epsilon", "a=0.1,b=0.1,tiny=5")
+    done = conformal(tmp_path, *judged, files=("scores.csv",))
+    assert "both rounds cost a score up to epsilon 5:" in " ".join(done.stdout.split())
+    found = as_json(conformal(tmp_path, *judged, "--json", files=("scores.csv",)))["coverage_by_site"]
+    assert found["epsilon_of_both_rounds"] == pytest.approx({"a": 1.1, "b": 1.1, "tiny": 5.0})
+    refused = conformal(tmp_path, *judged, "--limit", "4", files=("scores.csv",))
+    assert "both rounds together would cost a record epsilon 5, and --limit is 4" in refused.stderr
+    assert conformal(tmp_path, *judged, "--limit", "5", files=("scores.csv",)).exit_code == 0
+
+
+def test_a_limit_is_about_the_rounds_of_each_site(conformal: Conformal, tmp_path: Path) -> None:
+    write_sites(tmp_path, a=300, b=300)
+    words = ("--site", "site", "--epsilon", "a=2,b=0.5", "--maximum", "5", "--alpha", "0.3")
+    for by in ((), ("--by", "site")):
+        judged = (*words, *by, "--coverage", "--coverage-epsilon", "a=0.5,b=2")
+        assert conformal(tmp_path, *judged, "--limit", "2.5", files=("scores.csv",)).exit_code == 0
+        refused = conformal(tmp_path, *judged, "--limit", "2.4", files=("scores.csv",))
+        assert "would cost a record epsilon 2.5, and --limit is 2.4" in refused.stderr
+
+
 def test_a_plan_asks_nobody(conformal: Conformal, score_files: Path) -> None:
     done = conformal(score_files, "--by", "site", *PRIVATE, "--explain")
     assert done.exit_code == 0

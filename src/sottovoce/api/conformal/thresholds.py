@@ -147,9 +147,9 @@ class PlannedThresholds:
         return (*self.own.values(), *(() if self.together is None else (self.together,)))
 
     @property
-    def facts(self) -> tuple[SiteFacts, ...]:
-        """Return size and budget of every part that is to answer."""
-        return tuple(fact for each in self.asked for fact in each.facts)
+    def budgets(self) -> dict[str, float]:
+        """Return what a score costs at each site that is asked, whichever its group."""
+        return {name: epsilon for each in self.asked for name, epsilon in each.budgets.items()}
 
     @property
     def promised(self) -> ConformalThresholds:
@@ -286,9 +286,7 @@ def _spend(planned: PlannedThresholds) -> InAll:
     groups = [*planned.own, *(planned.small if planned.together is not None else ())]
     every = joined([planned.parts[group] for group in groups], planned.table)
     whole = held(planned.table, every)
-    pairs = ((name, fact) for each in planned.asked for name, fact in zip(each.table.names, each.facts, strict=True))
-    budgets = {name: fact.epsilon for name, fact in pairs}
-    counted = None
+    budgets, counted = planned.budgets, None
     if (records := planned.counted) is not None:
         counted = {site: records[site] if rows is None else records[site][rows] for site, rows in every.items()}
     return spend(whole, [budgets[name] for name in whole.names], planned.dice, counted)
