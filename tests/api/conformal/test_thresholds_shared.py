@@ -97,3 +97,26 @@ def test_no_privacy_anywhere_is_still_refused() -> None:
         sv.conformal_thresholds(given, 0.1, epsilon=math.inf, maximum=5.0)
     with pytest.raises(sv.BadInput, match="epsilon of site 'b' must be positive and at most 100, not -1"):
         sv.conformal_thresholds(given, 0.1, epsilon={"a": 1.0, "b": -1}, maximum=5.0)
+
+
+def test_a_model_says_what_small_groups_have_and_whether_all_hold_at_once() -> None:
+    source = sv.sim.dice(5).generator()
+
+    def patients(n: int) -> tuple[Any, Any]:
+        x = source.uniform(0, 10, (n, 1))
+        return x, x[:, 0] + source.normal(size=n)
+
+    sites = {"north": patients(300), "south": patients(400), "tiny": patients(4)}
+    model = sv.FederatedConformalRegressor(alpha=0.1, guarantee="training-conditional").fit(*patients(300))
+    asked: dict[str, Any] = {"by": "site", "small": "infinite", "simultaneous": True}
+    assert "all of them at once" in str(sv.explain(model.conformalize, sites, **asked)).replace("\n               ", " ")
+    with pytest.warns(UserWarning, match="an infinite threshold"):
+        found = model.conformalize(sites, **asked).thresholds_
+    assert (found.rest, found.simultaneous, found.values["tiny"]) == ("infinite", True, math.inf)
+    with pytest.raises(sv.Infeasible, match="'tiny' has too few scores"):
+        model.conformalize(sites, by="site", small="refuse")
+    for given in ({"small": "infinite"}, {"simultaneous": True}):
+        with pytest.raises(sv.BadInput, match="about thresholds by group: give by=, or leave both out"):
+            model.conformalize(sites, **given)
+    with pytest.raises(sv.BadInput, match="small 'pool' is unknown"):
+        model.conformalize(sites, by="site", small="pool")
