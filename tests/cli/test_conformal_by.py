@@ -99,6 +99,22 @@ def test_a_site_that_only_the_second_round_asks_pays_for_it(conformal: Conformal
     assert conformal(tmp_path, *judged, "--limit", "5", files=("scores.csv",)).exit_code == 0
 
 
+def test_fresh_scores_without_a_threshold_are_refused_before_anybody_is_asked(
+    conformal: Conformal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(*_: Any) -> None:
+        raise AssertionError("a site was asked")
+
+    monkeypatch.setattr("sottovoce.client.conformal.site.OneMessageSite._once", asked)
+    write_sites(tmp_path, a=300, c=20)
+    (tmp_path / "scores.csv").rename(tmp_path / "fresh.csv")
+    write_sites(tmp_path, a=300, b=5)
+    words = ("--site", "site", "--by", "site", *PRIVATE, "--coverage", "--test", str(tmp_path / "fresh.csv"))
+    done = conformal(tmp_path, *words, files=("scores.csv",))
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "site 'c' took no part, and these thresholds have no common one" in done.stderr
+
+
 def test_a_limit_is_about_the_rounds_of_each_site(conformal: Conformal, tmp_path: Path) -> None:
     write_sites(tmp_path, a=300, b=300)
     words = ("--site", "site", "--epsilon", "a=2,b=0.5", "--maximum", "5", "--alpha", "0.3")

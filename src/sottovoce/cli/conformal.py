@@ -176,15 +176,12 @@ def conformal(
         groups = options.groups(parted)
         planned = plan_thresholds(table, by=groups, small=small, simultaneous=simultaneous, **asked)
         run = run_thresholds
+    # what the second round cannot do is refused before the first
+    second = [plan_report(planned.promised, table if fresh is None else fresh, **judged)] if coverage else []
     if explain:
-        plans = [planned.explain()]
-        if coverage:
-            plans.append(plan_report(planned.promised, table if fresh is None else fresh, **judged).explain())
-        show_plan(plans[0], json, plot, report, *plans[1:])
+        show_plan(planned.explain(), json, plot, report, *(each.explain() for each in second))
         return
-    second = planned.promised if fresh is None and coverage else None
-    asked_again = [] if second is None else [plan_report(second, table, **judged).budgets]
-    set_limit(limit, planned.budgets, *asked_again)
+    set_limit(limit, planned.budgets, *(each.budgets for each in second if fresh is None))
     say_before(planned.warnings)
     found = run(planned)
     _show(found, table, fresh, judged if coverage else None, json, plot, report)
