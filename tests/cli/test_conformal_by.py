@@ -79,6 +79,52 @@ def test_private_thresholds_with_their_coverage(conformal: Conformal, score_file
     assert alone.exit_code == 0, alone.output
 
 
+def write_sites(folder: Path, **sizes: int) -> None:
+    """Write scores with a column of sites."""
+    source = sv.sim.dice(1).generator()
+    rows = [f"{score},{name}" for name, size in sizes.items() for score in abs(source.normal(size=size))]
+    (folder / "scores.csv").write_text("residual,site\n" + "\n".join(rows) + "\n")
+
+
+def test_a_site_that_only_the_second_round_asks_pays_for_it(conformal: Conformal, tmp_path: Path) -> None:
+    write_sites(tmp_path, a=300, b=200, tiny=5)
+    words = ("--site", "site", "--by", "site", "--epsilon", "1", "--maximum", "5")
+    judged = (*words, "--coverage", "--coverage-epsilon", "a=0.1,b=0.1,tiny=5")
+    done = conformal(tmp_path, *judged, files=("scores.csv",))
+    assert "both rounds cost a score up to epsilon 5:" in " ".join(done.stdout.split())
+    found = as_json(conformal(tmp_path, *judged, "--json", files=("scores.csv",)))["coverage_by_site"]
+    assert found["epsilon_of_both_rounds"] == pytest.approx({"a": 1.1, "b": 1.1, "tiny": 5.0})
+    refused = conformal(tmp_path, *judged, "--limit", "4", files=("scores.csv",))
+    assert "both rounds together would cost a record epsilon 5, and --limit is 4" in refused.stderr
+    assert conformal(tmp_path, *judged, "--limit", "5", files=("scores.csv",)).exit_code == 0
+
+
+def test_fresh_scores_without_a_threshold_are_refused_before_anybody_is_asked(
+    conformal: Conformal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(*_: Any) -> None:
+        raise AssertionError("a site was asked")
+
+    monkeypatch.setattr("sottovoce.client.conformal.site.OneMessageSite._once", asked)
+    write_sites(tmp_path, a=300, c=20)
+    (tmp_path / "scores.csv").rename(tmp_path / "fresh.csv")
+    write_sites(tmp_path, a=300, b=5)
+    words = ("--site", "site", "--by", "site", *PRIVATE, "--coverage", "--test", str(tmp_path / "fresh.csv"))
+    done = conformal(tmp_path, *words, files=("scores.csv",))
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "site 'c' took no part, and these thresholds have no common one" in done.stderr
+
+
+def test_a_limit_is_about_the_rounds_of_each_site(conformal: Conformal, tmp_path: Path) -> None:
+    write_sites(tmp_path, a=300, b=300)
+    words = ("--site", "site", "--epsilon", "a=2,b=0.5", "--maximum", "5", "--alpha", "0.3")
+    for by in ((), ("--by", "site")):
+        judged = (*words, *by, "--coverage", "--coverage-epsilon", "a=0.5,b=2")
+        assert conformal(tmp_path, *judged, "--limit", "2.5", files=("scores.csv",)).exit_code == 0
+        refused = conformal(tmp_path, *judged, "--limit", "2.4", files=("scores.csv",))
+        assert "would cost a record epsilon 2.5, and --limit is 2.4" in refused.stderr
+
+
 def test_a_plan_asks_nobody(conformal: Conformal, score_files: Path) -> None:
     done = conformal(score_files, "--by", "site", *PRIVATE, "--explain")
     assert done.exit_code == 0
@@ -101,7 +147,7 @@ def test_a_plan_asks_nobody(conformal: Conformal, score_files: Path) -> None:
         (("--by", "site", "--alpha", "0"), "alpha must lie strictly between 0 and 1"),
         (("--by", "site", "--alpha", "nan"), "alpha must be a number, not nan"),
         (("--by", "site", "--epsilon", "0", "--maximum", "5"), "must be positive and at most 100, not 0"),
-        (("--by", "site", "--epsilon", "north=1,south=1,east=inf", "--maximum", "5"), "every site of group 'east'"),
+        (("--by", "site", "--epsilon", "inf", "--maximum", "5"), "epsilon is infinite everywhere"),
         (("--by", "site", "--limit", "0", *PRIVATE), "epsilon of a limit must be positive"),
         (("--by", "north=a,south"), "a part that is not site=group"),
         (("--by", "north=a,north=b"), "--by names site 'north' twice"),

@@ -314,6 +314,15 @@ def test_connections_that_break_say_nothing_in_the_terminal(served: Served, capf
         raw.sendall(line)
         raw.close()
     assert served.send("GET", "/").status == 200
+    half = f"POST /v1/enter HTTP/1.1\r\nhost: {served.host}\r\norigin: http://{served.host}\r\n"
+    whole = (half + "content-type: application/json\r\ncontent-length: 500\r\n\r\n{").encode()
+    for line in (b"", b"GET", b"GET / HTTP/1.1\r\nhost", half.encode(), whole):  # and no more of it
+        with socket.create_connection(("127.0.0.1", served.server.port), timeout=10) as raw:
+            raw.sendall(line)
+            raw.shutdown(socket.SHUT_WR)
+            answer = raw.makefile("rb").read()
+        assert answer == b"" if line == b"" else b'{"error": "' in answer
+    assert served.send("GET", "/").status == 200
     served.server._server.handle_error(None, None)  # whatever else may go wrong with a connection
     assert capfd.readouterr() == ("", "")
 

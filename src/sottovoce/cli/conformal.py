@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from sottovoce.cli import options
 from sottovoce.cli.command import Command, plain_errors
-from sottovoce.cli.limit import set_limit
+from sottovoce.cli.limit import both, set_limit
 from sottovoce.cli.options import (
     BUDGET,
     Decimal,
@@ -176,15 +176,12 @@ def conformal(
         groups = options.groups(parted)
         planned = plan_thresholds(table, by=groups, small=small, simultaneous=simultaneous, **asked)
         run = run_thresholds
+    # what the second round cannot do is refused before the first
+    second = [plan_report(planned.promised, table if fresh is None else fresh, **judged)] if coverage else []
     if explain:
-        plans = [planned.explain()]
-        if coverage:
-            plans.append(plan_report(planned.promised, table if fresh is None else fresh, **judged).explain())
-        show_plan(plans[0], json, plot, report, *plans[1:])
+        show_plan(planned.explain(), json, plot, report, *(each.explain() for each in second))
         return
-    second = planned.promised if fresh is None and coverage else None
-    asked_again = [] if second is None else [plan_report(second, table, **judged).budgets]
-    set_limit(limit, [fact.epsilon for fact in planned.facts], *asked_again)
+    set_limit(limit, planned.budgets, *(each.budgets for each in second if fresh is None))
     say_before(planned.warnings)
     found = run(planned)
     _show(found, table, fresh, judged if coverage else None, json, plot, report)
@@ -252,7 +249,7 @@ def _together(first: Mapping[str, float] | None, second: Mapping[str, float] | N
     """Return what both rounds cost a score of each site, where both were private."""
     if first is None or second is None:
         return None
-    return {name: first[name] + second[name] for name in first}
+    return both(first, second)
 
 
 def _judged(table: "SiteTable", fresh: "SiteTable | None", together: Mapping[str, float] | None) -> str:

@@ -43,6 +43,8 @@ class Answer(NamedTuple):
 class QuietServer(ThreadingHTTPServer):
     """A server whose broken connections are nobody's concern: the terminal is for addresses and hints."""
 
+    request_queue_size = 64  # connections that wait while the program is busy; a browser opens several at once
+
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing of a connection that broke."""
 

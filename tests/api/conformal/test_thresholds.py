@@ -347,15 +347,6 @@ def test_groups_that_are_too_small_for_the_same_reason_are_tried_once(monkeypatc
     assert len(found.small) == 300
 
 
-def test_a_group_without_privacy_among_private_ones_is_refused() -> None:
-    draw = sv.sim.dice(3).generator()
-    scores = {name: abs(draw.normal(size=100)) for name in "abc"}
-    with pytest.raises(sv.BadInput, match="every site of group 'b', which is no privacy"):
-        sv.conformal_thresholds(scores, 0.1, epsilon={"a": 2.0, "b": np.inf, "c": 2.0}, maximum=5.0)
-    with pytest.raises(sv.BadInput, match="infinite everywhere"):
-        sv.conformal_thresholds(scores, 0.1, epsilon=np.inf, maximum=5.0)
-
-
 @pytest.mark.parametrize(
     ("label", "said"),
     [("", "blank"), (" ", "blank"), ("x" * 201, "201 characters"), ("a\nb", "control"), ("a\u202eb", "control")],

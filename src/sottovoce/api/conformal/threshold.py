@@ -165,6 +165,11 @@ class PlannedThreshold:
         return (*self.table.roster.doubts, *self.hints, *self.promised.warnings)
 
     @property
+    def budgets(self) -> dict[str, float]:
+        """Return what the round costs a score of each site."""
+        return {name: fact.epsilon for name, fact in zip(self.table.names, self.facts, strict=True)}
+
+    @property
     def promised(self) -> Threshold:
         """Return the threshold as it will be, but for its value."""
         found: Threshold = self.method.promised()

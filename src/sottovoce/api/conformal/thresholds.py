@@ -16,7 +16,6 @@ from sottovoce.core.calling import public, say_before
 from sottovoce.core.checks import (
     check_callers,
     first_few,
-    per_site,
     unknown,
 )
 from sottovoce.core.errors import BadInput, Infeasible
@@ -26,7 +25,7 @@ from sottovoce.server.conformal.common import CommonPlan, common_of, plan_common
 from sottovoce.server.conformal.methods import check_edges
 from sottovoce.server.conformal.plan import SiteFacts
 from sottovoce.server.conformal.result import ConformalThreshold
-from sottovoce.server.conformal.settings import ConformalSettings, check_settings
+from sottovoce.server.conformal.settings import ConformalSettings, check_budgets, check_settings
 from sottovoce.server.conformal.thresholds import ConformalThresholds
 from sottovoce.server.conformal.thresholds_told import COMMON, INFINITE, RESTS, TOGETHER, small_warning
 from sottovoce.server.stored import InAll
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from sottovoce.server.explanation import Explanation
 
 REFUSE = "refuse"
+PROTECTING = ("mechanism", "minimum", "maximum", "bins", "grid")  # settings that only a private answer has
 
 
 @public
@@ -147,9 +147,9 @@ class PlannedThresholds:
         return (*self.own.values(), *(() if self.together is None else (self.together,)))
 
     @property
-    def facts(self) -> tuple[SiteFacts, ...]:
-        """Return size and budget of every part that is to answer."""
-        return tuple(fact for each in self.asked for fact in each.facts)
+    def budgets(self) -> dict[str, float]:
+        """Return what a score costs at each site that is asked, whichever its group."""
+        return {name: epsilon for each in self.asked for name, epsilon in each.budgets.items()}
 
     @property
     def promised(self) -> ConformalThresholds:
@@ -229,22 +229,21 @@ def plan_thresholds(
     if simultaneous:  # whatever depends on what, all hold at once; the common one is one more
         asked["delta"] = settings.delta / (len(parts) + (small == COMMON))
     dice = SystemEntropy() if randomness is None else randomness
-    known = dict(zip(table.names, (value for value, _ in per_site(epsilon, table.names, "epsilon")), strict=True))
-
-    _check_finite(known, parts)
-    hopeless: dict[tuple[Any, ...], Infeasible] = {}  # by sizes and budgets, which decide alone
+    known = dict(zip(table.names, check_budgets(epsilon, table.names), strict=True))
+    hopeless: dict[tuple[SiteFacts, ...], Infeasible] = {}  # by sizes and budgets, which decide alone
 
     def planned(part: GroupPart) -> PlannedThreshold | Infeasible:
-        budgets = None if epsilon is None else {name: known[name] for name in part}
         own = held(table, part)
-        told = [value if isinstance(value := known[name], int | float) else id(value) for name in own.names]
-        sizes = tuple(zip((records.size for records in own.records), told, strict=True))
-        if sizes in hopeless:
-            return hopeless[sizes]
+        facts = tuple(SiteFacts(each.size, known[name]) for name, each in zip(own.names, own.records, strict=True))
+        if facts in hopeless:
+            return hopeless[facts]
+        terms = asked | {"epsilon": {name: known[name] for name in part}}
+        if all(math.isinf(fact.epsilon) for fact in facts):  # without privacy there is neither mechanism nor grid
+            terms = {name: value for name, value in asked.items() if name not in PROTECTING}
         try:
-            return plan_threshold(own, alpha, epsilon=budgets, randomness=dice, **asked)
+            return plan_threshold(own, alpha, **terms, randomness=dice)
         except Infeasible as error:
-            return hopeless.setdefault(sizes, error)
+            return hopeless.setdefault(facts, error)
 
     found = {group: planned(part) for group, part in parts.items()}
     own = {group: each for group, each in found.items() if isinstance(each, PlannedThreshold)}
@@ -260,7 +259,8 @@ def plan_thresholds(
             "their own; join groups, or say by small= what they are to have: 'common', 'together' or 'infinite'."
         )
     agreed = replace(settings, delta=asked.get("delta", settings.delta))
-    common = plan_common([each.promised for each in own.values()], agreed)
+    whole = all(rows is None for group in own for rows in parts[group].values())  # then all are different sites
+    common = plan_common([each.promised for each in own.values()], agreed) if whole else None
     rest, together = COMMON if small == REFUSE else small, None
     if refused and rest == COMMON and common is None:
         rest = TOGETHER
@@ -269,16 +269,6 @@ def plan_thresholds(
         together, rest = (tried, TOGETHER) if isinstance(tried, PlannedThreshold) else (None, INFINITE)
     sizes = {group: sum(each.size for each in held(table, part).records) for group, part in parts.items()}
     return PlannedThresholds(settings, simultaneous, parts, sizes, own, rest, common, together, table, dice)
-
-
-def _check_finite(known: Mapping[str, Any], parts: Mapping[str, GroupPart]) -> None:
-    """Refuse a group all of whose sites have an infinite budget, where others have none such."""
-    opened = {name for name, value in known.items() if isinstance(value, float) and math.isinf(value) and value > 0}
-    for group, part in parts.items():
-        if opened.issuperset(part) and len(opened) < len(known):
-            raise BadInput(
-                f"epsilon is infinite at every site of group {group!r}, which is no privacy; give a finite one there."
-            )
 
 
 def run_thresholds(planned: PlannedThresholds) -> ConformalThresholds:
@@ -296,9 +286,7 @@ def _spend(planned: PlannedThresholds) -> InAll:
     groups = [*planned.own, *(planned.small if planned.together is not None else ())]
     every = joined([planned.parts[group] for group in groups], planned.table)
     whole = held(planned.table, every)
-    pairs = ((name, fact) for each in planned.asked for name, fact in zip(each.table.names, each.facts, strict=True))
-    budgets = {name: fact.epsilon for name, fact in pairs}
-    counted = None
+    budgets, counted = planned.budgets, None
     if (records := planned.counted) is not None:
         counted = {site: records[site] if rows is None else records[site][rows] for site, rows in every.items()}
     return spend(whole, [budgets[name] for name in whole.names], planned.dice, counted)

@@ -162,11 +162,11 @@ class ConformalThresholds(StoredResult):
     @property
     def epsilon(self) -> Mapping[str, float] | None:
         """Return what a record pays at each site that was asked, the most of its groups; None without privacy."""
+        if all(each.epsilon is None for each in self.asked):
+            return None
         found: dict[str, float] = {}
         for each in self.asked:
-            if each.epsilon is None:
-                return None
-            for site, spent in each.epsilon.items():
+            for site, spent in (each.epsilon or dict.fromkeys(each.names, math.inf)).items():
                 found[site] = max(spent, found.get(site, 0.0))
         return found
 
