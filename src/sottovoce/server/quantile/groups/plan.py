@@ -4,14 +4,14 @@ A group is a site, or all records with one label, wherever they are held. Groups
 asked alone; one too small for any answer is left out and named, before anybody is asked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sottovoce.core.arrays import Ints
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.checks import (
     confidence,
     dimensions,
@@ -28,7 +28,7 @@ from sottovoce.core.shown import quoted
 from sottovoce.core.unit import Unit
 from sottovoce.inference.common.several import each_of
 from sottovoce.server.quantile.expected import certifies, expected_reach
-from sottovoce.server.quantile.feasibility import CERTIFIED, SCARCE, expected, support
+from sottovoce.server.quantile.feasibility import ANY, CERTIFIED, SCARCE, expected, support
 from sottovoce.server.quantile.groups.protocol import has_common_search
 from sottovoce.server.quantile.left_out import part_of
 from sottovoce.server.quantile.plan import QuantilePlan, check_shares, plan_quantile
@@ -74,7 +74,7 @@ class GroupsPlan:
         """Return the level of every group's own study."""
         return _each(self.level, len(self.names), self.simultaneous)
 
-    @property
+    @cached_property
     def members(self) -> tuple[Ints, ...]:
         """Return of each group which of all that answer are its own."""
         place = {name: i for i, name in enumerate(self.whole.names)}
@@ -149,13 +149,15 @@ def plan_groups(
     while plans:
         taking = {name for plan in plans.values() for name in plan.names}
         rest = roster.only([name in taking for name in roster.names])
-        whole = plan_quantile(rest, tau, _own(budgets, rest), **{**public, "certified": True})
+        whole = plan_quantile(rest, tau, _own(budgets, rest), **{**public, "limits": ANY})
+        whole = replace(whole, crowd=replace(whole.crowd, shares=_overall(whole, plans.values())))
         certified = method == "certified" or whole.atoms
         together = _together(plans, whole, certified)
         found = GroupsPlan(
             whole, tuple(plans), *together, level, simultaneous, certified, shrinkage or "", by, tuple(gone)
         )
         if not found.endless:
+            found.members  # noqa: B018 - a plan whose groups do not fit together fails here, and nobody has paid
             told_before = (*roster.doubts, *_doubts(found, labels), *_said(found, roster))
             return replace(found, whole=replace(whole, warnings=()), warnings=told_before)
         gone += [LeftOutGroup(name, sum(plans.pop(name).roster.sizes), ENDLESS) for name in found.endless]
@@ -241,6 +243,16 @@ def _shares(shares: Any, roster: Roster) -> Any:
         return shares
     own = _own({label_text(site): share for site, share in shares.items()}, roster)
     return {site: share / sum(own.values()) for site, share in own.items()}
+
+
+def _overall(whole: QuantilePlan, plans: Iterable[QuantilePlan]) -> Floats:
+    """Return what each counts in the search of all: in its group as there, a group as much as its records weigh."""
+    found: dict[str, float] = {}
+    for plan in plans:
+        weight = float(np.dot(plan.roster.sizes, plan.roster.weights))
+        found |= {name: weight * share for name, share in zip(plan.names, plan.crowd.shares.tolist(), strict=True)}
+    shares = np.array([found[name] for name in whole.names])
+    return np.asarray(shares / shares.sum(), dtype=np.float64)
 
 
 def _doubts(plan: GroupsPlan, labels: Sequence[str]) -> tuple[str, ...]:
