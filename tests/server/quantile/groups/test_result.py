@@ -145,8 +145,8 @@ def test_help_moves_estimates_towards_the_others(helped: GroupQuantilesResult) -
 
 
 def test_help_on_average_shortens_more() -> None:
-    alike = {f"g{i}": dice(i).generator().gamma(2.0, 10.0, 5_000) for i in range(10)}
-    found = sv.group_quantiles(alike, 0.5, 3.0, simultaneous=False, shrinkage="average", randomness=dice(3))
+    alike = {f"g{i}": dice(i).generator().gamma(2.0, 10.0, 3_000) for i in range(50)}
+    found = sv.group_quantiles(alike, 0.5, 4.0, simultaneous=False, shrinkage="average", randomness=dice(3))
     own = found.individual
     shorter = [
         (interval.high - interval.low) / (own[name].high - own[name].low) for name, interval in found.intervals.items()
@@ -155,6 +155,15 @@ def test_help_on_average_shortens_more() -> None:
     assert max(shorter) <= 1.0
     assert "on average" in found.guarantee
     assert "not for every single one" in found.guarantee
+
+
+def test_few_groups_do_not_help_each_other_on_average_but_each() -> None:
+    with pytest.warns(UserWarning, match="fewer than 10 groups"):
+        found = study(simultaneous=False, shrinkage="average")
+    assert found.helped == "each"
+    assert "every group keeps its own level" in found.guarantee
+    assert dict(found.intervals) == dict(study(simultaneous=False, shrinkage="each").intervals)
+    assert sum("fewer than 10 groups" in text for text in found.warnings) == 1
 
 
 def test_certified_groups_are_not_shrunk_and_said_to_be_so() -> None:
@@ -210,7 +219,7 @@ def test_a_stored_result_that_is_not_whole_is_refused(plain: GroupQuantilesResul
         GroupQuantilesResult.from_dict(values)
 
 
-@pytest.mark.parametrize("settings", [{}, {"shrinkage": "each"}, {"shrinkage": "average", "simultaneous": False}])
+@pytest.mark.parametrize("settings", [{}, {"shrinkage": "each"}, {"shrinkage": "each", "simultaneous": False}])
 def test_the_picture_stands_in_the_order_of_the_estimates(settings: dict[str, Any]) -> None:
     pytest.importorskip("matplotlib")
     found = study(**settings)

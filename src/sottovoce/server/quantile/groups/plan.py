@@ -27,6 +27,7 @@ from sottovoce.core.roster import Roster, doubtful_names
 from sottovoce.core.shown import quoted
 from sottovoce.core.unit import Unit
 from sottovoce.inference.common.several import each_of
+from sottovoce.inference.quantile import on_average
 from sottovoce.server.quantile.expected import certifies, expected_reach
 from sottovoce.server.quantile.feasibility import ANY, CERTIFIED, SCARCE, expected, support
 from sottovoce.server.quantile.groups.protocol import has_common_search
@@ -38,6 +39,10 @@ OTHERS = "others"  # what a group is compared with: the mean of the others
 SHRINKAGES = ("each", "average")
 MOST_GROUPS = 500  # each is a study of its own
 SEARCHED = 0.03  # of the records, about, that the common search takes
+FEW_FOR_AVERAGE = (
+    f"fewer than {on_average.FEWEST} groups with smooth intervals do not tell how far groups lie apart, on which "
+    "shrinkage='average' rests: the groups help each other as with 'each', and every interval keeps its own level"
+)
 ENDLESS = "of which no end of an interval could be told"
 
 
@@ -291,6 +296,8 @@ def _said(plan: GroupsPlan, roster: Roster) -> list[str]:
         )
     if plan.certified:
         return said
+    if plan.shrinkage == "average" and sum(how != "certified" for how in plan.expects.values()) < on_average.FEWEST:
+        said.append(FEW_FOR_AVERAGE)
     few: dict[str, list[str]] = {}
     for name, how in plan.expects.items():
         few.setdefault(how, []).append(name)

@@ -18,7 +18,7 @@ from sottovoce.server.quantile.groups import compared, summary
 from sottovoce.server.quantile.groups.ends import GroupEnds
 from sottovoce.server.quantile.groups.plan import OTHERS, LeftOutGroup, check_group
 from sottovoce.server.quantile.groups.plot import draw
-from sottovoce.server.quantile.groups.shrunk import ShrunkGroup, shrunk, spread_of
+from sottovoce.server.quantile.groups.shrunk import ShrunkGroup, helped, shrunk, spread_of
 from sottovoce.server.quantile.result import KeptQuantile, QuantileResult
 from sottovoce.server.stored import StoredResult
 
@@ -230,6 +230,11 @@ class GroupQuantilesResult(StoredResult):
     def moved(self) -> tuple[ShrunkGroup | None, ...]:
         """Return the groups moved towards the others, None where a group cannot be; at the level asked for."""
         return self._moved(self.level)
+
+    @property
+    def helped(self) -> str:
+        """Return how the groups do help each other: "each" where they are too few for "average", "" if not at all."""
+        return helped(self._ends, self.shrinkage)
 
     def _moved(self, level: float) -> tuple[ShrunkGroup | None, ...]:
         """Shrink at a level; of intervals that all hold together each is at Bonferroni's, for they share answers."""
