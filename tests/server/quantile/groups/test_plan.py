@@ -107,6 +107,12 @@ def test_a_site_that_makes_all_together_noisy_stays_in_its_group() -> None:
     assert found.whole.left_out == ()
 
 
+def test_one_group_that_is_left_is_compared_with_nobody() -> None:
+    found = plan(by_site(a=20_000, tiny=12))
+    with pytest.raises(BadInput, match="only one group to compare"):
+        found.check_group("others")
+
+
 def test_names_that_differ_in_case_alone_are_said() -> None:
     found = plan(by_kind({("s", "North"): 9_000, ("s", "north "): 9_000}))
     assert any("groups 'North' and 'north '" in text and "one group" in text for text in found.warnings)
@@ -118,6 +124,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "several levels": ({"tau": [0.5, 0.9]}, "one level for all groups"),
     "no level": ({"tau": 1.5}, "strictly between 0 and 1"),
     "a method for others": ({"method": "sequence"}, "'sequence'"),
+    "no truth value": ({"simultaneous": "no"}, "simultaneous must be True or False, not 'no'"),
     "an unknown shrinkage": ({"shrinkage": "shrunk"}, "'shrunk'"),
     "on average, and together": ({"shrinkage": "average"}, "simultaneous=False"),
     "certified, and shrunk": ({"shrinkage": "each", "method": "certified"}, "both their sides"),

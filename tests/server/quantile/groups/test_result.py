@@ -193,6 +193,24 @@ def test_whole_numbers_stay_whole() -> None:
     assert comparison.rows[2].high - comparison.rows[2].low >= 1  # half a step of each is not known
 
 
+def test_a_group_may_be_called_others() -> None:
+    sites = {name: dice(i).generator().gamma(2.0, 10.0 + 5 * i, 5_000) for i, name in enumerate(["a", "b", "others"])}
+    found = sv.group_quantiles(sites, 0.5, 3.0, randomness=dice(3))
+    mean, one = found.compare(), found.compare(to="others")
+    assert [row.group for row in mean.rows] == ["a", "b", "others"]
+    assert [row.group for row in one.rows] == ["a", "b"]
+    assert "the mean of the others" in mean.summary()
+    assert "compared with others" in one.summary()
+    assert [row["group"] for row in found.to_dict()["compared"]["groups"]] == ["a", "b", "others"]
+
+
+def test_levels_as_near_to_one_as_numbers_go(plain: GroupQuantilesResult) -> None:
+    for level in (1 - 1e-16, 1 - 1e-15, 1e-300):
+        assert len(plain.intervals_at(level)) == len(plain.compare(level=level).rows) == len(plain.names)
+    nearly_one = sv.group_quantiles(records(), 0.5, 3.0, level=1 - 1e-16, randomness=dice(7))
+    assert nearly_one.summary()
+
+
 def test_a_summary_names_groups_and_what_is_promised(plain: GroupQuantilesResult) -> None:
     text = plain.summary()
     assert all(name in text for name in plain.names)
@@ -206,7 +224,7 @@ def test_json_is_strict_and_whole(plain: GroupQuantilesResult, tmp_path: Path) -
     found = json.loads(plain.save(tmp_path / "groups.json").read_text(encoding="utf-8"))
     assert [row["group"] for row in found["groups"]] == list(plain.names)
     assert found["equal"]["pvalue"] == plain.equal.pvalue
-    assert found["compared"]["to"] == "others"
+    assert found["compared"]["to"] is None
     again = sv.load(tmp_path / "groups.json")
     assert again.summary() == plain.summary()
     assert again.intervals_at(0.8) == plain.intervals_at(0.8)

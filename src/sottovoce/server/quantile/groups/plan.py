@@ -35,7 +35,7 @@ from sottovoce.server.quantile.left_out import part_of
 from sottovoce.server.quantile.plan import QuantilePlan, check_shares, plan_quantile
 
 METHODS = ("staged", "certified")
-OTHERS = "others"  # what a group is compared with: the mean of the others
+OTHERS = "others"  # the word for the mean of the others, unless a group has that name
 SHRINKAGES = ("each", "average")
 MOST_GROUPS = 500  # each is a study of its own
 SEARCHED = 0.03  # of the records, about, that the common search takes
@@ -114,7 +114,7 @@ class GroupsPlan:
         return found
 
     def check_group(self, name: Any) -> None:
-        """Refuse a group to compare with that does not take part, and values that have no differences."""
+        """Refuse a group to compare with that does not take part, one group alone, and values without differences."""
         check_group(name, self.names, self.whole.roster.unit)
 
 
@@ -134,7 +134,9 @@ def plan_groups(
     confidence(level)
     if not is_one_of(method, METHODS):
         raise unknown("for groups method", method, METHODS)
-    _check_shrinkage(shrinkage, simultaneous, method)
+    if not isinstance(simultaneous, bool | np.bool_):
+        raise BadInput(f"simultaneous must be True or False, not {quoted(simultaneous)}.")
+    _check_shrinkage(shrinkage, bool(simultaneous), method)
     if dimensions(tau):
         raise BadInput("tau is one level for all groups; ask for each level by itself.")
     labels = _labels(roster)
@@ -159,7 +161,7 @@ def plan_groups(
         certified = method == "certified" or whole.atoms
         together = _together(plans, whole, certified)
         found = GroupsPlan(
-            whole, tuple(plans), *together, level, simultaneous, certified, shrinkage or "", by, tuple(gone)
+            whole, tuple(plans), *together, level, bool(simultaneous), certified, shrinkage or "", by, tuple(gone)
         )
         if not found.endless:
             found.members  # noqa: B018 - a plan whose groups do not fit together fails here, and nobody has paid
@@ -208,15 +210,19 @@ def _together(
     return tuple(found.values()), frozenset(plans if certified else scarce)
 
 
-def check_group(name: Any, names: Sequence[str], unit: Unit) -> str:
-    """Return a group to compare with, or the word for the others, or refuse."""
+def check_group(name: Any, names: Sequence[str], unit: Unit) -> str | None:
+    """Return a group to compare with, or None for the mean of the others, or refuse."""
+    if len(names) < 2:
+        raise BadInput("there is only one group to compare; ask more than one.")
     if unit.censored is not None:
         raise BadInput(
             f"groups are compared by differences of numbers, and {unit.censored.words}; whether all groups are equal "
             "is tested without."
         )
-    wanted = label_text(name)
-    if not is_one_of(wanted, (OTHERS, *names)):
+    wanted = OTHERS if name is None else label_text(name)
+    if name is None or (wanted == OTHERS and wanted not in names):
+        return None
+    if not is_one_of(wanted, names):
         near = nearest(wanted, names)
         raise BadInput(f"there is no group {quoted(wanted)}{near} to compare with; give one of them, or '{OTHERS}'.")
     return wanted
