@@ -139,7 +139,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no label": ({"groups": {"north": None, "south": "y"}}, "give one label, or a column of them"),
     "a missing label for a site": ({"groups": {"north": np.nan, "south": "y"}}, "is a missing value"),
     "an array without rows": ({"groups": {"north": np.array("x"), "south": "y"}}, "give one label, or a column"),
-    "a number beyond doubles for a label": ({"groups": {"north": [10**400, 1, 2, 3], "south": "y"}}, "a name of 401"),
+    "a number beyond doubles for a label": ({"groups": {"north": [10**400] * 4, "south": "y"}}, "a name of 401"),
     "a missing label among others": (
         {"groups": {"north": ["x", np.nan, "x", "x"], "south": "y"}},
         "missing value in row 2",
