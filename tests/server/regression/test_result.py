@@ -240,6 +240,11 @@ def walk(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
         yield from walk(part, seen)
 
 
+def terms_of(values: Any) -> Any:
+    """The terms of the first fit: levels, noise, density, size, start, moments."""
+    return values["stored"]["state"][2][0][3][0]
+
+
 BROKEN: dict[str, Any] = {
     "another kind": lambda d: d["stored"].update(kind="quantile-regression"),
     "another format": lambda d: d["stored"].update(format=99),
@@ -247,6 +252,19 @@ BROKEN: dict[str, Any] = {
     "a level too many": lambda d: d["stored"]["state"][0].__setitem__(0, [0.25, 0.5]),
     "fits of another": lambda d: d["stored"]["state"].__setitem__(2, []),
     "a field too few": lambda d: d["stored"]["state"].__delitem__(slice(2, None)),
+    "a level beyond one": lambda d: d["stored"]["state"][0].__setitem__(0, [1.5]),
+    "an inference that is none": lambda d: d["stored"]["state"][0].__setitem__(2, "guessed"),
+    "nobody": lambda d: d["stored"]["state"][0].__setitem__(5, 0),
+    "an epsilon beyond all": lambda d: d["stored"]["state"][0].__setitem__(3, 1e30),
+    "bounds the wrong way": lambda d: d["stored"]["state"][1].update(high=d["stored"]["state"][1]["low"]),
+    "null among numbers": lambda d: terms_of(d)[4]["values"].__setitem__(0, None),
+    "no number": lambda d: terms_of(d)[1]["values"].__setitem__(0, math.nan),
+    "a density below zero": lambda d: terms_of(d)[2]["values"].__setitem__(0, -1.0),
+    "no size": lambda d: terms_of(d).__setitem__(3, 0.0),
+    "noise below zero": lambda d: terms_of(d)[1]["values"].__setitem__(4, -1.0),
+    "too far": lambda d: terms_of(d)[4]["values"].__setitem__(0, 1e300),
+    "more people than were asked": lambda d: d["stored"]["state"][2][0].__setitem__(0, 10**9),
+    "windows of nobody": lambda d: d["stored"]["state"][2][0][3][1][3].pop(),
     "a smaller epsilon": lambda d: d["stored"]["state"][0].__setitem__(3, 0.5),
     "channels of other levels": lambda d: d["stored"]["state"][3][0][0].append(0.75),
     "channels of another regression": lambda d: d["stored"]["state"][3][0].__setitem__(1, 3),

@@ -16,6 +16,7 @@ from sottovoce.core.checks import LARGEST
 from sottovoce.protocol.regression.dithered.knowledge import DROPS, Knowledge
 from sottovoce.protocol.regression.dithered.segments import Tight
 from sottovoce.protocol.regression.dithered.study import StoredDithered
+from sottovoce.server.regression.design import LARGEST as LARGEST_EPSILON
 from sottovoce.server.regression.fits import StoredFit
 from sottovoce.server.regression.liu_hu.step import LiuHuState
 from sottovoce.server.regression.settings import MOST_DEEP, MOST_GROUPS
@@ -41,7 +42,7 @@ def _is_run(facts: RegressionFacts) -> bool:
     """Tell whether a regression can have been run so."""
     ascending = list(facts.taus) == sorted(set(facts.taus)) and all(0 < tau < 1 for tau in facts.taus)
     counted = 0 < facts.people < MOST and 1 <= facts.sites < MOST and 0 <= facts.letters < MOST
-    promised = facts.epsilon > 0 and not (facts.private and math.isinf(facts.epsilon))
+    promised = 0 < facts.epsilon <= LARGEST_EPSILON * (1 + 1e-6) or (math.isinf(facts.epsilon) and not facts.private)
     return (
         bool(facts.taus) and ascending and counted and promised and facts.inference in METHODS and 0 < facts.level < 1
     )
