@@ -1,6 +1,7 @@
 """From scaled to raw units: against a fit whose law is known."""
 
 import copy
+import dataclasses
 import importlib
 import json
 import math
@@ -22,7 +23,8 @@ from sottovoce.inference.regression.region import Ellipsoid, normal_ellipsoid
 from sottovoce.local.regression.doors import open_doors
 from sottovoce.local.runner import run
 from sottovoce.server.load import load
-from sottovoce.server.regression.result import SMALLEST, RegressionResult
+from sottovoce.server.regression.dithered.fit import DitheredFit
+from sottovoce.server.regression.result import SMALLEST, RegressionResult, two_digits
 from sottovoce.server.regression.summary import RegressionFacts
 from sottovoce.sim.randomness import dice
 
@@ -142,6 +144,30 @@ def test_a_level_is_found_by_its_number() -> None:
 def finished(way: str) -> RegressionResult:
     method, doors, _ = open_doors(plan_of(**WAYS[way]), rows_of(1200), dice(3))
     return run(method, doors)
+
+
+class OffCentre(DitheredFit):
+    """A fit that determines the coefficients of scaled covariates, and no other contrast."""
+
+    def determined(self, index: int, contrast: Any) -> bool:
+        return np.count_nonzero(contrast) == 1
+
+    def needed(self, index: int | None = None, contrast: Any = None) -> int:
+        return self.people if contrast is None or np.count_nonzero(contrast) == 1 else 12_345
+
+
+@pytest.mark.parametrize("way", ["dithered", "pilot"])
+def test_people_are_asked_for_by_what_raw_coefficients_need(way: str) -> None:
+    result = finished(way)
+    only = result.fits[0]
+    assert isinstance(only, DitheredFit)
+    fit = OffCentre(only.study, only.people, only.knowledge)
+    found = dataclasses.replace(result, bounds=read_bounds((0, 2), ("a", "b")), fits=(fit,))
+    assert found.determined.tolist() == [[False, True, True]]
+    beside = result.people - only.people
+    assert (beside > 0) == (way == "pilot")
+    assert f"ask about {two_digits(12_345 + beside):,} people" in found.warnings[-1]
+    assert two_digits(12_345 + beside) % 1000 == 0
 
 
 def read_back(result: RegressionResult) -> RegressionResult:

@@ -81,9 +81,9 @@ class SplitFit:
         """Return the interval of a contrast, or refuse."""
         return self._told(lambda: self.fit.interval(index, contrast, level))
 
-    def needed(self) -> int:
-        """Return about how many people of all levels determine the coefficients of this one."""
-        return self.fit.needed(0) * self.levels if isinstance(self.fit, DitheredFit) else self.fit.people
+    def needed(self, index: int, contrast: Floats) -> int:
+        """Return about how many people of all levels determine a contrast of this one."""
+        return self.fit.needed(index, contrast) * self.levels if isinstance(self.fit, DitheredFit) else self.fit.people
 
     def missing(self, index: int, contrast: Floats) -> str:
         """Say why a contrast's interval has no ends."""

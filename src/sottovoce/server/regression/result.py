@@ -137,10 +137,15 @@ class RegressionResult(StoredResult):
 
     @property
     def _needed(self) -> int | None:
-        """Return about how many people determine every coefficient; None where no method says."""
+        """Return about how many people determine every raw coefficient, to two digits; None where no method says."""
         beside = self.facts.people - sum(fit.people for fit in self.fits)  # asked by a search
-        told = [fit.needed() for fit in self.fits if isinstance(fit, DitheredFit | SplitFit)]
-        return max(told) + beside if told else None
+        told = [
+            fit.needed(index, axis)
+            for fit, index in self._levels
+            if isinstance(fit, DitheredFit | SplitFit)
+            for axis in self.bounds.to_raw
+        ]
+        return two_digits(max(told) + beside) if told else None
 
     def predict(self, features: Floats) -> Floats:
         """Return the fitted quantiles of raw covariates, (n, levels), rearranged so that they never cross."""
@@ -305,3 +310,13 @@ class RegressionResult(StoredResult):
             return False
         fitted = all(isinstance(fit, SearchingFit) or np.isfinite(fit.point).all() for fit in self.fits)
         return fitted and bool(self.tables(self.facts.level) and self.warnings is not None)
+
+
+def two_digits(people: int) -> int:
+    """Return a number of people to two digits, rounded up.
+
+    >>> two_digits(20_913), two_digits(97), two_digits(100)
+    (21000, 97, 100)
+    """
+    unit = 10 ** max(len(str(people)) - 2, 0)
+    return -(-people // unit) * unit
