@@ -5,6 +5,7 @@ import dataclasses
 import importlib
 import json
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,6 +133,19 @@ def test_an_interval_that_is_missing_is_nan_with_its_reason() -> None:
     assert reasons == {"b": "an interval needs about 9,000 people."}
     with pytest.raises(Infeasible, match="9,000"):
         answers(silent=True).intervals(0, 0.9)
+
+
+def test_columns_of_a_table_never_touch() -> None:
+    wide = [(0, 1e-12), (1e8, 1e8 + 4)]
+    found = dataclasses.replace(answers(), bounds=read_bounds(wide, ("a", "b")))
+    lines = found.summary().splitlines()
+    rows = [line for line in lines if line.startswith(("intercept", "a ", "b "))]
+    assert len(rows) == 6
+    assert max(len(cell) for row in rows for cell in row.split()) > 13
+    for row in rows:
+        assert len(row.split()) == 5
+        assert not re.search(r"[^ ] [^ ]", row)
+    assert len({len(row) for row in rows}) == 1
 
 
 def test_a_level_is_found_by_its_number() -> None:
