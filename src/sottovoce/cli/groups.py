@@ -19,6 +19,7 @@ from sottovoce.cli.options import (
     Person,
     Report,
     Resolution,
+    Save,
     Scale,
     Site,
     Value,
@@ -67,6 +68,7 @@ def groups(
     json: Json = False,
     plot: Annotated[str | None, option("PATH", "Draw all groups to a .png, .svg or .pdf file.")] = None,
     report: Report = None,
+    save: Save = None,
     no_progress: NoProgress = False,
 ) -> None:
     """Estimate a quantile for every site, or for every group of a public column.
@@ -90,7 +92,7 @@ def groups(
     from sottovoce.api import tables
     from sottovoce.api.quantile.groups import plan_groups, run_groups
 
-    check_outputs(plot, report)
+    check_outputs(plot, report, save)
     marks: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "censored": censored or None, "flag": flag}
     columns: dict[str, Any] = {"value": value, "site": site, "person": person, "group": group, "weight": weights}
     table = tables.read_files(files, **columns, missing="drop" if drop_missing else "refuse", **marks)
@@ -110,4 +112,4 @@ def groups(
         compared = found.compare(to=compare)
         payload["compared"] = compared.to_dict()
         lines.append(compared.summary())
-    show(found, payload, lines, json, plot, report)
+    show(found, payload, lines, json, plot, report, save)

@@ -96,11 +96,18 @@ def printed(payload: Mapping[str, Any], lines: list[str], json: bool) -> Iterato
 
 
 def show(
-    found: Any, payload: dict[str, Any], lines: list[str], json: bool, plot: str | None, report: str | None = None
+    found: Any,
+    payload: dict[str, Any],
+    lines: list[str],
+    json: bool,
+    plot: str | None,
+    report: str | None = None,
+    save: str | None = None,
 ) -> None:
-    """Draw a result, and write a page on it, where these are asked for, and print it."""
+    """Keep a result, draw it, and write a page on it, where these are asked for, and print it."""
     with printed(payload, lines, json):
         say_hints(found)
+        keep(found, payload, lines, save)
         draw(found, payload, lines, plot)
         write_report(found, payload, lines, report)
 
@@ -118,15 +125,24 @@ def draw(found: Any, payload: dict[str, Any], lines: list[str], plot: str | None
         lines.append(f"Plot:          {payload['plot']}")
 
 
-def check_outputs(plot: str | None, report: str | None) -> None:
+def check_outputs(plot: str | None, report: str | None, save: str | None = None) -> None:
     """Refuse files that cannot be written, before anything is asked."""
     from sottovoce.server.page import check_page
-    from sottovoce.server.picture import check_path
+    from sottovoce.server.picture import check_path, check_target
 
     if plot is not None:
         check_path(plot)
     if report is not None:
         check_page(report)
+    if save is not None:
+        check_target(save, (".json",), "result")
+
+
+def keep(found: Any, payload: dict[str, Any], lines: list[str], save: str | None) -> None:
+    """Keep a result in a file, where that is asked for, and say where it is."""
+    if save is not None:
+        payload["saved"] = str(found.save(save))
+        lines.append(f"Saved:         {payload['saved']}")
 
 
 def write_report(found: Any, payload: dict[str, Any], lines: list[str], report: str | None) -> None:
