@@ -183,7 +183,7 @@ def conformal(
         plans = [planned.explain()]
         if coverage:
             plans.append(plan_report(planned.promised, table if fresh is None else fresh, **judged).explain())
-        show_plan(plans[0], json, plot, report, *plans[1:])
+        show_plan(plans[0], json, plot, report, *plans[1:], save=save)
         return
     second = planned.promised if fresh is None and coverage else None
     asked_again = [] if second is None else [plan_report(second, table, **judged).budgets]

@@ -100,7 +100,7 @@ def groups(
     if compare is not None:
         planned.plan.check_group(compare)
     if explain:
-        show_plan(planned.explain(), json, plot, report)
+        show_plan(planned.explain(), json, plot, report, save=save)
         return
     set_limit(limit)
     say_before(planned.warnings)

@@ -147,7 +147,7 @@ def integrate(
         target, chosen, asked, without(budgets, unasked), bound=without(limits, unasked), **how, **study
     )
     if explain:
-        show_plan(planned.explain(), json, plot, report)
+        show_plan(planned.explain(), json, plot, report, save=save)
         return
     set_limit(limit)
     say_before(planned.warnings)

@@ -152,12 +152,16 @@ def write_report(found: Any, payload: dict[str, Any], lines: list[str], report: 
         lines.append(f"Report:        {payload['report']}")
 
 
-def show_plan(plan: Any, json: bool, plot: str | None = None, report: str | None = None, *others: Any) -> None:
+def show_plan(
+    plan: Any, json: bool, plot: str | None = None, report: str | None = None, *others: Any, save: str | None = None
+) -> None:
     """Print what would be asked, and what a coverage by site would ask after it, having asked nobody."""
     if plot is not None:
         raise BadInput("--plot draws what records told, and --explain asks nobody; leave one of them out.")
     if report is not None:
         raise BadInput("--report is about what records told, and --explain asks nobody; leave one of them out.")
+    if save is not None:
+        raise BadInput("--save keeps what records told, and --explain asks nobody; leave one of them out.")
     if json:
         print_json(plan.to_dict() | dict(zip(["coverage"], (each.to_dict() for each in others), strict=False)))
     else:

@@ -122,7 +122,7 @@ def quantile(
     plan, run = steps
     planned = plan(table, asked, **study)
     if explain:
-        show_plan(planned.explain(), json, plot, report)
+        show_plan(planned.explain(), json, plot, report, save=save)
         return
     set_limit(limit)
     say_before(planned.warnings)

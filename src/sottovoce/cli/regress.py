@@ -98,7 +98,7 @@ def regress(
     rows: dict[str, Any] = {"person": person, "missing": missing, "marks": marks}
     study = regression_study(files, response, columns, level=level, **rows, **asked)
     if explain:
-        show_plan(study.explain(), json, plot, report)
+        show_plan(study.explain(), json, plot, report, save=save)
         return
     set_limit(limit)
     say_before(study.warnings)

@@ -83,7 +83,7 @@ def shortfall(
     table = tables.read_files(files, value=value, site=site, person=person, missing=missing, **marks)
     planned = plan_shortfall(table, tau, **study)
     if explain:
-        show_plan(planned.explain(), json, plot, report)
+        show_plan(planned.explain(), json, plot, report, save=save)
         return
     set_limit(limit)
     say_before(planned.warnings)
