@@ -251,3 +251,25 @@ def test_an_odd_group_is_moved_by_one_error_and_not_lengthened_much() -> None:
     assert last - first < 1.12 * (high - low)
     assert first < helped.shrunk_estimates["c7"] < plain.estimates["c7"]
     assert plain.estimates["c7"] - helped.shrunk_estimates["c7"] < (high - low) / 4
+
+
+def rounded_to(steps: tuple[int, ...], i: int) -> Any:
+    generator = dice(200 + i).generator()
+    amounts = generator.lognormal(5.7, 0.6, 2_000)
+    heap = np.array([*steps, 0.001])[generator.integers(0, len(steps) + 1, 2_000)]
+    return np.round(amounts / heap) * heap
+
+
+def test_amounts_that_people_round_are_seen_by_all_groups_together() -> None:
+    heaped = {f"g{i}": rounded_to((50, 50, 50), i) for i in range(12)}
+    assert {result.method for result in ask(heaped).results} == {"certified"}
+    smooth = {f"g{i}": rounded_to((), i) for i in range(12)}
+    assert {result.method for result in ask(smooth).results} == {"staged"}
+
+
+def test_zeros_of_all_groups_are_no_grid() -> None:
+    zeros = {name: np.where(np.arange(2_000) % 4, column, 0.0) for name, column in (
+        (f"g{i}", rounded_to((), i)) for i in range(12)
+    )}  # fmt: skip
+    found = ask(zeros)
+    assert sum(result.method == "staged" for result in found.results) > 8

@@ -57,7 +57,9 @@ def keep_to_a_grid(
     uneven = np.interp(periods / spread, [SMOOTH, WIDEST], [UNEVEN, SHAPED])
     halves = heard.below - 0.5
     if least > 0:  # zeros are multiples of every period: what all have in common is no grid
-        halves = halves - np.tile(np.median(halves.reshape(-1, 2), axis=0), len(halves) // 2)
+        pairs = halves.reshape(-1, 2)
+        alike = np.abs(np.sign(pairs).sum(axis=0)) == len(pairs)
+        halves = (pairs - alike * np.sign(pairs) * np.abs(pairs).min(axis=0)).ravel()
     off = np.maximum(np.abs(halves) - uneven, 0.0)
     seen = (off**2 / heard.variances).reshape(-1, 2).sum(axis=1) > ALARM
     atoms = 2 * np.hypot(off[::2], off[1::2]) * periods[::2] / error
