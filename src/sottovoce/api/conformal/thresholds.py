@@ -75,8 +75,8 @@ def conformal_thresholds(
         A mapping from site to labels, one for each of its scores: one for each label, which must be public.
     small
         What groups have that are too small for a threshold of their own, which is said before anybody is asked:
-        "common" (default), a rank of what all other sites have sent for theirs; "together", one threshold of their own
-        scores; "infinite"; or "refuse".
+        "common" (default), a rank of what all other sites have sent for theirs, or, unless each group is a whole site,
+        the next; "together", one threshold of their own scores; "infinite"; or "refuse".
     simultaneous
         With "training-conditional": all thresholds at once in all but a part ``delta`` of the calibrations.
     epsilon, maximum, minimum, bins, grid, mechanism
