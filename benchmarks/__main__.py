@@ -158,7 +158,7 @@ def main() -> None:
     if "groups" in options.parts:
         groups.run(max(options.replications // 10, 40), options.jobs, options.cells)
     if "weights" in options.parts:
-        weights.run(max(options.replications // 4, 100), options.jobs, options.cells)
+        weights.run(max(options.replications // 4, 25), options.jobs, options.cells)
     if "regression-speed" in options.parts:
         regression_speed.run()
         regression_default.run()

@@ -58,7 +58,7 @@ def one(task: Task) -> WeightScores:
     kind, cell, method, runs, seed = task
     n, epsilon, tau = CELLS[cell]
     truth, rows = truth_of(kind, tau), []
-    for i, own in enumerate(dice(seed).split(runs)[::2]):
+    for i, own in enumerate(dice(seed).split(runs)):
         values, weights = drawn(kind, n, seed + 31 * (i + 1))
         half = n // 3
         sites = {"one": values[:half], "two": values[half:]}

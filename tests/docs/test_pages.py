@@ -73,6 +73,7 @@ def expanded(words: list[str]) -> list[str]:
 @pytest.mark.skipif(UNCOMPILED, reason="half a million answers take minutes when they are not compiled")
 @pytest.mark.usefixtures("loaded_dice", "elsewhere")
 @pytest.mark.filterwarnings("ignore:.*barely supported:UserWarning")  # which a page shows on purpose
+@pytest.mark.filterwarnings("ignore:.*few records:UserWarning")  # likewise, of groups
 @pytest.mark.parametrize("name", PAGES)
 def test_the_python_and_the_commands_of_a_page_run(name: str, free_port: str) -> None:
     if "make flights.csv" in (DOCS / name).read_text():

@@ -133,7 +133,7 @@ MORE = {  # parameters beside those that a call must have
     "federated_quantiles": ("level", "method", "split", "shares", "bounds", "scale", "resolution", "kind", "missing"),
     "group_quantiles": (
         "level", "simultaneous", "shrinkage", "method", "shares", "bounds", "scale", "resolution", "kind", "randomness",
-        "missing", "progress",
+        "missing", "censored", "progress",
     ),
     "quantile_difference": ("level", "shares", "bounds", "resolution"),
     "expected_shortfall": ("level", "tail", "method", "split", "shares", "scale", "resolution", "kind", "missing"),

@@ -85,6 +85,8 @@ def _parts_of_result(result: Any) -> tuple[list[ChannelPart], dict[str, float]]:
     if kind == "pooled-threshold":
         pairs = zip(result.names, result.facts, strict=True)
         return [part for name, fact in pairs for part in parts_of(binary(fact.epsilon), fact.epsilon, _site(name))], {}
+    if kind == "regression" and result.through:
+        return _of_people(result.channels, result.epsilon), {}
     stated = result.epsilon if hasattr(result, "epsilon") else None
     if isinstance(stated, float | int):
         return [], {"each person": float(stated)} if math.isfinite(stated) else {}
@@ -111,10 +113,15 @@ def _site(name: object) -> str:
     return f"site {name}"
 
 
+def _of_people(channels: Sequence[RegressionChannel | Open], asked: float) -> list[ChannelPart]:
+    """Return the parts of the channels that people answer through."""
+    roles = [f"channel {k}" if len(channels) > 1 else "channel" for k in range(1, len(channels) + 1)]
+    return [part for role, each in zip(roles, channels, strict=True) for part in parts_of(each, asked, role)]
+
+
 def of_regression(channels: Sequence[RegressionChannel], asked: float, result: StoredResult | None) -> StudyCosts:
     """Return what is certified of a regression whose channels are at hand."""
-    roles = [f"channel {k}" if len(channels) > 1 else "channel" for k in range(1, len(channels) + 1)]
-    parts = [part for role, each in zip(roles, channels, strict=True) for part in parts_of(each, asked, role)]
+    parts = _of_people(channels, asked)
     known = StudyCosts({"kind": "regression", "question": "coefficients"}, []) if result is None else of_result(result)
     return known._replace(costs=list(costs_of(parts)), stated={})
 

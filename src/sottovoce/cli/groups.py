@@ -44,7 +44,9 @@ def groups(
         str | None,
         option("HOW", "Let groups help each other: each (keeps every group's level), average (with --each)."),
     ] = None,
-    compare: Annotated[str | None, option("GROUP", "Compare all groups with this one, or with the others.")] = None,
+    compare: Annotated[
+        str | None, option("GROUP", "Compare all groups with this one, or with others: their mean.")
+    ] = None,
     method: Annotated[str, option("METHOD", "staged, certified.")] = "staged",
     shares: Annotated[
         list[str] | None,

@@ -109,7 +109,8 @@ def test_a_model_says_what_small_groups_have_and_whether_all_hold_at_once() -> N
     sites = {"north": patients(300), "south": patients(400), "tiny": patients(4)}
     model = sv.FederatedConformalRegressor(alpha=0.1, guarantee="training-conditional").fit(*patients(300))
     asked: dict[str, Any] = {"by": "site", "small": "infinite", "simultaneous": True}
-    assert "all of them at once" in str(sv.explain(model.conformalize, sites, **asked)).replace("\n               ", " ")
+    plan = " ".join(str(sv.explain(model.conformalize, sites, **asked)).split())
+    assert "all of them at once" in plan
     with pytest.warns(UserWarning, match="an infinite threshold"):
         found = model.conformalize(sites, **asked).thresholds_
     assert (found.rest, found.simultaneous, found.values["tiny"]) == ("infinite", True, math.inf)

@@ -197,3 +197,79 @@ def test_many_small_sites_of_a_group_answer_together() -> None:
     assert found.names == ("even", "odd")
     for interval in found.intervals_at(1 - 1e-6).values():
         assert interval.low <= 16.783469900166605 <= interval.high
+
+
+LIMITED = {f"c{i}": dice(60 + i).generator().lognormal(mean, 0.6, 6_000) for i, mean in enumerate((1.0, 1.9, 2.0, 2.9))}
+
+
+def test_values_beyond_limits_are_symbols() -> None:
+    found = ask(LIMITED, censored="<5,>15")
+    assert {result.method for result in found.results} == {"certified"}
+    assert found.estimates["c0"] == found.intervals["c0"].low == -np.inf
+    assert found.estimates["c3"] == found.intervals["c3"].high == np.inf
+    assert 5 <= found.intervals["c1"].low <= float(np.exp(1.9)) <= found.intervals["c1"].high <= 15
+    text = " ".join(found.summary().split())
+    assert "values below 5 and those above 15 are known as <5 and >15 only" in text
+    assert "c0 6,000 <5 <5 <5" in text
+    assert found.equal.pvalue < 0.05
+    again = type(found).from_dict(found.to_dict())
+    assert again.summary() == found.summary()
+    assert "<5" in found.headline
+
+
+def test_symbols_have_no_differences() -> None:
+    found = ask(LIMITED, censored="<5")
+    with pytest.raises(sv.BadInput, match="values below 5 are known as <5 only"):
+        found.compare()
+    assert found.to_dict()["compared"] is None
+    assert "Differ" not in found.summary()
+
+
+def test_limits_are_said_where_records_are_read() -> None:
+    frame = pd.DataFrame({"x": np.concatenate(list(LIMITED.values())), "c": np.repeat(list(LIMITED), 6_000)})
+    table = sv.read_frame(frame, value="x", site="c", censored="<5")
+    assert ask(table).intervals == ask(LIMITED, censored="<5").intervals
+    with pytest.raises(sv.BadInput, match="read already"):
+        ask(table, censored="<6")
+
+
+def test_a_picture_of_symbols_ends_at_the_limits() -> None:
+    figure = ask(LIMITED, censored="<5,>15").draw()
+    low, high = figure.axes[0].get_xlim()
+    assert low < 5 < 15 < high
+    assert high - low < 15
+    assert {"limit of measurement: <5", "limit of measurement: >15"} <= {
+        each.get_text() for each in figure.legends[0].get_texts()
+    }
+
+
+def test_an_odd_group_is_moved_by_one_error_and_not_lengthened_much() -> None:
+    waits = {f"c{i}": dice(80 + i).generator().gamma(2.0, 15.0 if i == 7 else 10.0, 8_000) for i in range(8)}
+    plain, helped = ask(waits), ask(waits, shrinkage="each")
+    low, high = plain.joint["c7"]
+    first, last = helped.intervals["c7"]
+    assert last - first < 1.12 * (high - low)
+    assert first < helped.shrunk_estimates["c7"] < plain.estimates["c7"]
+    assert plain.estimates["c7"] - helped.shrunk_estimates["c7"] < (high - low) / 4
+
+
+def rounded_to(steps: tuple[int, ...], i: int) -> Any:
+    generator = dice(200 + i).generator()
+    amounts = generator.lognormal(5.7, 0.6, 2_000)
+    heap = np.array([*steps, 0.001])[generator.integers(0, len(steps) + 1, 2_000)]
+    return np.round(amounts / heap) * heap
+
+
+def test_amounts_that_people_round_are_seen_by_all_groups_together() -> None:
+    heaped = {f"g{i}": rounded_to((50, 50, 50), i) for i in range(12)}
+    assert {result.method for result in ask(heaped).results} == {"certified"}
+    smooth = {f"g{i}": rounded_to((), i) for i in range(12)}
+    assert {result.method for result in ask(smooth).results} == {"staged"}
+
+
+def test_zeros_of_all_groups_are_no_grid() -> None:
+    zeros = {name: np.where(np.arange(2_000) % 4, column, 0.0) for name, column in (
+        (f"g{i}", rounded_to((), i)) for i in range(12)
+    )}  # fmt: skip
+    found = ask(zeros)
+    assert sum(result.method == "staged" for result in found.results) > 8

@@ -137,3 +137,24 @@ def test_a_plan_counts_the_weights() -> None:
     ]
     assert certified[1] > 1.3 * certified[0]  # reports are drawn by weight
     assert "of equal weight" in str(heavy)
+
+
+def test_few_records_of_much_weight_are_certified_and_not_left_out() -> None:
+    generator = dice(9).generator()
+    values, weights = generator.normal(10.0, 3.0, 3_000), np.ones(3_000)
+    values[:5], weights[:5] = 40.0, 100.0  # a seventh of the whole
+    with pytest.warns(UserWarning, match="is barely supported"):
+        found = sv.federated_quantile([values], 0.5, 2.0, weights=[weights], randomness=dice(1))
+    assert found.plan.left_out == ()
+    assert found.method == "certified"
+    low, high = found.interval
+    assert low <= weighted({"one": values}, {"one": weights}, 0.5) <= high
+
+
+def test_what_several_levels_must_leave_out_is_told_with_its_part() -> None:
+    generator = dice(9).generator()
+    values, weights = generator.normal(10.0, 3.0, 30_000), np.ones(30_000)
+    weights[0] = 2_000.0
+    table = sv.read_frame(pd.DataFrame({"x": values, "w": weights}), value="x", weight="w")
+    with pytest.warns(UserWarning, match=r"too few records to take part and is left out \(6\.25% of the whole\)"):
+        sv.federated_quantiles(table, [0.25, 0.75], 2.0, randomness=dice(1))

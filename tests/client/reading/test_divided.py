@@ -128,6 +128,20 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"groups": {"north": [1.25, 2.5, 3.75, 4.0], "south": [0.125, 0.75]}},
         "which group a record belongs to",
     ),
+    "a weight that is missing for a whole site": ({"weights": {"north": np.nan, "south": 1}}, "a missing value"),
+    "a weight beyond doubles": ({"weights": {"north": 10**400, "south": 1}}, "too long for float64"),
+    "a symbol for a weight": (
+        {"weights": {"north": [1, 2, "<5", 1], "south": 1}, "censored": "<5"},
+        "row 3: every weight",
+    ),
+    "a truth value for a weight": ({"weights": {"north": [True] * 4, "south": 1}}, "truth value"),
+    "nothing for a group": ({"groups": {"north": ["x", "", "x", "x"], "south": "y"}}, "group 1 has a blank name"),
+    "no label": ({"groups": {"north": None, "south": "y"}}, "give one label, or a column of them"),
+    "a missing label among others": (
+        {"groups": {"north": ["x", np.nan, "x", "x"], "south": "y"}},
+        "missing value in row 2",
+    ),
+    "a list among labels": ({"groups": {"north": ["x", ["y"], "x", "x"], "south": "y"}}, "holds a list in row 2"),
     "groups of lists": ({"groups": {"north": [["x"]] * 4, "south": "y"}}, "cannot be names"),
 }
 

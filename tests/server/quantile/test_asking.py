@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile, allot, decode
+from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile, allot, counted, decode
 
 SIZES = st.lists(st.integers(1, 10_000), min_size=1, max_size=6)
 PARTS = st.lists(st.lists(st.floats(1e-4, 1.0), min_size=1, max_size=16), min_size=1, max_size=8)
@@ -118,6 +118,28 @@ def test_an_absent_site_leaves_its_share_to_the_others() -> None:
     alone = [1 - (share - 0.25) / 0.5 for share in (3 / 4, 2 / 4, 1 / 4)]
     assert heard.below == pytest.approx([0.4 * alone[0] + 0.6 * alone[1], alone[2]])
     assert heard.variances == pytest.approx([(0.16 + 0.36) / (4 * 0.25 * 4), 1 / (4 * 0.25 * 4)])
+
+
+def test_small_sites_that_answer_stand_for_those_that_do_not() -> None:
+    """Fifty sites of four records lie below, half of the whole; a site of a thousand above: no point may lean."""
+    crowd = SiteProfile(np.array([0.5, *[0.01] * 50]), np.ones(51), np.array([1_000, *[4] * 50]))
+    counts = allot(crowd, 0.0, np.full(20, 0.05))
+    ones = np.where(np.arange(51)[:, None] == 0, counts, 0)
+    heard = decode(crowd, np.zeros(20), counts, ones)
+    assert heard.below == pytest.approx(np.full(20, 0.5), abs=0.05)
+    weights, noise, few = counted(crowd, counts)
+    assert weights.sum(axis=0) == pytest.approx(1.0)
+    assert few.all(axis=1).tolist() == [False, *[True] * 50]
+    assert noise[1] == pytest.approx(0.01**2 / (4 * 0.05))  # as if the answer that is due had come
+
+
+def test_equal_sites_of_which_some_answer_count_as_their_records() -> None:
+    crowd = crowd_of([2] * 100, [0.5] * 100)
+    counts = allot(crowd, 0.0, np.array([0.1]))
+    ones = np.where(np.arange(100)[:, None] % 3 == 0, counts, 0)
+    heard, answers = decode(crowd, np.zeros(1), counts, ones), counts.sum()
+    assert heard.below[0] == pytest.approx(1 - (ones.sum() / answers - 0.25) / 0.5)
+    assert heard.variances[0] == pytest.approx(1 / (4 * 0.25 * answers))
 
 
 def test_a_truthful_channel_gives_the_share_below() -> None:

@@ -1,23 +1,24 @@
 """Pairs where records are scarce: covered in any unit, every record once, replayed from the log, else certified."""
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.special import bdtr
 
 from sottovoce.core.arrays import Ints
 from sottovoce.core.codec import to_plain
 from sottovoce.protocol.messages import Query, Tally
-from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile
+from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile, decode
 from sottovoce.server.quantile.certified.protocol import Certificate
 from sottovoce.server.quantile.conversation import Conversation
 from sottovoce.server.quantile.feasibility import PAIRS, SCARCE, support
 from sottovoce.server.quantile.method import OPEN, TURNED, staged_warnings
-from sottovoce.server.quantile.scarce import TRIES, Fitted, pairs_protocol
+from sottovoce.server.quantile.scarce import TRIES, Asked, Fitted, _noise, pairs_protocol
 from sottovoce.server.quantile.search import Found
 from sottovoce.server.quantile.solutions import staged_solution
 from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol
@@ -296,3 +297,50 @@ def test_intervals_cover(distribution: str, tau: float, rate: float, records: in
         lengths.append((high - low) / (2 * 1.96 * cell.oracle))
     assert float(bdtr(covered, 100, 0.93)) > 1e-6
     assert 1.0 < float(np.median(lengths)) < 2.0
+
+
+def test_the_variance_is_that_of_sites_that_differ() -> None:
+    """Two sites of half the whole each; at the .9 quantile one has all its records below it, the other four fifths."""
+    crowd = SiteProfile(np.array([0.5, 0.5]), np.array([0.99, 0.99]), np.array([9_000, 1_000]))
+    counts = np.array([[900, 900], [100, 100]])
+    above = 0.005 + 0.99 * np.array([0.0, 0.2])
+    heard = decode(crowd, np.zeros(2), counts, np.rint(counts * above[:, None]).astype(np.int64))
+    [(ceilings, drops)] = _noise(Asked(crowd, 0.9, False), [heard])
+    true = float(np.sum(0.25 / counts[:, 0] * above * (1 - above) / 0.99**2))
+    assert ceilings - drops * 0.16 == pytest.approx(true, rel=0.03)
+    [(ceilings, drops)] = _noise(Asked(crowd, 0.9, True), [heard])  # their shares are drawn, too
+    true += float(np.sum(0.25 / counts[:, 0] * np.array([0.1, -0.1]) ** 2))
+    assert ceilings - drops * 0.16 == pytest.approx(true, rel=0.03)
+
+
+def test_the_variance_of_sites_that_are_alike_is_that_of_one() -> None:
+    counts = np.array([[500, 500], [300, 300], [200, 200]])
+    ones = np.rint(counts * ((1 - CROWD.rates) / 2 + CROWD.rates * 0.1)[:, None]).astype(np.int64)
+    heard = decode(CROWD, np.zeros(2), counts, ones)
+    [(ceilings, drops)] = _noise(Asked(CROWD, 0.9, False), [heard])
+    assert ceilings == pytest.approx(heard.variances, rel=0.01)
+    assert drops == pytest.approx(np.sum(CROWD.shares[:, None] ** 2 / counts, axis=0))
+
+
+def test_sites_that_differ_are_covered() -> None:
+    crowd = SiteProfile(np.array([0.5, 0.5]), np.array([0.995, 0.995]), np.array([9_000, 1_000]))
+    laws = population("normal"), population("normal").moved(3.0, 1.0)
+    true = brentq(lambda x: float(sum(law.cdf(np.array([x]))[0] for law in laws)) / 2 - 0.9, -5, 9)
+    held = 0
+    for seed in range(40):
+        left, *_ = drive(staged_protocol(StagedStudy(0.9, crowd)), apart(laws, seed, crowd))
+        low, high = staged_solution(left).interval(0.95)
+        held += low <= true <= high
+    assert held >= 37
+
+
+def apart(laws: Sequence[Population], seed: int, crowd: SiteProfile) -> Answer:
+    """Return the answers of sites with a distribution each."""
+    source = dice(seed).generator()
+
+    def answer(ask: Ask) -> Ints:
+        above = 1 - np.array([law.cdf(ask.points) for law in laws])
+        letters = (1 - crowd.rates[:, None]) / 2 + crowd.rates[:, None] * above
+        return np.asarray(source.binomial(ask.counts, letters), dtype=np.int64)
+
+    return answer

@@ -246,7 +246,11 @@ BROKEN: dict[str, Any] = {
     "no state": lambda d: d["stored"].update(state=None),
     "a level too many": lambda d: d["stored"]["state"][0].__setitem__(0, [0.25, 0.5]),
     "fits of another": lambda d: d["stored"]["state"].__setitem__(2, []),
-    "a field too few": lambda d: d["stored"]["state"].pop(),
+    "a field too few": lambda d: d["stored"]["state"].__delitem__(slice(2, None)),
+    "a smaller epsilon": lambda d: d["stored"]["state"][0].__setitem__(3, 0.5),
+    "channels of other levels": lambda d: d["stored"]["state"][3][0][0].append(0.75),
+    "channels of another regression": lambda d: d["stored"]["state"][3][0].__setitem__(1, 3),
+    "a channel without blocks": lambda d: d["stored"]["state"][3][0].__setitem__(2, []),
     "a number as text": lambda d: d["stored"]["state"][0].__setitem__(3, "one"),
 }
 

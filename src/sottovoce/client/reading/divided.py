@@ -1,5 +1,7 @@
 """Columns of records with columns of public groups or weights beside them, to the strata of a study."""
 
+import datetime as dt
+import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +11,8 @@ import numpy as np
 from sottovoce.client.reading.arrow import need_arrow, pa
 from sottovoce.client.reading.frames import by_site, read_weights
 from sottovoce.client.reading.labels import GROUP, Coded, Labels, arrow_labels, code_labels, join_coded, name_sites
-from sottovoce.client.reading.strata import Division, check_weights
+from sottovoce.client.reading.reader import is_missing
+from sottovoce.client.reading.strata import Division
 from sottovoce.client.reading.table import (
     DROP,
     Checked,
@@ -23,9 +26,11 @@ from sottovoce.client.reading.table import (
 from sottovoce.client.record import Records
 from sottovoce.core.arrays import Floats
 from sottovoce.core.censoring import read_censoring
-from sottovoce.core.checks import check_names, kind_of, label_text
+from sottovoce.core.checks import bad_row, check_names, kind_of, label_text, sentence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.unit import common_unit
+
+LABELS = str | bool | numbers.Number | np.generic | dt.date | dt.time | dt.timedelta  # what names a group
 
 
 def read_table_of(
@@ -115,22 +120,35 @@ def _codes(column: Any, name: str, records: int, missing: str) -> Coded:
     """Return the labels of a site's rows."""
     if _is_one(column):
         return Coded(np.zeros(records, dtype=np.int64), pa.array([label_text(column)], pa.large_string()))
-    series = nw.from_native(column, allow_series=True, pass_through=True)
-    try:
-        labels = arrow_labels(series) if isinstance(series, nw.Series) else pa.array(column)
-    except (pa.ArrowException, TypeError, ValueError):
-        labels = pa.array([None if each is None else label_text(each) for each in column], pa.large_string())
+    where, series = f"the group column of site {name!r}", nw.from_native(column, allow_series=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        labels = arrow_labels(series)
+    elif isinstance(column, Sequence) or hasattr(column, "__array__"):
+        try:
+            labels = pa.array(column)
+        except (pa.ArrowException, TypeError, ValueError):
+            labels = pa.array(_texts(column, where), pa.large_string())
+    else:
+        raise sentence(where, f"is {kind_of(column)}: give one label, or a column of them")
     _check_rows(len(labels), records, name, "groups")
-    return code_labels(labels, f"the group column of site {name!r}", DROP if missing == "refuse" else None)
+    return code_labels(labels, where, DROP if missing == "refuse" else None)
+
+
+def _texts(column: Any, where: str) -> list[str | None]:
+    """Return labels of several types as text."""
+    found: list[str | None] = []
+    for row, label in enumerate(column):
+        if not is_missing(label) and not isinstance(label, LABELS):
+            raise bad_row(where, row, kind_of(label), "give text or whole numbers")
+        found.append(None if is_missing(label) else label_text(label))
+    return found
 
 
 def _weights(column: Any, name: str, records: int, missing: str) -> Floats:
     """Return the weights of a site's rows."""
     where = f"the weight column of site {name!r}"
     if _is_one(column) and not isinstance(column, str | bool):
-        found = np.full(records, float(column))
-        check_weights(found, where)
-        return found
+        return np.repeat(read_weights([column], where, missing), records)
     found = read_weights(column, where, missing)
     _check_rows(len(found), records, name, "weights")
     return found

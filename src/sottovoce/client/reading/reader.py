@@ -267,7 +267,8 @@ def is_missing(value: object) -> bool:
 
 def _refuse_other_than_numbers(objects: Sequence[Any], where: str, accepts: Accepts) -> None:
     """Refuse the first object that is neither a number, nor a truth value, nor missing."""
-    others = {kind for kind in set(map(type, objects)) if not _numeric(kind)}
+    truth = () if accepts.truth else (bool, np.bool_)
+    others = {kind for kind in set(map(type, objects)) if not _numeric(kind) or issubclass(kind, truth)}
     if others:
         for row, value in enumerate(objects):
             if type(value) in others and not is_missing(value):

@@ -13,7 +13,7 @@ import numpy as np
 
 from sottovoce.core.arrays import Bools, Floats, Ints
 from sottovoce.inference.quantile.inversion import Stage, curves
-from sottovoce.server.quantile.asking import Decoded, SiteProfile
+from sottovoce.server.quantile.asking import Decoded, SiteProfile, counted
 from sottovoce.server.quantile.layouts import KeptStage
 
 
@@ -57,14 +57,13 @@ def grouped(
 
 def _pooled(heard: Decoded, crowd: SiteProfile, sites: Bools, spread: Floats) -> tuple[Floats, Floats]:
     """Return what some sites say together at each point, and its variances: infinite where a point was not answered."""
-    counts = heard.counts[sites]
-    weights = crowd.shares[sites, None] * (counts > 0)
-    total = weights.sum(axis=0)
-    if not np.all(total > 0):
-        return np.zeros(len(total)), np.full(len(total), np.inf)
-    weights, rates, asked = weights / total, crowd.rates[sites, None], np.maximum(counts, 1)
-    above = weights * (heard.ones[sites] / asked - (1 - rates) / 2) / rates
-    return 1 - above.sum(axis=0), np.sum(weights**2 * spread[sites] / asked, axis=0)
+    part, counts = SiteProfile(crowd.shares[sites], crowd.rates[sites], crowd.sizes[sites]), heard.counts[sites]
+    if not np.all(counts.any(axis=0)):
+        return np.zeros(counts.shape[1]), np.full(counts.shape[1], np.inf)
+    weights, noise, _ = counted(part, counts)
+    rates = part.rates[:, None]
+    above = weights * (heard.ones[sites] / np.maximum(counts, 1) - (1 - rates) / 2) / rates
+    return 1 - above.sum(axis=0), np.sum(noise * spread[sites], axis=0)
 
 
 def completed(heard: Decoded, kept: Sequence[KeptStage], crowd: SiteProfile, tau: float) -> Decoded:

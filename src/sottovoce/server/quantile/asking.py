@@ -204,28 +204,54 @@ def allot(crowd: SiteProfile, spent: float, fractions: Floats) -> Ints:
     return np.diff(np.minimum(reached, crowd.sizes), axis=0).T
 
 
-def present_shares(crowd: SiteProfile, counts: Ints) -> Floats:
-    """Return the shares at each point, (sites, points): a site without answers leaves its share to the others."""
-    present = np.asarray(crowd.shares[:, None] * (counts > 0))
-    present /= np.maximum(present.sum(axis=0), 1e-300)
-    return present
+class Counted(NamedTuple):
+    """How each site counts at each point, (sites, points): weights that sum to one, and the noise that each brings.
+
+    ``noise`` is ``share^2 / n``, to be multiplied with the variance of one decoded report. ``few`` are sites of which
+    less than one answer was due.
+    """
+
+    weights: Floats
+    noise: Floats
+    few: Bools
+
+
+def counted(crowd: SiteProfile, counts: Ints, absent: Bools | None = None) -> Counted:
+    """Return how sites count at points that some of their records answer.
+
+    Of a small site less than one record may be due at a point. Those of them that answer stand for those that do not,
+    and count the more the less was due (Horvitz and Thompson): were their share left to all others, who are larger and
+    may be different, the answer would lean. A site that is absent, or has nobody left, leaves its share to the others.
+    """
+    taking = crowd.sizes if absent is None else np.where(absent, 0, crowd.sizes)
+    due = np.outer(taking, counts.sum(axis=0) / max(int(taking.sum()), 1))
+    few: Bools = (due < 1 - 1e-9) & (due > 0)
+    heard = counts > 0
+    if not few.any():
+        shares = _normal(crowd.shares[:, None] * heard)
+        return Counted(shares, shares**2 / np.maximum(counts, 1), few)
+    shares = _normal(crowd.shares[:, None] * (heard | few))
+    answers = np.where(few, due, np.maximum(counts, 1))
+    return Counted(_normal(shares * np.where(few, counts / answers, heard)), shares**2 / answers, few)
+
+
+def _normal(parts: Floats) -> Floats:
+    """Return parts that sum to one at each point, or to zero where there are none."""
+    return np.asarray(parts / np.maximum(parts.sum(axis=0), 1e-300))
 
 
 def decode(crowd: SiteProfile, points: Floats, counts: Ints, ones: Ints, absent: Bools | None = None) -> Decoded:
-    """Decode letters into the pooled distribution function; a site without answers leaves its share to the others.
+    """Decode letters into the pooled distribution function, where sites count as `counted` says.
 
     What the absent might have said instead, anything from zero to one, counts as noise.
     """
-    asked = np.maximum(counts, 1)
-    weights = present_shares(crowd, counts)
+    weights, noise, _ = counted(crowd, counts, absent)
     rates = crowd.rates[:, None]
-    above = ones / asked  # in place from here on: with ten thousand sites, new arrays cost more than sums
+    above = ones / np.maximum(counts, 1)  # in place from here on: with ten thousand sites, new arrays cost time
     above -= (1 - rates) / 2
     above /= rates
     above *= weights
-    weights *= weights
-    weights /= 4 * rates**2 * asked
-    variances = weights.sum(axis=0)
+    variances = (noise / (4 * rates**2)).sum(axis=0)
     if absent is not None:
         variances = np.where(variances > 0, variances + (float(crowd.shares[absent].sum()) / 2) ** 2, 0.0)
     return Decoded(points, 1 - above.sum(axis=0), variances, ones, counts, absent)

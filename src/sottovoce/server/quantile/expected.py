@@ -15,7 +15,7 @@ from sottovoce.inference.common.normal import two_sided
 from sottovoce.server.description import WIDTH, promise
 from sottovoce.server.explanation import VALUES, ExpectedWidth, Explanation, reaching
 from sottovoce.server.quantile.asking import SiteProfile
-from sottovoce.server.quantile.feasibility import FOUND, LOCATED, PAIRS, SCARCE, reach, support
+from sottovoce.server.quantile.feasibility import FOUND, PAIRS, SCARCE, reach, support
 from sottovoce.server.quantile.plan import QuantilePlan
 from sottovoce.server.quantile.summary import limits_row, weights_text
 
@@ -36,8 +36,7 @@ def certifies(plan: QuantilePlan, method: str, crowd: SiteProfile) -> bool:
     """Tell whether the interval will be certified: because it is asked for, or as the records are too few."""
     if method != "staged":
         return method == "certified"
-    limits = LOCATED if plan.watched else PAIRS
-    return plan.atoms or support(crowd, plan.tau).ratio > limits.at(plan.tau).refuse
+    return plan.atoms or support(crowd, plan.tau).ratio > PAIRS.at(plan.tau).refuse
 
 
 def expected_reach(plan: QuantilePlan, method: str, level: float, thinned: float = 1.0) -> tuple[float, float]:

@@ -46,7 +46,6 @@ class Limits(NamedTuple):
 
 STAGES, PAIRS = Limits(0.03, SCARCE, "half as long again"), Limits(0.03, 0.15, "half as long again, or twice as long")
 CERTIFIED = PAIRS._replace(refuse=0.25, dear=math.inf)  # beyond it not even one end could be certified
-LOCATED = CERTIFIED  # pairs of a group, whose place others have found: decision 0082
 
 
 @dataclass(frozen=True)

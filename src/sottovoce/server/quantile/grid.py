@@ -12,7 +12,7 @@ from collections.abc import Generator
 import numpy as np
 
 from sottovoce.core.arrays import Floats, Ints
-from sottovoce.server.quantile.asking import Ask, QueryAllocator
+from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile
 
 SHARE, MOST_SHARE = 0.03, 0.06  # of the records: where they suffice, and where they are few
 ENOUGH = 100.0  # reports without noise that show a grid which all records keep to, among three periods
@@ -36,14 +36,31 @@ def periods_between(low: float, high: float) -> Floats:
     return np.array([step for step in steps if low <= step <= high][-MOST:])
 
 
-def keep_to_a_grid(talker: QueryAllocator, error: float, spread: float) -> Generator[Ask, Ints, bool]:
-    """Ask a few records for their phase; ``error`` is that of the quantile, ``spread`` that of the records."""
+def share_needed(crowd: SiteProfile) -> float:
+    """Return the part of the records that shows a grid among some periods."""
+    return 4 * ENOUGH * crowd.unit_variance
+
+
+def keep_to_a_grid(
+    talker: QueryAllocator, error: float, spread: float, least: float = 0.0
+) -> Generator[Ask, Ints, bool]:
+    """Ask a few records for their phase; ``error`` is that of the quantile, ``spread`` that of the records.
+
+    Where others than those asked are to profit, atoms of less than ``least`` errors' mass are let pass.
+    """
     periods = np.repeat(periods_between(FINEST * error, min(COARSEST * error, WIDEST * spread)), 2)
     if len(periods) == 0:
         return False
-    share = min(max(4 * ENOUGH * talker.crowd.unit_variance, SHARE), MOST_SHARE)
+    share = min(max(share_needed(talker.crowd), SHARE), MOST_SHARE)
     points = np.where(np.arange(len(periods)) % 2, periods / 4, 0.0)
     heard = yield from talker.ask(points, np.full(len(periods), share / len(periods)), periods)
     uneven = np.interp(periods / spread, [SMOOTH, WIDEST], [UNEVEN, SHAPED])
-    off = np.maximum(np.abs(heard.below - 0.5) - uneven, 0.0)
-    return bool(np.any((off**2 / heard.variances).reshape(-1, 2).sum(axis=1) > ALARM))
+    halves = heard.below - 0.5
+    if least > 0:  # zeros are multiples of every period: what all have in common is no grid
+        pairs = halves.reshape(-1, 2)
+        alike = np.abs(np.sign(pairs).sum(axis=0)) == len(pairs)
+        halves = (pairs - alike * np.sign(pairs) * np.abs(pairs).min(axis=0)).ravel()
+    off = np.maximum(np.abs(halves) - uneven, 0.0)
+    seen = (off**2 / heard.variances).reshape(-1, 2).sum(axis=1) > ALARM
+    atoms = 2 * np.hypot(off[::2], off[1::2]) * periods[::2] / error
+    return bool(np.any(seen & (atoms >= least)))

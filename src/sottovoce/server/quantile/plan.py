@@ -81,7 +81,6 @@ class QuantilePlan:
     left_out: tuple[str, ...] = ()  # sites too small to take part, which are not asked
     departed: tuple[Departure, ...] = ()  # sites that left after rounds in which they were asked
     located: bool = False  # whether a study of several groups finds location and scale for all
-    watched: bool = False  # whether it also looks at the shape, so that scarce records are not certified unseen
 
     @property
     def names(self) -> tuple[str, ...]:

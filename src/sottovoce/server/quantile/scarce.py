@@ -17,7 +17,7 @@ import numpy as np
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.inference.common.measured import SiteEstimate
 from sottovoce.inference.quantile.logit_curve import LogitCurve, Prior, Readings, allowed, expected, fit, measure
-from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile, present_shares
+from sottovoce.server.quantile.asking import Ask, Decoded, QueryAllocator, SiteProfile, counted
 from sottovoce.server.quantile.fence import Fence, fence_of
 from sottovoce.server.quantile.grid import keep_to_a_grid
 from sottovoce.server.quantile.working_model import WorkingModel
@@ -32,6 +32,7 @@ NARROW = (0.7, 0.5)  # second and third: the square root of these times the nois
 PARTS = (0.15, 0.35)  # of what the opening left, for the first and the second pair
 PRIOR = Prior(0.0, 4.0, 0.0, 2.0, 0.7)  # in logits around the guide's belief
 LAST_BESIDE = 2.5  # errors by which both points of the last pair are on one side: an atom is between it and the others
+NEWEST, SHRUNK = 3, 2.0  # pairs that tell sites apart, and as how many answers of a site at the level count beforehand
 BESIDE = 0.4  # of the tail: both points further off than this (and four errors) on one side: the opening was mistaken
 
 
@@ -41,6 +42,14 @@ class Mark(NamedTuple):
     rounds: int
     reports: int
     measured: SiteEstimate
+
+
+class Asked(NamedTuple):
+    """Who is asked for which level, and whether each is a part that was drawn along with the others."""
+
+    crowd: SiteProfile
+    tau: float
+    mixed: bool
 
 
 @dataclass(frozen=True)
@@ -67,12 +76,14 @@ def pairs_protocol(
     guide: WorkingModel,
     scale: float = 0.0,
     bounds: tuple[float, float] | None = None,
+    mixed: bool = False,
 ) -> Generator[Ask, Ints, Fitted | None]:
     """Ask all records in pairs; None where no pair agrees with what the others said, or records keep to a grid.
 
-    They are asked for a grid where the ``scale`` of the records is given.
+    They are asked for a grid where the ``scale`` of the records is given. Sites are ``mixed`` if each is the records of
+    one weight, drawn along with the others.
     """
-    crowd, logit = talker.crowd, math.log(tau / (1 - tau))
+    crowd, logit, asked = talker.crowd, math.log(tau / (1 - tau)), Asked(talker.crowd, tau, mixed)
     noise = math.sqrt(crowd.unit_variance - (tau - 0.5) ** 2 * float(np.sum(crowd.shares**2 / crowd.sizes)))
     tail, spread = min(tau, 1 - tau), tau * (1 - tau)
     outer = np.array([_expit(logit - 1), tau, _expit(logit + 1)])
@@ -91,8 +102,8 @@ def pairs_protocol(
         guide.hear(heard)
         belief = guide.quantiles(outer)
         opening.append(heard)
-        curve = _curve(crowd, opening, tau, belief)
-        agreed = len(opening) > 1 and _agrees(crowd, curve, heard, tau)
+        curve = _curve(asked, opening, belief)
+        agreed = len(opening) > 1 and _agrees(asked, curve, opening)
         marks.append(_mark(talker, curve, 2 * len(opening)))
     if scale > 0 and (yield from keep_to_a_grid(talker, noise / (spread * curve.slope), scale)):
         return None
@@ -113,10 +124,10 @@ def pairs_protocol(
         pairs.append(heard)
         if i < 2:
             kept = pairs if i == 1 else [*opening, *pairs]
-            curve = _curve(crowd, kept, tau, belief)
+            curve = _curve(asked, kept, belief)
             marks.append(_mark(talker, curve, 2 * len(kept)))
     kept, (origin, unit) = [*opening, *pairs], _frame(belief)
-    answers = allowed(_answers(crowd, kept, tau, origin, unit), (curve.root - origin) / unit, curve.slope * unit)
+    answers = allowed(_answers(asked, kept, origin, unit), (curve.root - origin) / unit, curve.slope * unit)
     seen = fit(answers, PRIOR, curved=True)
     marks.append(_mark(talker, _scaled(seen, origin, unit), 2 * len(kept)))
     fence = fence_of(talker.heard, tau, bounds) if _is_beside(pairs[-1], tau, 0.0, LAST_BESIDE) else None
@@ -129,21 +140,22 @@ def _frame(belief: Floats) -> tuple[float, float]:
     return root, max((high - low) / 2, math.ulp(root), 1e-300)
 
 
-def _answers(crowd: SiteProfile, heard: list[Decoded], tau: float, origin: float, unit: float) -> Readings:
-    """Lay some answers end to end for a fit."""
+def _answers(asked: Asked, heard: list[Decoded], origin: float, unit: float) -> Readings:
+    """Lay some answers end to end for a fit; the last of them, which are next to the quantile, tell the sites apart."""
+    ceilings, drops = zip(*_noise(asked, heard), strict=True)
     return Readings(
         np.concatenate([(answer.points - origin) / unit for answer in heard]),
         np.concatenate([answer.below for answer in heard]),
-        np.concatenate([answer.variances for answer in heard]),
-        np.concatenate([_drops(crowd, answer) for answer in heard]),
-        tau,
+        np.concatenate(ceilings),
+        np.concatenate(drops),
+        asked.tau,
     )
 
 
-def _curve(crowd: SiteProfile, heard: list[Decoded], tau: float, belief: Floats) -> LogitCurve:
+def _curve(asked: Asked, heard: list[Decoded], belief: Floats) -> LogitCurve:
     """Fit a straight curve to some answers, starting from what the guide believes."""
     origin, unit = _frame(belief)
-    return _scaled(fit(_answers(crowd, heard, tau, origin, unit), PRIOR, curved=False), origin, unit)
+    return _scaled(fit(_answers(asked, heard, origin, unit), PRIOR, curved=False), origin, unit)
 
 
 def _scaled(seen: LogitCurve, origin: float, unit: float) -> LogitCurve:
@@ -154,13 +166,15 @@ def _scaled(seen: LogitCurve, origin: float, unit: float) -> LogitCurve:
     return seen._replace(root=origin + unit * seen.root, log_slope=seen.log_slope - math.log(unit), covariance=scaled)
 
 
-def _agrees(crowd: SiteProfile, curve: LogitCurve, heard: Decoded, tau: float) -> bool:
+def _agrees(asked: Asked, curve: LogitCurve, opening: list[Decoded]) -> bool:
     """Tell whether the curve passes near the newest pair, and its middle and slope are where the pair expected them."""
+    heard = opening[-1]
     middle, half = float(heard.points.mean()), float(heard.points[1] - heard.points[0]) / 2
     if half <= 0 or not np.all(heard.variances > 0):  # points as close as doubles go, or nobody left to ask
         return False
-    model = expected(curve, heard.points, tau)
-    variances = heard.variances - _drops(crowd, heard) * (model - 0.5) ** 2
+    model = expected(curve, heard.points, asked.tau)
+    ceilings, drops = _noise(asked, opening)[-1]
+    variances = ceilings - drops * (model - 0.5) ** 2
     return (
         float(np.sum((heard.below - model) ** 2 / variances)) < AGREES
         and abs(curve.root - middle) < CENTRAL * half
@@ -174,10 +188,29 @@ def _is_beside(heard: Decoded, tau: float, off: float, errors: float) -> bool:
     return bool(np.all(heard.below - tau > clear) or np.all(tau - heard.below > clear))
 
 
-def _drops(crowd: SiteProfile, heard: Decoded) -> Floats:
-    """Return by how much the variance falls away from one half: ``sum share^2 / n`` at each point."""
-    shares = present_shares(crowd, heard.counts)
-    return np.asarray(np.sum(shares**2 / np.maximum(heard.counts, 1), axis=0))
+def _noise(asked: Asked, heard: list[Decoded]) -> list[tuple[Floats, Floats]]:
+    """Return of each answer the variance at one half, and by how much it falls away from there.
+
+    A value ``F`` of one site has the variance ``(1 / (4 r^2) - (F - 1/2)^2) / n``. Of several it is taken as if each
+    had the same ``F``, unless they differ so that it is larger at the quantile: then it is what their own values there
+    make it, which their newest answers tell. What is drawn along with the others varies in its share, too.
+    """
+    crowd, tau = asked.crowd, asked.tau
+    near = heard[-NEWEST:]
+    ones, counts = (np.sum([part.sum(axis=1) for part in parts], axis=0)
+                    for parts in ([each.ones for each in near], [each.counts for each in near]))  # fmt: skip
+    usual = (1 - crowd.rates) / 2 + crowd.rates * (1 - tau)
+    rate = (ones + SHRUNK * usual) / (counts + SHRUNK)
+    below = np.clip(1 - (rate - (1 - crowd.rates) / 2) / crowd.rates, 0.0, 1.0)
+    within, drawn = rate * (1 - rate) / crowd.rates**2, (below - tau) ** 2
+    found = []
+    for each in heard:
+        _, noise, few = counted(crowd, each.counts, each.absent)
+        drops = noise.sum(axis=0)
+        here = np.sum(noise * (within[:, None] + drawn[:, None] * (few | asked.mixed)), axis=0)
+        alike = np.sum(noise * (1 / (4 * crowd.rates**2) - (tau - 0.5) ** 2)[:, None], axis=0)
+        found.append((each.variances + np.maximum(here - alike, 0.0), drops))
+    return found
 
 
 def _mark(talker: QueryAllocator, curve: LogitCurve, number: int) -> Mark:

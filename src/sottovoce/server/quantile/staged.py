@@ -27,10 +27,10 @@ import numpy as np
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.inference.quantile.inversion import Stage, back, information, root, through
 from sottovoce.server.quantile.apart import completed, grouped, groups_of, letter_variances
-from sottovoce.server.quantile.asking import LOCAL, Ask, Decoded, QueryAllocator, SiteProfile, present_shares
+from sottovoce.server.quantile.asking import LOCAL, Ask, Decoded, QueryAllocator, SiteProfile, counted
 from sottovoce.server.quantile.certified.protocol import Certificate, CertifiedStudy, certified_protocol
 from sottovoce.server.quantile.curvature import Bends, dips_between_shoulders, steeper_pilot, steeper_shoulders
-from sottovoce.server.quantile.feasibility import LOCATED, PAIRS, SCARCE, support
+from sottovoce.server.quantile.feasibility import PAIRS, SCARCE, support
 from sottovoce.server.quantile.fence import Fence, fence_of
 from sottovoce.server.quantile.grid import keep_to_a_grid
 from sottovoce.server.quantile.layouts import NEAR, KeptStage, five, mass_offset, pair, three
@@ -62,7 +62,6 @@ class StagedStudy:
     coin: bytes = b""
     phases: bool = False  # whether records are asked if they keep to a grid
     watch: bool = True  # whether stages look at the shape, and hand over where it is not smooth
-    located: bool = False  # whether others have found location and scale, so that no search takes records
     window: tuple[float, float] | None = None  # about what they found, where a certified study asks
     mixed: bool = False  # whether what answers as a site is the records of one weight, drawn along with the others
 
@@ -74,8 +73,7 @@ class StagedStudy:
     @property
     def too_few(self) -> bool:
         """Tell whether there are too few records for anything but the certified interval."""
-        most = (LOCATED if self.located else PAIRS).at(self.tau).refuse
-        return self.watch and support(self.crowd, self.tau).ratio > most
+        return self.watch and support(self.crowd, self.tau).ratio > PAIRS.at(self.tau).refuse
 
 
 class Milestone(NamedTuple):
@@ -117,7 +115,7 @@ def staged_protocol(
             guide.hear(heard)
         if study.scarce:
             spread = found.scale if study.phases else 0.0
-            fitted = yield from pairs_protocol(talker, study.tau, guide, spread, study.bounds)
+            fitted = yield from pairs_protocol(talker, study.tau, guide, spread, study.bounds, study.mixed)
             if fitted is not None:
                 return fitted
         else:
@@ -260,7 +258,7 @@ def as_stages(kept: list[KeptStage], study: StagedStudy) -> list[Stage]:
         Stage(
             places,
             heard.below - study.tau,
-            np.sum(present_shares(crowd, heard.counts) ** 2 * spread / np.maximum(heard.counts, 1), axis=0),
+            np.sum(counted(crowd, heard.counts).noise * spread, axis=0),
             allowance,
             spacing,
             origin,

@@ -19,6 +19,8 @@ from sottovoce.core.bounds import Bounds
 from sottovoce.core.checks import confidence
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.region import Ellipsoid, vector
+from sottovoce.protocol.regression.blocks import Open, RegressionChannel
+from sottovoce.protocol.regression.carried import CarriedChannel, channel_of
 from sottovoce.server.description import Description
 from sottovoce.server.picture import check_path, save
 from sottovoce.server.regression.dithered.fit import DitheredFit
@@ -38,6 +40,7 @@ class StoredRegression(NamedTuple):
     facts: RegressionFacts
     bounds: Bounds
     fits: tuple[StoredFit, ...]
+    through: tuple[CarriedChannel, ...] = ()  # none: stored before they were kept
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,12 +57,15 @@ class RegressionResult(StoredResult):
         A fit a channel, in the order of the levels.
     clipped
         For whoever holds the rows alone: how many were moved to the bounds. It is never shown, pickled or stored.
+    through
+        The channels that people answered through, with the integers that epsilon follows from.
     """
 
     facts: RegressionFacts
     bounds: Bounds
     fits: tuple[RegressionFit, ...] = field(repr=False)
     clipped: int = field(default=0, repr=False)
+    through: tuple[CarriedChannel, ...] = field(default=(), repr=False)
 
     kind: ClassVar[str] = "regression"
 
@@ -77,6 +83,11 @@ class RegressionResult(StoredResult):
     def private(self) -> bool:
         """Tell whether the run protects its people."""
         return self.facts.private
+
+    @property
+    def channels(self) -> list[RegressionChannel | Open]:
+        """Return the channels that people answered through; refuse one that costs more than is stated."""
+        return [channel_of(each, self.epsilon) if each.blocks else Open() for each in self.through]
 
     @property
     def people(self) -> int:
@@ -264,15 +275,19 @@ class RegressionResult(StoredResult):
 
     def to_state(self) -> StoredRegression:
         """Return the plain state the result is made from."""
-        return StoredRegression(self.facts, self.bounds, tuple(stored(fit) for fit in self.fits))
+        return StoredRegression(self.facts, self.bounds, tuple(stored(fit) for fit in self.fits), self.through)
 
     @classmethod
     def from_state(cls, plain: Any) -> Self:
         """Make the result again from what JSON kept of its state."""
-        facts, bounds, fits = codec.from_plain(plain, StoredRegression)
+        facts, bounds, fits, through = codec.from_plain(plain, StoredRegression)
         try:
-            made = cls(facts, bounds, tuple(restored(fit) for fit in fits))
-            whole = made.scaled.shape == made.raw.shape == (len(facts.taus), len(bounds.names) + 1)
+            made = cls(facts, bounds, tuple(restored(fit) for fit in fits), through=through)
+            levels = [tau for each in through for tau in each.taus]
+            costs = [math.inf if isinstance(each, Open) else each.epsilon for each in made.channels]
+            told = not through or (tuple(levels) == facts.taus and {each.p for each in through} == {len(bounds.names)})
+            whole = told and max(costs, default=0.0) <= facts.epsilon
+            whole = whole and made.scaled.shape == made.raw.shape == (len(facts.taus), len(bounds.names) + 1)
         except (ValueError, IndexError, ArithmeticError):  # a BadInput and numpy's LinAlgError are ValueErrors
             whole = False
         if not whole:

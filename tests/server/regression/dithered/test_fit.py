@@ -152,9 +152,9 @@ def test_of_too_few_people_intervals_have_no_ends_and_say_a_number(n: int, epsil
 
 
 def doubted(one: DitheredFit, doubt: float) -> DitheredFit:
-    """The same fit, with so much doubt of each coefficient's standard error, or more."""
+    """The same fit, with so much doubt of the standard error of the first slope."""
     slope = one.knowledge.slopes[0]
-    factor = (doubt / math.sqrt(one.knowledge.relative_variances(0, np.eye(3)).min())) ** 2
+    factor = (doubt / math.sqrt(one.knowledge.relative_variance(0, np.eye(3)[1]))) ** 2
     return replace(
         one, knowledge=one.knowledge._replace(slopes=(slope._replace(covariance=factor * slope.covariance),))
     )

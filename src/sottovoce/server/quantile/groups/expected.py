@@ -43,8 +43,6 @@ def explain_groups(plan: GroupsPlan, seeded: bool = False) -> Explanation:
     asked += [("Left out", ", ".join(f"{group.name} ({group.records:,})" for group in plan.left_out))] * bool(
         plan.left_out
     )
-    if plan.looking:
-        asked.append(("Together", f"{plan.looking:.0%} of all records look for atoms, gaps and valleys"))
     values: dict[str, Any] = {
         **found.values,
         "groups": [

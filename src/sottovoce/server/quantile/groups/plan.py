@@ -29,7 +29,7 @@ from sottovoce.core.unit import Unit
 from sottovoce.inference.common.several import each_of
 from sottovoce.server.quantile.expected import certifies, expected_reach
 from sottovoce.server.quantile.feasibility import CERTIFIED, SCARCE, expected, support
-from sottovoce.server.quantile.groups.protocol import has_common_search, part_looking
+from sottovoce.server.quantile.groups.protocol import has_common_search
 from sottovoce.server.quantile.left_out import part_of
 from sottovoce.server.quantile.plan import QuantilePlan, check_shares, plan_quantile
 
@@ -56,8 +56,7 @@ class GroupsPlan:
     whole: QuantilePlan
     names: tuple[str, ...]
     plans: tuple[QuantilePlan, ...]
-    exact: frozenset[str]  # the groups that are certified from the start: all, or whose interval is shorter so
-    looking: float  # the part of all records that looks whether the density is smooth
+    exact: frozenset[str]  # the groups that are certified from the start: all, or those whose records are scarce
     level: float
     simultaneous: bool
     certified: bool
@@ -84,7 +83,7 @@ class GroupsPlan:
     @property
     def left(self) -> float:
         """Return the part of the records, about, that answers for the groups themselves."""
-        return 1 - (SEARCHED if has_common_search(self.whole.crowd, len(self.plans)) else 0) - self.looking
+        return 1 - (SEARCHED if has_common_search(self.whole.crowd, len(self.plans)) else 0)
 
     @cached_property
     def reaches(self) -> dict[str, tuple[float, float]]:
@@ -152,7 +151,7 @@ def plan_groups(
         rest = roster.only([name in taking for name in roster.names])
         whole = plan_quantile(rest, tau, _own(budgets, rest), **{**public, "certified": True})
         certified = method == "certified" or whole.atoms
-        together = _together(plans, whole, certified, _each(level, len(plans), simultaneous))
+        together = _together(plans, whole, certified)
         found = GroupsPlan(
             whole, tuple(plans), *together, level, simultaneous, certified, shrinkage or "", by, tuple(gone)
         )
@@ -185,31 +184,21 @@ def _each(level: float, groups: int, simultaneous: bool) -> float:
 
 
 def _together(
-    plans: Mapping[str, QuantilePlan], whole: QuantilePlan, certified: bool, each: float
-) -> tuple[tuple[QuantilePlan, ...], frozenset[str], float]:
-    """Return the plans of groups that search together, who is certified, and which part of all records looks.
+    plans: Mapping[str, QuantilePlan], whole: QuantilePlan, certified: bool
+) -> tuple[tuple[QuantilePlan, ...], frozenset[str]]:
+    """Return the plans of groups that search together, and who is certified: where records are scarce, for one.
 
-    Where records are scarce, pairs know the slope badly. That costs most at high levels, as those of intervals that
-    hold all together: a certified interval may then be the shorter one.
+    Pairs take the density to be smooth, and see in their own search where it is not, which others do here. What the
+    others' records show says nothing of a group of few.
     """
     located = has_common_search(whole.crowd, len(plans))
     found = {name: replace(plan, located=located, warnings=()) for name, plan in plans.items()}
-    if certified or not located or (part := part_looking(whole.crowd, whole.tau)) == 0:
-        return tuple(found.values()), frozenset(plans if certified else ()), 0.0
-    exact, looking = set(), 0.0
-    for name, plan in found.items():
-        if support(plan.crowd.thinned(1 - SEARCHED), plan.tau).ratio <= SCARCE:
-            continue
-        watched = replace(plan, watched=True)
-        (low, high), (first, last) = (
-            expected_reach(watched, "staged", each, 1 - SEARCHED - part),
-            expected_reach(plan, "certified", each, 1 - SEARCHED),
-        )
-        if last - first <= high - low:
-            exact.add(name)
-        else:
-            found[name], looking = watched, part
-    return tuple(found.values()), frozenset(exact), looking
+    scarce = {
+        name
+        for name, plan in found.items()
+        if located and support(plan.crowd.thinned(1 - SEARCHED), plan.tau).ratio > SCARCE
+    }
+    return tuple(found.values()), frozenset(plans if certified else scarce)
 
 
 def check_group(name: Any, names: Sequence[str], unit: Unit) -> str:
@@ -294,10 +283,9 @@ def _said(plan: GroupsPlan, roster: Roster) -> list[str]:
     for name, how in plan.expects.items():
         few.setdefault(how, []).append(name)
     if "pairs" in few:
-        look = f" {plan.looking:.0%} of all records look whether it is: where it is not, the interval is certified."
         said.append(
             f"{named(few['pairs'])} {_have(few['pairs'])} few records: the interval takes the density to be smooth "
-            f"around the quantile.{look if plan.looking else ''}".rstrip(".")
+            "around the quantile"
         )
     if "certified" in few:
         studies = dict(zip(plan.names, plan.plans, strict=True))
