@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import sottovoce as sv
@@ -121,3 +122,26 @@ def test_a_model_says_what_small_groups_have_and_whether_all_hold_at_once() -> N
             model.conformalize(sites, **given)
     with pytest.raises(sv.BadInput, match="small 'pool' is unknown"):
         model.conformalize(sites, by="site", small="pool")
+
+
+def test_groups_of_a_column_are_the_labels_of_its_rows() -> None:
+    source = sv.sim.dice(6).generator()
+    site, ward = source.choice(["a", "b"], 800), source.choice(["f", "m"], 800)
+    ward[:4] = "x"
+    frame = pa.table({"score": abs(source.normal(size=800)), "site": site, "ward": ward})
+    table = sv.read_frame(frame, value="score", site="site", group="ward")
+    values = frame["score"].to_numpy()
+    given = {name: values[site == name] for name in "ab"}
+    labels = {name: ward[site == name].tolist() for name in "ab"}
+    for settings in ({}, {"epsilon": 3.0, "maximum": 5.0}):
+        with pytest.warns(UserWarning, match="too few scores"):
+            found = sv.conformal_thresholds(table, by="group", **settings, randomness=sv.sim.dice(7))
+        with pytest.warns(UserWarning, match="too few scores"):
+            same = sv.conformal_thresholds(given, by=labels, **settings, randomness=sv.sim.dice(7))
+        assert found.sizes == same.sizes
+        assert set(found.groups) == {"f", "m", "x"}
+        if not settings:
+            assert found.values == same.values
+    for other in (given, sv.read_frame(frame, value="score", site="site")):
+        with pytest.raises(sv.BadInput, match="is for scores that were read with group="):
+            sv.conformal_thresholds(other, by="group")
