@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import sottovoce as sv
 from sottovoce.api.quantile import federated, groups
 from sottovoce.cli import app
+from sottovoce.server.quantile.groups import result
 
 N = 3_000
 SOURCE = sv.sim.dice(1).generator()
@@ -70,6 +71,23 @@ def test_json_is_one_object_with_the_comparison_that_was_asked_for(ask: Asked) -
 
 
 @pytest.mark.usefixtures("nobody")
+def test_a_comparison_of_one_group_that_is_left_is_refused_first(ask: Asked, nobody: None) -> None:
+    two = "wait,clinic\n" + "".join(f"{wait},{'a' if i > 12 else 'b'}\n" for i, wait in enumerate(WAITS))
+    done = ask(two, "--group", "clinic", "--compare", "others")
+    assert done.exit_code != 0
+    assert "only one group to compare" in done.output
+
+
+def test_a_comparison_that_fails_does_not_cost_the_answer(ask: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: Any, *_: Any) -> None:
+        if name == "b":
+            raise sv.BadInput("no comparison")
+
+    monkeypatch.setattr(result, "check_group", fail)
+    done = ask(text(), "--group", "clinic", "--compare", "b", "--json")
+    assert json.loads(done.stdout)["groups"]
+
+
 def test_a_plan_asks_nobody(ask: Asked) -> None:
     found = json.loads(ask(text(), "--group", "clinic", "--weights", "w", "--explain", "--json").stdout)
     assert found["plan"] is True

@@ -108,8 +108,11 @@ def groups(
     with progress_bar(records, wanted=not no_progress) as progress:
         found = run_groups(planned, progress=progress)
     payload, lines = found.to_dict(), [in_options(found.summary())]
-    if compare is not None:
-        compared = found.compare(to=compare)
-        payload["compared"] = compared.to_dict()
-        lines.append(compared.summary())
-    show(found, payload, lines, json, plot, report)
+
+    def add_comparison() -> None:
+        if compare is not None:
+            compared = found.compare(to=compare)
+            payload["compared"] = compared.to_dict()
+            lines.append(compared.summary())
+
+    show(found, payload, lines, json, plot, report, add_comparison)

@@ -97,10 +97,18 @@ def printed(payload: Mapping[str, Any], lines: list[str], json: bool) -> Iterato
 
 
 def show(
-    found: Any, payload: dict[str, Any], lines: list[str], json: bool, plot: str | None, report: str | None = None
+    found: Any,
+    payload: dict[str, Any],
+    lines: list[str],
+    json: bool,
+    plot: str | None,
+    report: str | None = None,
+    more: Callable[[], None] | None = None,
 ) -> None:
-    """Draw a result, and write a page on it, where these are asked for, and print it."""
+    """Draw a result, and write a page on it, where these are asked for, and print it with what there is ``more``."""
     with printed(payload, lines, json):
+        if more is not None:
+            more()
         say_hints(found)
         draw(found, payload, lines, plot)
         write_report(found, payload, lines, report)

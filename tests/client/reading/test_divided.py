@@ -137,6 +137,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a truth value for a weight": ({"weights": {"north": [True] * 4, "south": 1}}, "truth value"),
     "nothing for a group": ({"groups": {"north": ["x", "", "x", "x"], "south": "y"}}, "group 1 has a blank name"),
     "no label": ({"groups": {"north": None, "south": "y"}}, "give one label, or a column of them"),
+    "a missing label for a site": ({"groups": {"north": np.nan, "south": "y"}}, "is a missing value"),
+    "an array without rows": ({"groups": {"north": np.array("x"), "south": "y"}}, "give one label, or a column"),
+    "a number beyond doubles for a label": ({"groups": {"north": [10**400] * 4, "south": "y"}}, "a name of 401"),
     "a missing label among others": (
         {"groups": {"north": ["x", np.nan, "x", "x"], "south": "y"}},
         "missing value in row 2",

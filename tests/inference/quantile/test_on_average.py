@@ -49,9 +49,29 @@ def test_it_covers_on_average_whatever_the_groups(kind: str) -> None:
     assert np.mean(held) > 0.95 - 5 * np.std(held) / math.sqrt(120)
 
 
+@pytest.mark.parametrize("kind", ["normal", "heavy tails", "two points", "one odd", "equal"])
+@pytest.mark.parametrize("precise", [0.05, 1.0], ids=["one precise", "equal errors"])
+def test_it_covers_where_groups_are_few(kind: str, precise: float) -> None:
+    # 12 groups, in which the mean square is known badly, and one of them may have most of all precision
+    source, held, reach = dice(8).generator(), 0, 0
+    errors = np.array([precise, *[1.0] * 11])
+    for _ in range(100):
+        truth = {
+            "normal": source.normal(0.0, 1.0, 12),
+            "heavy tails": 0.7 * source.standard_t(2, 12),
+            "two points": np.where(np.arange(12) % 2, 1.0, -1.0),
+            "one odd": np.where(np.arange(12) == 0, 4.0, 0.0),
+            "equal": np.zeros(12),
+        }[kind]
+        rows = moved(truth + errors * source.normal(size=12), errors, 0.95)
+        held += sum(row.low <= at <= row.high for row, at in zip(rows, truth, strict=True))
+        reach += 12
+    assert held > 0.93 * reach
+
+
 def test_groups_alike_get_much_shorter_intervals() -> None:
     source = dice(6).generator()
-    rows = moved(source.normal(size=100), np.ones(100), 0.95)
+    rows = moved(source.normal(size=400), np.ones(400), 0.95)
     assert np.median([row.high - row.low for row in rows]) < 0.7 * 2 * 1.96
     assert all(0 < row.weight < 1 for row in rows)
 

@@ -17,8 +17,8 @@ from sottovoce.core.shown import quoted
 
 SITE, GROUP = "site", "group"
 _GROUPS = (
-    'give "site", "group" of a table that was read with one, a mapping from site to the name of its group, or from site '
-    "to labels, one for each of its scores"
+    'give "site", "group" for a table that was read with one, a mapping from site to the name of its group, or from '
+    "site to labels, one for each of its scores"
 )
 # The scores of a group: its sites, and which rows of each belong to it; None for all of them.
 GroupPart = Mapping[str, Ints | None]

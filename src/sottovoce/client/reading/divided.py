@@ -109,6 +109,13 @@ def _is_one(value: Any) -> bool:
     return isinstance(value, str | bool | int | float | np.generic)
 
 
+def _has_rows(value: Any) -> bool:
+    """Tell whether this is a column, of Python objects or as an array."""
+    if isinstance(value, Sequence):
+        return not isinstance(value, bytes)
+    return hasattr(value, "__array__") and np.ndim(value) > 0
+
+
 def _check_rows(found: int, records: int, name: str, what: str) -> None:
     if found != records:
         raise BadInput(
@@ -118,15 +125,18 @@ def _check_rows(found: int, records: int, name: str, what: str) -> None:
 
 def _codes(column: Any, name: str, records: int, missing: str) -> Coded:
     """Return the labels of a site's rows."""
+    where = f"the group column of site {name!r}"
     if _is_one(column):
+        if is_missing(column):
+            raise sentence(where, "is a missing value: give one label, or a column of them")
         return Coded(np.zeros(records, dtype=np.int64), pa.array([label_text(column)], pa.large_string()))
-    where, series = f"the group column of site {name!r}", nw.from_native(column, allow_series=True, pass_through=True)
+    series = nw.from_native(column, allow_series=True, pass_through=True)
     if isinstance(series, nw.Series):
         labels = arrow_labels(series)
-    elif isinstance(column, Sequence) or hasattr(column, "__array__"):
+    elif _has_rows(column):
         try:
             labels = pa.array(column)
-        except (pa.ArrowException, TypeError, ValueError):
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
             labels = pa.array(_texts(column, where), pa.large_string())
     else:
         raise sentence(where, f"is {kind_of(column)}: give one label, or a column of them")

@@ -3,13 +3,16 @@
 A group is a label of every row, a weight says how much a row counts. Both are public. Up to `EXACT` different weights
 make a stratum each. More are rounded to a grid of powers of `STEP`, up or down so that they are right on average: a
 weight that lies a third of the way between two of the grid goes up in every third row, by a public sequence (multiples
-of the golden ratio) that knows nothing of the records. A weight is then off by some percent in every row, and by
-nothing on average, whatever the record; the effective number of records falls by 1 % at most.
+of the golden ratio) that knows nothing of the records. It is dealt in the order of the weights, and among equal ones in
+an order of rows without regularity, so that rows that come back with a period share no error. A weight is then off by
+some percent in every row, and by nothing on average, whatever the record; the effective number of records falls by 1 %
+at most.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from sottovoce.client.reading.labels import Labels
 from sottovoce.core.arrays import Bools, Floats, Ints
@@ -106,5 +109,14 @@ def rounded(weights: Floats) -> tuple[Floats, Ints]:
     grid[0], grid[-1] = least, most
     below = np.clip(np.searchsorted(grid, weights, side="right") - 1, 0, steps - 1)
     part = (weights - grid[below]) / (grid[below + 1] - grid[below])
-    turn = (np.arange(len(weights)) + 0.5) * GOLDEN % 1.0
+    turn = np.empty(len(weights))
+    turn[np.lexsort((_scattered(len(weights)), weights))] = (np.arange(len(weights)) + 0.5) * GOLDEN % 1.0
     return grid, np.asarray(below + (turn < part), dtype=np.int64)
+
+
+def _scattered(rows: int) -> npt.NDArray[np.uint64]:
+    """Return a number for each row by which rows have an order without regularity (SplitMix64, Steele et al. 2014)."""
+    found = np.arange(1, rows + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        found = (found ^ (found >> np.uint64(shift))) * np.uint64(factor)
+    return np.asarray(found ^ (found >> np.uint64(31)))

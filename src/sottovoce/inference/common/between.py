@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import chdtri
 
 from sottovoce.core.arrays import Floats
 
@@ -22,8 +23,12 @@ class Between(NamedTuple):
     variance: float
 
 
-def between(estimates: Sequence[float] | Floats, errors: Sequence[float] | Floats) -> Between:
+def between(
+    estimates: Sequence[float] | Floats, errors: Sequence[float] | Floats, doubt: float | None = None
+) -> Between:
     """Return mean and variance of the values behind some estimates.
+
+    With a ``doubt`` the variance is an upper limit, which is exceeded with that probability (Viechtbauer 2007).
 
     >>> found = between([1.0, 3.0, 5.0], [0.1, 0.1, 0.1])
     >>> round(found.mean, 6), round(found.variance, 6)
@@ -33,21 +38,23 @@ def between(estimates: Sequence[float] | Floats, errors: Sequence[float] | Float
     values, variances = np.array(estimates, dtype=np.float64) - origin, np.array(errors, dtype=np.float64) ** 2
     if len(values) < 2:
         return Between(origin + float(values[0]), float(np.sqrt(variances[0])), 0.0)
-    low, high = 0.0, float(np.sum((values - values.mean()) ** 2)) + float(variances.max())
-    if _excess(values, variances, 0.0) <= 0:
+    squares = len(values) - 1.0 if doubt is None else float(chdtri(len(values) - 1, 1 - doubt))
+    low = 0.0
+    high = float(np.sum((values - values.mean()) ** 2)) * max(1.0, 1 / squares) + float(variances.max())
+    if _squares(values, variances, 0.0) <= squares:
         high = 0.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if _excess(values, variances, middle) > 0 else (low, middle)
+        low, high = (middle, high) if _squares(values, variances, middle) > squares else (low, middle)
     mean, error = _mean(values, variances + high)
     return Between(origin + mean, error, high)
 
 
-def _excess(values: Floats, variances: Floats, between: float) -> float:
-    """Return by how much the weighted squares about the weighted mean are more than their degrees of freedom."""
+def _squares(values: Floats, variances: Floats, between: float) -> float:
+    """Return the sum of the weighted squares about the weighted mean."""
     total = variances + between
     mean, _ = _mean(values, total)
-    return float(np.sum((values - mean) ** 2 / total)) - (len(values) - 1)
+    return float(np.sum((values - mean) ** 2 / total))
 
 
 def _mean(values: Floats, variances: Floats) -> tuple[float, float]:

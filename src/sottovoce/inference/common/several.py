@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+MOST = 1 - 1e-15  # a level as near to one as numbers go
+
 
 def adjusted(p_values: Sequence[float]) -> tuple[float, ...]:
     """Return Holm's adjusted p-values: what is at most the error may be rejected.
@@ -31,4 +33,4 @@ def each_of(level: float, number: int, independent: bool = True) -> float:
     >>> round(each_of(0.95, 20), 6), round(each_of(0.95, 20, independent=False), 6)
     (0.997439, 0.9975)
     """
-    return float(level ** (1 / number)) if independent else 1 - (1 - level) / number
+    return min(float(level ** (1 / number)) if independent else 1 - (1 - level) / number, MOST)

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from sottovoce.inference.common.several import each_of
 
 Ends = tuple[float, float]
-MOST = 1 - 1e-15  # a level as near to one as numbers go
 
 
 def combined(
@@ -37,7 +36,7 @@ def combined(
 
 def own_level(level: float, parts: int, exact: bool) -> float:
     """Return the level at which the parts are to be taken."""
-    return min(each_of(level, parts), MOST) if exact else level
+    return each_of(level, parts) if exact else level
 
 
 def _sum(weights: Sequence[float], values: Sequence[float]) -> float:

@@ -7,6 +7,11 @@ is ``v / m``, and nothing else is assumed of it. The critical value is the one t
 worst distribution with that mean square: the probability of a miss, as a function of the squared bias, is replaced by
 its least concave majorant.
 
+*Few groups.* The mean square is an estimate, and one that is too small moves too far and believes too much. So its
+upper limit is taken, which is exceeded with the probability `DOUBT`, by the weighted squares about the weighted mean
+(`inference.common.between`), and the variance of that mean is added. A group of great precision then counts little more
+than others, and few groups move little. Of fewer than `FEWEST` groups nothing is promised.
+
 *What is guaranteed.* With many groups, ``level`` of the intervals hold, on average over the groups, whatever the
 distribution of the true values; it is assumed that the mean square does not depend on the groups' errors. A single
 group is not promised anything: one far from the others is missed more often than that, others less. Nothing is said of
@@ -22,8 +27,10 @@ import numpy as np
 from scipy.special import ndtr
 
 from sottovoce.core.arrays import Floats
+from sottovoce.inference.common.between import between
 from sottovoce.inference.common.normal import two_sided
 
+FEWEST, DOUBT = 10, 0.05
 HALVINGS, GRID = 40, 1_025
 LARGEST = 1e4  # mean square of a bias from which on the estimate itself is taken
 
@@ -40,12 +47,13 @@ class Moved(NamedTuple):
 def moved(estimates: Sequence[float] | Floats, errors: Sequence[float] | Floats, level: float) -> tuple[Moved, ...]:
     """Return every estimate moved towards the mean, with an interval that holds on average.
 
-    >>> [round(each.estimate, 2) for each in moved([1.0, 2.0, 3.0, 6.0], [1.0, 1.0, 1.0, 1.0], 0.95)]
-    [1.57, 2.29, 3.0, 5.14]
+    >>> [round(each.estimate, 2) for each in moved([1.0, 2.0, 2.0, 3.0] * 3, [1.0] * 12, 0.95)][:4]
+    [1.7, 2.0, 2.0, 2.3]
     """
     origin = float(np.median(estimates))
     values, variances = np.array(estimates, dtype=np.float64) - origin, np.array(errors, dtype=np.float64) ** 2
-    mean, square = _moments(values, variances)
+    found = between(values, errors, DOUBT)
+    mean, square = found.mean, found.variance + found.error**2
     weights = square / (square + variances)
     centres = mean + weights * (values - mean)
     halves = [
@@ -56,15 +64,6 @@ def moved(estimates: Sequence[float] | Floats, errors: Sequence[float] | Floats,
         Moved(origin + centre, origin + centre - half, origin + centre + half, weight)
         for centre, half, weight in zip(centres.tolist(), halves, weights.tolist(), strict=True)
     )
-
-
-def _moments(values: Floats, variances: Floats) -> tuple[float, float]:
-    """Return the mean of the groups and the mean square about it, kept off zero as the authors do."""
-    precision = 1 / variances
-    mean = float(precision @ values / precision.sum())
-    off = (values - mean) ** 2 - variances
-    least = 2 * float(precision**2 @ variances**2) / float(precision.sum() * (precision @ variances))
-    return mean, max(float(precision @ off / precision.sum()), least)
 
 
 @functools.lru_cache(maxsize=4096)

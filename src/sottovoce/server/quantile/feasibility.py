@@ -45,6 +45,7 @@ class Limits(NamedTuple):
 
 
 STAGES, PAIRS = Limits(0.03, SCARCE, "half as long again"), Limits(0.03, 0.15, "half as long again, or twice as long")
+ANY = Limits(math.inf, math.inf, "", math.inf)  # nobody is refused or left out: groups are planned one by one
 CERTIFIED = PAIRS._replace(refuse=0.25, dear=math.inf)  # beyond it not even one end could be certified
 
 

@@ -24,7 +24,8 @@ from sottovoce.protocol.regression.carried import CarriedChannel, channel_of
 from sottovoce.server.description import Description
 from sottovoce.server.picture import check_path, save
 from sottovoce.server.regression.dithered.fit import DitheredFit
-from sottovoce.server.regression.fits import RegressionFit, SplitFit, StoredFit, restored, stored
+from sottovoce.server.regression.fits import RegressionFit, SearchingFit, SplitFit, StoredFit, restored, stored
+from sottovoce.server.regression.kept import is_kept
 from sottovoce.server.regression.plot import draw
 from sottovoce.server.regression.summary import CoefficientRow, RegressionFacts, describe, headline, sentence_of_doubt
 from sottovoce.server.stored import StoredResult
@@ -136,10 +137,15 @@ class RegressionResult(StoredResult):
 
     @property
     def _needed(self) -> int | None:
-        """Return about how many people determine every coefficient; None where no method says."""
+        """Return about how many people determine every raw coefficient, to two digits; None where no method says."""
         beside = self.facts.people - sum(fit.people for fit in self.fits)  # asked by a search
-        told = [fit.needed() for fit in self.fits if isinstance(fit, DitheredFit | SplitFit)]
-        return max(told) + beside if told else None
+        told = [
+            fit.needed(index, axis)
+            for fit, index in self._levels
+            if isinstance(fit, DitheredFit | SplitFit)
+            for axis in self.bounds.to_raw
+        ]
+        return two_digits(max(told) + beside) if told else None
 
     def predict(self, features: Floats) -> Floats:
         """Return the fitted quantiles of raw covariates, (n, levels), rearranged so that they never cross."""
@@ -282,14 +288,35 @@ class RegressionResult(StoredResult):
         """Make the result again from what JSON kept of its state."""
         facts, bounds, fits, through = codec.from_plain(plain, StoredRegression)
         try:
-            made = cls(facts, bounds, tuple(restored(fit) for fit in fits), through=through)
-            levels = [tau for each in through for tau in each.taus]
-            costs = [math.inf if isinstance(each, Open) else each.epsilon for each in made.channels]
-            told = not through or (tuple(levels) == facts.taus and {each.p for each in through} == {len(bounds.names)})
-            whole = told and max(costs, default=0.0) <= facts.epsilon
-            whole = whole and made.scaled.shape == made.raw.shape == (len(facts.taus), len(bounds.names) + 1)
+            made = cls(
+                facts, bounds, tuple(restored(fit) for fit in fits if is_kept(facts, bounds, fits)), through=through
+            )
+            whole = made._whole()
         except (ValueError, IndexError, ArithmeticError):  # a BadInput and numpy's LinAlgError are ValueErrors
             whole = False
         if not whole:
             raise BadInput("this is not a stored regression: its parts do not fit each other; store it again.")
         return made
+
+    def _whole(self) -> bool:
+        """Tell whether the parts fit each other: the channels' integers, and what can be said of the coefficients."""
+        levels = [tau for each in self.through for tau in each.taus]
+        costs = [math.inf if isinstance(each, Open) else each.epsilon for each in self.channels]
+        if self.through and (
+            levels != list(self.taus) or {each.p for each in self.through} != {len(self.bounds.names)}
+        ):
+            return False
+        if max(costs, default=0.0) > self.epsilon or not self.fits:
+            return False
+        fitted = all(isinstance(fit, SearchingFit) or np.isfinite(fit.point).all() for fit in self.fits)
+        return fitted and bool(self.tables(self.facts.level) and self.warnings is not None)
+
+
+def two_digits(people: int) -> int:
+    """Return a number of people to two digits, rounded up.
+
+    >>> two_digits(20_913), two_digits(97), two_digits(100)
+    (21000, 97, 100)
+    """
+    unit = 10 ** max(len(str(people)) - 2, 0)
+    return -(-people // unit) * unit

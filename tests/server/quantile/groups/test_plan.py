@@ -74,37 +74,43 @@ def test_where_every_group_is_too_small_it_is_refused() -> None:
         plan(by_site(a=30, b=30))
 
 
-def test_small_groups_are_said_to_be_looked_at_or_certified() -> None:
-    looked = plan(by_site(**{f"g{i}": 1_000 for i in range(40)}), simultaneous=False)
-    assert looked.looking > 0
-    assert set(looked.expects.values()) == {"pairs"}
-    assert any("40 groups" in text and "look whether it is" in text for text in looked.warnings)
-    alone = plan(by_site(a=600, b=600, c=600))
-    assert alone.looking == 0
-    assert set(alone.expects.values()) == {"certified"}
-    assert any("3 groups" in text and "is certified" in text and "expect one from" in text for text in alone.warnings)
+def test_small_groups_are_said_to_be_certified() -> None:
+    for many, simultaneous in ((40, False), (3, True)):
+        found = plan(by_site(**{f"g{i}": 600 for i in range(many)}), simultaneous=simultaneous)
+        assert set(found.expects.values()) == {"certified"}
+        [said] = [text for text in found.warnings if "is certified" in text]
+        assert f"{many} groups" in said
+        assert "expect one from" in said
     large = plan(by_site(a=50_000, b=60_000))
-    assert large.looking == 0
+    assert large.exact == frozenset()
     assert large.warnings == ()
 
 
-def test_where_certified_intervals_are_shorter_they_are_taken_and_nobody_looks() -> None:
-    many = by_site(**{f"g{i}": 1_000 for i in range(50)})
-    together, each = plan(many, epsilon=1.0), plan(many, epsilon=1.0, simultaneous=False)
-    assert together.exact == set(together.names)
-    assert together.looking == 0
-    assert set(together.expects.values()) == {"certified"}
-    assert each.exact == frozenset()
-    assert each.looking > 0
+def test_one_small_group_among_large_ones_is_certified() -> None:
+    found = plan(by_site(a=50_000, b=60_000, small=900))
+    assert found.exact == {"small"}
+    assert found.expects == {"a": "staged", "b": "staged", "small": "certified"}
 
 
 def test_a_certified_study_of_groups_searches_together() -> None:
     found = plan(by_site(**{f"g{i}": 1_000 for i in range(40)}), method="certified")
     low, high = found.reaches["g0"]
-    alone = plan(by_site(a=400, b=400), method="certified")
     assert 0.3 < low < high < 0.7
-    assert found.looking == alone.looking == 0
     assert found.certified
+
+
+def test_a_site_that_makes_all_together_noisy_stays_in_its_group() -> None:
+    roster = by_kind({("s0", "g0"): 2_416, ("s0", "g1"): 870, ("s1", "g0"): 161, ("s1", "g1"): 178})
+    shares = {"s0": 0.985, "s1": 0.015}
+    found = plan(roster, tau=0.9, epsilon={"s0": 4.0, "s1": 0.1}, method="certified", shares=shares)
+    assert [len(own) for own in found.members] == [len(each.names) for each in found.plans] == [2, 2]
+    assert found.whole.left_out == ()
+
+
+def test_one_group_that_is_left_is_compared_with_nobody() -> None:
+    found = plan(by_site(a=20_000, tiny=12))
+    with pytest.raises(BadInput, match="only one group to compare"):
+        found.check_group("others")
 
 
 def test_names_that_differ_in_case_alone_are_said() -> None:
@@ -118,6 +124,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "several levels": ({"tau": [0.5, 0.9]}, "one level for all groups"),
     "no level": ({"tau": 1.5}, "strictly between 0 and 1"),
     "a method for others": ({"method": "sequence"}, "'sequence'"),
+    "no truth value": ({"simultaneous": "no"}, "simultaneous must be True or False, not 'no'"),
     "an unknown shrinkage": ({"shrinkage": "shrunk"}, "'shrunk'"),
     "on average, and together": ({"shrinkage": "average"}, "simultaneous=False"),
     "certified, and shrunk": ({"shrinkage": "each", "method": "certified"}, "both their sides"),

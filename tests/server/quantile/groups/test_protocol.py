@@ -1,4 +1,4 @@
-"""The common search and look, and conversations side by side: who is asked what, and what turns groups to certified."""
+"""The common search, and conversations side by side: who is asked what, and what turns groups to certified."""
 
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple
@@ -11,8 +11,7 @@ from sottovoce.core.arrays import Floats, Ints
 from sottovoce.protocol.randomised_response import binary, rate_of
 from sottovoce.server.quantile.asking import Ask, SiteProfile
 from sottovoce.server.quantile.certified.protocol import Certificate
-from sottovoce.server.quantile.groups.protocol import groups_protocol, has_common_search, part_looking
-from sottovoce.server.quantile.scarce import Fitted
+from sottovoce.server.quantile.groups.protocol import groups_protocol, has_common_search
 from sottovoce.server.quantile.solutions import staged_solution
 from sottovoce.server.quantile.staged import Local, StagedStudy
 from sottovoce.sim.randomness import dice
@@ -105,22 +104,26 @@ def test_the_search_takes_little_of_many() -> None:
     assert sum(int(ask.counts.sum()) for ask in together) < 0.03 * 200_000
 
 
-def test_small_groups_are_staged_after_a_look_that_sees_nothing() -> None:
-    told = drive(talk([1_000] * 40), [normal(0.1 * (i % 5)) for i in range(40)])
-    assert all(isinstance(outcome, Fitted) for outcome in told.outcomes)
+@pytest.mark.parametrize(("sizes", "searching"), [([1_000] * 40, 0.1), ([600] * 4, 0.25)], ids=["many", "few"])
+def test_groups_whose_records_are_scarce_are_certified(sizes: Sequence[int], searching: float) -> None:
+    told = drive(talk(sizes), [normal(0.1 * (i % 5)) for i in range(len(sizes))])
+    assert all(isinstance(outcome, Certificate) for outcome in told.outcomes)
     together = sum(int(ask.counts.sum()) for ask in told.asks if np.all((ask.counts > 0).sum(axis=0) > 1))
-    assert 0.1 * 40_000 < together < 0.3 * 40_000
+    assert together < searching * sum(sizes)
 
 
-def test_small_groups_are_certified_after_a_look_that_sees_a_gap() -> None:
-    told = drive(talk([1_000] * 40), [apart] * 40)
-    assert all(isinstance(outcome, Certificate) for outcome in told.outcomes)
+def heaped(points: Floats) -> Floats:
+    """More than half are zero, the others spread above."""
+    return np.where(points < 0, 0.0, 0.55 + 0.45 * stats.gamma.cdf(points, 2, 0, 10))
 
 
-def test_small_groups_are_certified_where_nobody_could_look() -> None:
-    assert part_looking(crowd([600] * 4), 0.5) == 0
-    told = drive(talk([600] * 4), [normal(0.0)] * 4)
-    assert all(isinstance(outcome, Certificate) for outcome in told.outcomes)
+def test_a_small_group_is_not_taken_to_be_smooth_because_the_others_are() -> None:
+    large: Law = lambda points: np.asarray(stats.gamma.cdf(points, 2, 0, 11))  # noqa: E731
+    for seed in range(8):
+        told = drive(talk([20_000] * 4 + [900]), [large] * 4 + [heaped], seed)
+        low, high = staged_solution(told.outcomes[-1]).interval(0.95)
+        assert isinstance(told.outcomes[-1], Certificate)
+        assert low <= 0 <= high
 
 
 def test_large_groups_look_for_themselves() -> None:
@@ -150,11 +153,6 @@ def test_one_group_or_few_records_do_not_search_together() -> None:
     assert not has_common_search(crowd([100_000]), 1)
     assert not has_common_search(crowd([50, 50]), 2)
     assert has_common_search(crowd([5_000, 5_000]), 2)
-
-
-@pytest.mark.parametrize(("size", "part"), [(1_000, 0.2), (10_000, 0.03), (100, 0.0)])
-def test_the_look_takes_what_it_needs(size: int, part: float) -> None:
-    assert part_looking(crowd([size] * 40), 0.5) == pytest.approx(part, abs=0.05)
 
 
 def test_sites_of_few_records_may_be_used_up_by_the_search() -> None:

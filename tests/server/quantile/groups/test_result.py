@@ -145,8 +145,8 @@ def test_help_moves_estimates_towards_the_others(helped: GroupQuantilesResult) -
 
 
 def test_help_on_average_shortens_more() -> None:
-    alike = {f"g{i}": dice(i).generator().gamma(2.0, 10.0, 5_000) for i in range(10)}
-    found = sv.group_quantiles(alike, 0.5, 3.0, simultaneous=False, shrinkage="average", randomness=dice(3))
+    alike = {f"g{i}": dice(i).generator().gamma(2.0, 10.0, 3_000) for i in range(50)}
+    found = sv.group_quantiles(alike, 0.5, 4.0, simultaneous=False, shrinkage="average", randomness=dice(3))
     own = found.individual
     shorter = [
         (interval.high - interval.low) / (own[name].high - own[name].low) for name, interval in found.intervals.items()
@@ -155,6 +155,15 @@ def test_help_on_average_shortens_more() -> None:
     assert max(shorter) <= 1.0
     assert "on average" in found.guarantee
     assert "not for every single one" in found.guarantee
+
+
+def test_few_groups_do_not_help_each_other_on_average_but_each() -> None:
+    with pytest.warns(UserWarning, match="fewer than 10 groups"):
+        found = study(simultaneous=False, shrinkage="average")
+    assert found.helped == "each"
+    assert "every group keeps its own level" in found.guarantee
+    assert dict(found.intervals) == dict(study(simultaneous=False, shrinkage="each").intervals)
+    assert sum("fewer than 10 groups" in text for text in found.warnings) == 1
 
 
 def test_certified_groups_are_not_shrunk_and_said_to_be_so() -> None:
@@ -184,6 +193,24 @@ def test_whole_numbers_stay_whole() -> None:
     assert comparison.rows[2].high - comparison.rows[2].low >= 1  # half a step of each is not known
 
 
+def test_a_group_may_be_called_others() -> None:
+    sites = {name: dice(i).generator().gamma(2.0, 10.0 + 5 * i, 5_000) for i, name in enumerate(["a", "b", "others"])}
+    found = sv.group_quantiles(sites, 0.5, 3.0, randomness=dice(3))
+    mean, one = found.compare(), found.compare(to="others")
+    assert [row.group for row in mean.rows] == ["a", "b", "others"]
+    assert [row.group for row in one.rows] == ["a", "b"]
+    assert "the mean of the others" in mean.summary()
+    assert "compared with others" in one.summary()
+    assert [row["group"] for row in found.to_dict()["compared"]["groups"]] == ["a", "b", "others"]
+
+
+def test_levels_as_near_to_one_as_numbers_go(plain: GroupQuantilesResult) -> None:
+    for level in (1 - 1e-16, 1 - 1e-15, 1e-300):
+        assert len(plain.intervals_at(level)) == len(plain.compare(level=level).rows) == len(plain.names)
+    nearly_one = sv.group_quantiles(records(), 0.5, 3.0, level=1 - 1e-16, randomness=dice(7))
+    assert nearly_one.summary()
+
+
 def test_a_summary_names_groups_and_what_is_promised(plain: GroupQuantilesResult) -> None:
     text = plain.summary()
     assert all(name in text for name in plain.names)
@@ -197,7 +224,7 @@ def test_json_is_strict_and_whole(plain: GroupQuantilesResult, tmp_path: Path) -
     found = json.loads(plain.save(tmp_path / "groups.json").read_text(encoding="utf-8"))
     assert [row["group"] for row in found["groups"]] == list(plain.names)
     assert found["equal"]["pvalue"] == plain.equal.pvalue
-    assert found["compared"]["to"] == "others"
+    assert found["compared"]["to"] is None
     again = sv.load(tmp_path / "groups.json")
     assert again.summary() == plain.summary()
     assert again.intervals_at(0.8) == plain.intervals_at(0.8)
@@ -210,7 +237,7 @@ def test_a_stored_result_that_is_not_whole_is_refused(plain: GroupQuantilesResul
         GroupQuantilesResult.from_dict(values)
 
 
-@pytest.mark.parametrize("settings", [{}, {"shrinkage": "each"}, {"shrinkage": "average", "simultaneous": False}])
+@pytest.mark.parametrize("settings", [{}, {"shrinkage": "each"}, {"shrinkage": "each", "simultaneous": False}])
 def test_the_picture_stands_in_the_order_of_the_estimates(settings: dict[str, Any]) -> None:
     pytest.importorskip("matplotlib")
     found = study(**settings)

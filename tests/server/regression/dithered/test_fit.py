@@ -265,3 +265,12 @@ def test_a_fit_of_many_covariates_says_what_it_does_not_know() -> None:
     doubts = one.knowledge.relative_variances(0, axes)
     assert np.isfinite(doubts).all()
     assert (doubts > 0).all()
+
+
+def test_a_density_that_grows_to_both_sides_is_said() -> None:
+    one = fit("cq:2,1", 4.0)
+    slope = one.knowledge.slopes[0]
+    hollow = slope._replace(density=slope.density._replace(bend=slope.density.prior + 0.5))
+    [warning] = replace(one, knowledge=one.knowledge._replace(slopes=(hollow,))).warnings
+    assert "as between two groups" in warning
+    assert one.warnings == ()

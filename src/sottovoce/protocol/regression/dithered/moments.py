@@ -128,7 +128,7 @@ def learn_moments(
     noise = unpacked(np.concatenate(([0.0], _variances(believed))), d)
     spread = _padded(covariance)
     return Moments(
-        _invertible(unpacked(np.concatenate(([1.0], aim + found)), d), spread),
+        invertible(unpacked(np.concatenate(([1.0], aim + found)), d), spread),
         spread,
         _possible(unpacked(np.concatenate(([1.0], aim + steady)), d), noise),
         _padded(believed),
@@ -150,7 +150,7 @@ def _learn_free(answers: BitAnswers, rate: float, guess: Floats, declared: Decla
     sharper = answers._replace(precisions=answers.precisions / (4 * said * (1 - said)))
     found, covariance = _solved(sharper, frame_of(declared, guess, about), POSSIBLE)
     return Moments(
-        _invertible(unpacked(found, d), covariance),
+        invertible(unpacked(found, d), covariance),
         covariance,
         _possible(unpacked(steady, d), unpacked(np.diag(steady_covariance), d)),
         steady_covariance,
@@ -239,22 +239,27 @@ def _possible(matrix: Floats, variances: Floats) -> Floats:
     return np.asarray(correlations * scale)
 
 
-def _invertible(matrix: Floats, spread: Floats) -> Floats:
+def invertible(matrix: Floats, spread: Floats) -> Floats:
     """Return the matrix with a positive number along every direction: where it is within its noise, half of that.
 
     Columns whose bounds are far too wide, or a column beside its square, leave directions that are nearly empty. They
     stay as empty as they are seen to be: an interval by a fuller one would be too short.
+
+    >>> known, noisy = np.diag([0.0, -1e-20, 0.0]), np.diag([0.0, 0.0, 1e-4])
+    >>> matrices = [invertible(np.diag([1.0, square]), spread) for square, spread in ((0.3, known), (1e-3, noisy))]
+    >>> [float(matrix[1, 1].round(6)) for matrix in matrices]
+    [0.3, 0.005]
     """
     axes = np.eye(len(matrix))
     squares = np.diag(matrix)
-    noise = np.sqrt(carried(axes, axes, spread))
+    noise = np.sqrt(np.maximum(carried(axes, axes, spread), 0.0))
     deviation = np.sqrt(np.maximum(np.where(squares > noise, squares, NOISE * noise), LEAST_SQUARE))
     scale = np.outer(deviation, deviation)
     correlations = matrix / scale
     np.fill_diagonal(correlations, 1.0)
     eigenvalues, eigenvectors = np.linalg.eigh(correlations)
     ways = eigenvectors.T / deviation
-    noise = np.sqrt(carried(ways, ways, spread))
+    noise = np.sqrt(np.maximum(carried(ways, ways, spread), 0.0))
     if (eigenvalues > np.maximum(noise, LEAST_ROOT)).all():
         return np.asarray(correlations * scale)
     kept = np.maximum(np.where(eigenvalues > noise, eigenvalues, NOISE * noise), LEAST_ROOT)

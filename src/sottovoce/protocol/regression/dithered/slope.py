@@ -1,9 +1,9 @@
 """The slope H of the mean gradient: a joint Gaussian for its entries, from density, moments and dithered people.
 
 The slope is the density times the moments where the density does not depend on the covariates; how far it may be from
-that is the prior, in coordinates in which the covariates are centred and white. People asked beside the point for one bit
-about a'x tell of a' H way: linear in the entries of H, so the answers of all looks pool exactly. What is needed of H is
-one number for each coefficient, u' H w, whose variance the Gaussian gives.
+that is the prior, in coordinates in which the covariates are centred and white. People asked beside the point for one
+bit about a'x tell of a' H way: linear in the entries of H, so the answers of all looks pool exactly. What is needed of
+H is one number for each coefficient, u' H w, whose variance the Gaussian gives.
 """
 
 from typing import NamedTuple

@@ -9,10 +9,9 @@ from scipy.special import gammaincc
 
 from sottovoce.inference.common import normal
 from sottovoce.inference.common.several import adjusted, each_of
-from sottovoce.inference.quantile.contrast import MOST, combined, own_level
+from sottovoce.inference.quantile.contrast import combined, own_level
 from sottovoce.server.description import Description, finite, percent
 from sottovoce.server.quantile.groups.ends import GroupEnds
-from sottovoce.server.quantile.groups.plan import OTHERS
 from sottovoce.server.quantile.result import QuantileResult
 
 ANY, NOISE = "for every distribution", "sampling and privacy noise"
@@ -52,7 +51,7 @@ class GroupComparison:
     or more are named wrongly with that probability at most.
     """
 
-    to: str
+    to: str | None  # None: the mean of the others
     level: float
     rows: tuple[Contrasted, ...]
     guarantee: str
@@ -83,7 +82,7 @@ class GroupComparison:
             for row in cells
         ]  # fmt: skip
         table += [f"and {len(self.rows) - SHOWN} more groups"] * (len(self.rows) > SHOWN)
-        title = f"Groups compared with {'the mean of the others' if self.to == OTHERS else self.to}"
+        title = f"Groups compared with {'the mean of the others' if self.to is None else self.to}"
         rows = [("Intervals", f"{percent(self.level)}, all together   ({self.guarantee})")]
         return Description(title, rows, table).text()
 
@@ -99,7 +98,7 @@ class GroupComparison:
 
 
 def compare(
-    names: Sequence[str], ends: GroupEnds, to: str, level: float, format_: Callable[[float], str]
+    names: Sequence[str], ends: GroupEnds, to: str | None, level: float, format_: Callable[[float], str]
 ) -> GroupComparison:
     """Compare every group with the mean of the others, weighed by their records, or with one of them."""
     compared = [at for at, name in enumerate(names) if name != to]
@@ -113,9 +112,9 @@ def compare(
     return GroupComparison(to, level, rows, ANY if ends.exact else NOISE, format_)
 
 
-def _against(names: Sequence[str], results: Sequence[QuantileResult], at: int, to: str) -> dict[int, float]:
+def _against(names: Sequence[str], results: Sequence[QuantileResult], at: int, to: str | None) -> dict[int, float]:
     """Return the weights of what a group is compared with."""
-    if to != OTHERS:
+    if to is not None:
         return {names.index(to): -1.0}
     records = {i: sum(each.plan.roster.sizes) for i, each in enumerate(results) if i != at}
     return {i: -size / sum(records.values()) for i, size in records.items()}
@@ -184,7 +183,7 @@ def equal(ends: GroupEnds) -> Equality:
         return Equality(float(gammaincc(df / 2, q / 2)), q, df, f"Cochran's Q{of}")
 
     def apart(p: float) -> bool:
-        each = min(each_of(1 - p, many), MOST)
+        each = each_of(1 - p, many)
         rounded = [ends.rounded(at, each) for at in range(many)]
         return max(end.low for end in rounded) > min(end.high for end in rounded)
 

@@ -4,14 +4,14 @@ A group is a site, or all records with one label, wherever they are held. Groups
 asked alone; one too small for any answer is left out and named, before anybody is asked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sottovoce.core.arrays import Ints
+from sottovoce.core.arrays import Floats, Ints
 from sottovoce.core.checks import (
     confidence,
     dimensions,
@@ -27,17 +27,22 @@ from sottovoce.core.roster import Roster, doubtful_names
 from sottovoce.core.shown import quoted
 from sottovoce.core.unit import Unit
 from sottovoce.inference.common.several import each_of
+from sottovoce.inference.quantile import on_average
 from sottovoce.server.quantile.expected import certifies, expected_reach
-from sottovoce.server.quantile.feasibility import CERTIFIED, SCARCE, expected, support
+from sottovoce.server.quantile.feasibility import ANY, CERTIFIED, SCARCE, expected, support
 from sottovoce.server.quantile.groups.protocol import has_common_search
 from sottovoce.server.quantile.left_out import part_of
 from sottovoce.server.quantile.plan import QuantilePlan, check_shares, plan_quantile
 
 METHODS = ("staged", "certified")
-OTHERS = "others"  # what a group is compared with: the mean of the others
+OTHERS = "others"  # the word for the mean of the others, unless a group has that name
 SHRINKAGES = ("each", "average")
 MOST_GROUPS = 500  # each is a study of its own
 SEARCHED = 0.03  # of the records, about, that the common search takes
+FEW_FOR_AVERAGE = (
+    f"fewer than {on_average.FEWEST} groups with smooth intervals do not tell how far groups lie apart, on which "
+    "shrinkage='average' rests: the groups help each other as with 'each', and every interval keeps its own level"
+)
 ENDLESS = "of which no end of an interval could be told"
 
 
@@ -74,7 +79,7 @@ class GroupsPlan:
         """Return the level of every group's own study."""
         return _each(self.level, len(self.names), self.simultaneous)
 
-    @property
+    @cached_property
     def members(self) -> tuple[Ints, ...]:
         """Return of each group which of all that answer are its own."""
         place = {name: i for i, name in enumerate(self.whole.names)}
@@ -109,7 +114,7 @@ class GroupsPlan:
         return found
 
     def check_group(self, name: Any) -> None:
-        """Refuse a group to compare with that does not take part, and values that have no differences."""
+        """Refuse a group to compare with that does not take part, one group alone, and values without differences."""
         check_group(name, self.names, self.whole.roster.unit)
 
 
@@ -129,7 +134,9 @@ def plan_groups(
     confidence(level)
     if not is_one_of(method, METHODS):
         raise unknown("for groups method", method, METHODS)
-    _check_shrinkage(shrinkage, simultaneous, method)
+    if not isinstance(simultaneous, bool | np.bool_):
+        raise BadInput(f"simultaneous must be True or False, not {quoted(simultaneous)}.")
+    _check_shrinkage(shrinkage, bool(simultaneous), method)
     if dimensions(tau):
         raise BadInput("tau is one level for all groups; ask for each level by itself.")
     labels = _labels(roster)
@@ -149,13 +156,15 @@ def plan_groups(
     while plans:
         taking = {name for plan in plans.values() for name in plan.names}
         rest = roster.only([name in taking for name in roster.names])
-        whole = plan_quantile(rest, tau, _own(budgets, rest), **{**public, "certified": True})
+        whole = plan_quantile(rest, tau, _own(budgets, rest), **{**public, "limits": ANY})
+        whole = replace(whole, crowd=replace(whole.crowd, shares=_overall(whole, plans.values())))
         certified = method == "certified" or whole.atoms
         together = _together(plans, whole, certified)
         found = GroupsPlan(
-            whole, tuple(plans), *together, level, simultaneous, certified, shrinkage or "", by, tuple(gone)
+            whole, tuple(plans), *together, level, bool(simultaneous), certified, shrinkage or "", by, tuple(gone)
         )
         if not found.endless:
+            found.members  # noqa: B018 - a plan whose groups do not fit together fails here, and nobody has paid
             told_before = (*roster.doubts, *_doubts(found, labels), *_said(found, roster))
             return replace(found, whole=replace(whole, warnings=()), warnings=told_before)
         gone += [LeftOutGroup(name, sum(plans.pop(name).roster.sizes), ENDLESS) for name in found.endless]
@@ -201,15 +210,19 @@ def _together(
     return tuple(found.values()), frozenset(plans if certified else scarce)
 
 
-def check_group(name: Any, names: Sequence[str], unit: Unit) -> str:
-    """Return a group to compare with, or the word for the others, or refuse."""
+def check_group(name: Any, names: Sequence[str], unit: Unit) -> str | None:
+    """Return a group to compare with, or None for the mean of the others, or refuse."""
+    if len(names) < 2:
+        raise BadInput("there is only one group to compare; ask more than one.")
     if unit.censored is not None:
         raise BadInput(
             f"groups are compared by differences of numbers, and {unit.censored.words}; whether all groups are equal "
             "is tested without."
         )
-    wanted = label_text(name)
-    if not is_one_of(wanted, (OTHERS, *names)):
+    wanted = OTHERS if name is None else label_text(name)
+    if name is None or (wanted == OTHERS and wanted not in names):
+        return None
+    if not is_one_of(wanted, names):
         near = nearest(wanted, names)
         raise BadInput(f"there is no group {quoted(wanted)}{near} to compare with; give one of them, or '{OTHERS}'.")
     return wanted
@@ -241,6 +254,16 @@ def _shares(shares: Any, roster: Roster) -> Any:
         return shares
     own = _own({label_text(site): share for site, share in shares.items()}, roster)
     return {site: share / sum(own.values()) for site, share in own.items()}
+
+
+def _overall(whole: QuantilePlan, plans: Iterable[QuantilePlan]) -> Floats:
+    """Return what each counts in the search of all: in its group as there, a group as much as its records weigh."""
+    found: dict[str, float] = {}
+    for plan in plans:
+        weight = float(np.dot(plan.roster.sizes, plan.roster.weights))
+        found |= {name: weight * share for name, share in zip(plan.names, plan.crowd.shares.tolist(), strict=True)}
+    shares = np.array([found[name] for name in whole.names])
+    return np.asarray(shares / shares.sum(), dtype=np.float64)
 
 
 def _doubts(plan: GroupsPlan, labels: Sequence[str]) -> tuple[str, ...]:
@@ -279,6 +302,8 @@ def _said(plan: GroupsPlan, roster: Roster) -> list[str]:
         )
     if plan.certified:
         return said
+    if plan.shrinkage == "average" and sum(how != "certified" for how in plan.expects.values()) < on_average.FEWEST:
+        said.append(FEW_FOR_AVERAGE)
     few: dict[str, list[str]] = {}
     for name, how in plan.expects.items():
         few.setdefault(how, []).append(name)

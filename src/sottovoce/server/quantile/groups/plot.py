@@ -73,7 +73,7 @@ def _legend(result: GroupsToDraw) -> list[Any]:
         if not result.shrinkage:
             found.append(Line2D([], [], color=SOFT, lw=3.2, label=f"{level}, each"))
     else:
-        held = "on average" if result.shrinkage == "average" else "each"
+        held = "on average" if result.helped == "average" else "each"
         found.append(Line2D([], [], color=SOFT, lw=3.0, label=f"{level}, {held}"))
     if result.shrinkage:
         found.append(Line2D([], [], color=SOFT, marker="o", lw=0, label="helped by the others"))

@@ -16,9 +16,9 @@ from sottovoce.server.description import Description, Interval
 from sottovoce.server.picture import check_path, save
 from sottovoce.server.quantile.groups import compared, summary
 from sottovoce.server.quantile.groups.ends import GroupEnds
-from sottovoce.server.quantile.groups.plan import OTHERS, LeftOutGroup, check_group
+from sottovoce.server.quantile.groups.plan import LeftOutGroup, check_group
 from sottovoce.server.quantile.groups.plot import draw
-from sottovoce.server.quantile.groups.shrunk import ShrunkGroup, shrunk, spread_of
+from sottovoce.server.quantile.groups.shrunk import ShrunkGroup, helped, shrunk, spread_of
 from sottovoce.server.quantile.result import KeptQuantile, QuantileResult
 from sottovoce.server.stored import StoredResult
 
@@ -123,18 +123,17 @@ class GroupQuantilesResult(StoredResult):
         """Return mean and variance of the groups' true quantiles; None where too few groups can tell."""
         return spread_of(self._ends)
 
-    def compare(self, to: str = OTHERS, level: float | None = None) -> compared.GroupComparison:
+    def compare(self, to: str | None = None, level: float | None = None) -> compared.GroupComparison:
         """Compare every group with the mean of the others, or with one group.
 
         Parameters
         ----------
         to
-            "others", for the mean of the other groups' quantiles, weighed by their records; or the name of a group.
+            None, for the mean of the other groups' quantiles, weighed by their records; or the name of a group.
+            "others" is the mean, too, unless a group has that name.
         level
             The level at which all intervals hold together; that of the result if not given.
         """
-        if len(self.names) < 2:
-            raise BadInput("there is only one group to compare; ask more than one.")
         wanted = check_group(to, self.names, self.results[0].plan.roster.unit)
         level = self.level if level is None else confidence(level)
         return compared.compare(self.names, self._ends, wanted, level, self.format_width)
@@ -230,6 +229,11 @@ class GroupQuantilesResult(StoredResult):
     def moved(self) -> tuple[ShrunkGroup | None, ...]:
         """Return the groups moved towards the others, None where a group cannot be; at the level asked for."""
         return self._moved(self.level)
+
+    @property
+    def helped(self) -> str:
+        """Return how the groups do help each other: "each" where they are too few for "average", "" if not at all."""
+        return helped(self._ends, self.shrinkage)
 
     def _moved(self, level: float) -> tuple[ShrunkGroup | None, ...]:
         """Shrink at a level; of intervals that all hold together each is at Bonferroni's, for they share answers."""

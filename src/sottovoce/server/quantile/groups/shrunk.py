@@ -3,7 +3,7 @@
 ``each``: every group keeps its own level, whatever the groups are (`inference.quantile.assisted`). What a group may
 expect comes from the others' answers and from public numbers alone: their mean, how far they lie apart, and its own
 error as sizes, budgets and the others' densities predict it. ``average``: the level holds on average over the groups
-(`inference.quantile.on_average`), and intervals get shorter.
+(`inference.quantile.on_average`), and intervals get shorter; fewer than ten groups help each other as with "each".
 
 A certified group is not shrunk: both sides of its interval have the whole error already. Neither is one that its last
 answers contradicted.
@@ -41,16 +41,25 @@ def spread_of(ends: GroupEnds) -> Between | None:
     return between([each.estimate for each in known], [each.std_error for each in known])
 
 
+def helped(ends: GroupEnds, how: str) -> str:
+    """Return how groups do help each other: as was asked for, or not on average, or not at all, where they are few."""
+    known = sum(ends.near_normal(at) is not None for at in range(len(ends.results)))
+    if known < FEWEST or not how:
+        return ""
+    return "each" if known < on_average.FEWEST else how
+
+
 def shrunk(ends: GroupEnds, how: str, level: float) -> tuple[ShrunkGroup | None, ...]:
     """Move every group that can be moved; ``level`` is that of each interval."""
     results = ends.results
     known = {at: found for at in range(len(results)) if (found := ends.near_normal(at)) is not None}
+    how = helped(ends, how)
     moved: dict[int, ShrunkGroup] = {}
-    if len(known) >= FEWEST and how == "average":
+    if how == "average":
         estimates, errors = zip(*((each.estimate, each.std_error) for each in known.values()), strict=True)
         told = on_average.moved(estimates, errors, level)
         moved = {at: _rounded(results[at], *each) for at, each in zip(known, told, strict=True)}
-    elif len(known) >= FEWEST:
+    elif how == "each":
         scales = {at: found.std_error / _public_error(results[at]) for at, found in known.items()}
         for at, found in known.items():
             others = [other for other in known if other != at]

@@ -13,7 +13,7 @@ from sottovoce.server.description import (
     percent,
     protection,
 )
-from sottovoce.server.quantile.groups.plan import named
+from sottovoce.server.quantile.groups.plan import FEW_FOR_AVERAGE, named
 from sottovoce.server.quantile.summary import HOLDS, limits_row, outside, rows_left_out
 
 # The result describes itself by these functions, so that they cannot name its class without a circle of imports.
@@ -41,7 +41,8 @@ def warnings(result: GroupsToDescribe) -> tuple[str, ...]:
             shown.setdefault(text, []).append(name)
     many = len(result.names)
     told = [f"{'all groups' if len(names) == many else named(names)}: {text}" for text, names in shown.items()]
-    return (*result.said, *told, *_unmoved(result))
+    few = [] if result.helped == result.shrinkage or not result.helped else [FEW_FOR_AVERAGE]
+    return tuple(dict.fromkeys((*result.said, *told, *few, *_unmoved(result))))
 
 
 def _unmoved(result: GroupsToDescribe) -> list[str]:
@@ -61,7 +62,7 @@ def guarantee(result: GroupsToDescribe) -> str:
     level = f"{percent(result.level)} {'all together' if result.simultaneous else 'each'}, {base}"
     if not result.shrinkage or all(row is None for row in result.moved):
         return level
-    if result.shrinkage == "average":
+    if result.helped == "average":
         return f"{percent(result.level)} {HOW['average']}, {base}"
     return f"{level}; {HOW['each']}"
 
