@@ -205,3 +205,17 @@ def test_a_study_says_whose_it_is(tmp_path: Path) -> None:
     assert study_name(str(path)) == ("device", "b")
     path.write_text("x = 1\n")
     assert run(str(path)).exit_code == 2
+
+
+@pytest.mark.parametrize("mechanism", ["sparse-vector", "exponential", "counts", "local", "aggregate"])
+def test_thresholds_by_group_are_audited_message_by_message(mechanism: str) -> None:
+    scores = {name: abs(dice(k).generator().normal(size=400)) for k, name in enumerate("abc")}
+    by: dict[str, Any] = {name: ["f", "m"] * 200 for name in "ab"} | {"c": "c"}
+    asked: dict[str, Any] = {"epsilon": {"a": 2.0, "b": 2.0, "c": math.inf}, "maximum": 5.0, "mechanism": mechanism}
+    found = sv.audit(sv.conformal_thresholds(scores, 0.3, by=by, **asked, randomness=dice(1)), samples=0)
+    roles = [each.part.role for each in found.study.costs]
+    places = ["sum over all sites"] if mechanism == "aggregate" else ["site a", "site b"]
+    assert roles == [f"{place}, group {group}" for group in "fm" for place in places] + ["site c"]
+    assert [each.epsilon for each in found.study.costs] == pytest.approx([2.0] * (len(roles) - 1) + [math.inf])
+    assert found.honest
+    assert found.study.randomness == "simulated"

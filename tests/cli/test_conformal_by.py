@@ -125,6 +125,22 @@ def test_a_limit_is_about_the_rounds_of_each_site(conformal: Conformal, tmp_path
         assert "would cost a record epsilon 2.5, and --limit is 2.4" in refused.stderr
 
 
+def test_groups_of_a_column(conformal: Conformal, score_files: Path, scores: Drawn) -> None:
+    groups = ("--group", "clinic", "--json")
+    found = as_json(conformal(score_files, *groups, files=("made.parquet",)))
+    expected = {name: sv.conformal_threshold({"one": each}).value for name, each in scores[0].items()}
+    assert {each["name"]: each["value"] for each in found["groups"]} == expected
+    within = as_json(conformal(score_files, "--site", "whose", *groups, "--alpha", "0.3", files=("made.parquet",)))
+    assert {each["name"]: each["scores"] for each in within["groups"]} == {"east": 40, "north": 60, "south": 40}
+    for words, said in (
+        (("--by", "site"), "--by names other groups; leave one out"),
+        (("--coverage",), "--coverage judges each site by one threshold; leave one out"),
+    ):
+        refused = conformal(score_files, *groups, *words, files=("made.parquet",))
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert said in refused.stderr
+
+
 def test_a_plan_asks_nobody(conformal: Conformal, score_files: Path) -> None:
     done = conformal(score_files, "--by", "site", *PRIVATE, "--explain")
     assert done.exit_code == 0
@@ -155,8 +171,8 @@ def test_a_plan_asks_nobody(conformal: Conformal, score_files: Path) -> None:
         (("--by", "@nowhere.csv"), "nowhere.csv, which cannot be read"),
         (("--by", "site", "--small", "pool"), "is unknown; choose one of 'common', 'together'"),
         (("--by", "site", "--simultaneous"), "add --guarantee training-conditional"),
-        (("--small", "together"), "--small is about thresholds by group; add --by"),
-        (("--simultaneous",), "--simultaneous is about thresholds by group; add --by"),
+        (("--small", "together"), "--small is about thresholds by group; add --by or --group"),
+        (("--simultaneous",), "--simultaneous is about thresholds by group; add --by or --group"),
         (("--by", "site", "--limit", "1", "--epsilon", "20", "--maximum", "5"), "limit is 1"),
     ],
     ids=lambda value: " ".join(value)[:60] if isinstance(value, tuple) else "",

@@ -73,6 +73,10 @@ def _parts_of_result(result: Any) -> tuple[list[ChannelPart], dict[str, float]]:
     if kind == "difference":
         sides = ((result.first, ", first"), (result.second, ", second"))
         return [part for each, note in sides for part in _quantile(each, note)], {}
+    if kind == "thresholds":
+        groups = [*((f"group {name}", each) for name, each in result.own.items()), ("small groups", result.together)]
+        known = ((note, each) for note, each in groups if each is not None)
+        return [_noted(part, note) for note, each in known for part in _parts_of_result(each)[0]], {}
     if kind == "threshold" and result.settings.mechanism is not None:
         return _selected(result), {}
     if kind == "pooled-threshold" and result.settings.mechanism == "aggregate":
@@ -94,6 +98,12 @@ def _parts_of_result(result: Any) -> tuple[list[ChannelPart], dict[str, float]]:
     if known:
         return [], known
     return [part for name in getattr(result, "names", ("site",)) for part in parts_of(Open(), None, _site(name))], {}
+
+
+def _noted(part: ChannelPart, group: str) -> ChannelPart:
+    """Return a part with the group it is of, unless that is its site."""
+    same = group.removeprefix("group ") == part.role.removeprefix("site ")
+    return part if same else msgspec.structs.replace(part, role=f"{part.role}, {group}")
 
 
 def _quantile(result: Any, note: str = "") -> list[ChannelPart]:

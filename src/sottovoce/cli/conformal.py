@@ -65,6 +65,9 @@ def conformal(
         list[str] | None,
         option("GROUPS", "A threshold each: site, or north=coast,south=hills, or @FILE.csv (columns site, by)."),
     ] = None,
+    group: Annotated[
+        str | None, option("COLUMN", "Column of groups of scores, which is public: a threshold each, instead of --by.")
+    ] = None,
     small: Annotated[
         str, option("NAME", "What groups too small for their own have: common, together, infinite, refuse (--by).")
     ] = "common",
@@ -133,9 +136,12 @@ def conformal(
         "epsilon": None if noise is None else options.per_site(noise, "coverage-epsilon"),
     }
     parted = options.joined_pairs(by, "--by")
-    if parted is None:
+    if group is not None and (parted is not None or coverage):
+        other = "--by names other groups" if parted is not None else "--coverage judges each site by one threshold"
+        raise BadInput(f"--group is a threshold for each group of a column, and {other}; leave one out.")
+    if parted is None and group is None:
         options.refuse_given(
-            "{option} is about thresholds by group; add --by, or leave {option} out.",
+            "{option} is about thresholds by group; add --by or --group, or leave {option} out.",
             small=small != "common",
             simultaneous=simultaneous,
         )
@@ -152,7 +158,8 @@ def conformal(
     from sottovoce.api.conformal.threshold import plan_threshold, read_scores, run_threshold
 
     settings = _settings(asked)
-    if plot is not None and settings.pooled and not coverage and parted is None:
+    by_group = parted is not None or group is not None
+    if plot is not None and settings.pooled and not coverage and not by_group:
         raise BadInput(
             f"mechanism {settings.mechanism!r} knows bounds of its coverage, and no distribution to draw; add "
             "--coverage to draw coverage by site, or leave --plot out."
@@ -161,7 +168,7 @@ def conformal(
     columns: dict[str, Any] = {"score": score, "site": site, "person": person}
     columns |= {"delimiter": delimiter, "decimal": decimal}
     columns["missing"] = "drop" if drop_missing else "refuse"
-    table = read_scores(files, **columns)
+    table = read_scores(files, group=group, **columns)
     fresh = None
     if test:
         if "" in test:
@@ -171,12 +178,12 @@ def conformal(
         check_report(table if fresh is None else fresh, **judged, called="--coverage-epsilon")
     planned: Any
     run: Any = run_threshold
-    if parted is None:
+    if not by_group:
         planned = plan_threshold(table, **asked)
     else:
         from sottovoce.api.conformal.thresholds import plan_thresholds, run_thresholds
 
-        groups = options.groups(parted)
+        groups = "group" if parted is None else options.groups(parted)
         planned = plan_thresholds(table, by=groups, small=small, simultaneous=simultaneous, **asked)
         run = run_thresholds
     # what the second round cannot do is refused before the first

@@ -176,7 +176,7 @@ def groups(text: str) -> str | dict[str, str]:
     else:
         raise BadInput(
             f"--by is {quoted(text)}; write site for a threshold each, north=coast,south=hills, or @FILE.csv (columns "
-            "site, by); for each group of a column, name it by --site."
+            "site, by); for each group of a column, name it by --group."
         )
     found: dict[str, str] = {}
     for name, group in pairs:

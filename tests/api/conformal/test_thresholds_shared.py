@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import sottovoce as sv
@@ -109,9 +110,8 @@ def test_a_model_says_what_small_groups_have_and_whether_all_hold_at_once() -> N
     sites = {"north": patients(300), "south": patients(400), "tiny": patients(4)}
     model = sv.FederatedConformalRegressor(alpha=0.1, guarantee="training-conditional").fit(*patients(300))
     asked: dict[str, Any] = {"by": "site", "small": "infinite", "simultaneous": True}
-    assert "all of them at once" in str(sv.explain(model.conformalize, sites, **asked)).replace(
-        "\n               ", " "
-    )
+    plan = " ".join(str(sv.explain(model.conformalize, sites, **asked)).split())
+    assert "all of them at once" in plan
     with pytest.warns(UserWarning, match="an infinite threshold"):
         found = model.conformalize(sites, **asked).thresholds_
     assert (found.rest, found.simultaneous, found.values["tiny"]) == ("infinite", True, math.inf)
@@ -122,3 +122,26 @@ def test_a_model_says_what_small_groups_have_and_whether_all_hold_at_once() -> N
             model.conformalize(sites, **given)
     with pytest.raises(sv.BadInput, match="small 'pool' is unknown"):
         model.conformalize(sites, by="site", small="pool")
+
+
+def test_groups_of_a_column_are_the_labels_of_its_rows() -> None:
+    source = sv.sim.dice(6).generator()
+    site, ward = source.choice(["a", "b"], 800), source.choice(["f", "m"], 800)
+    ward[:4] = "x"
+    frame = pa.table({"score": abs(source.normal(size=800)), "site": site, "ward": ward})
+    table = sv.read_frame(frame, value="score", site="site", group="ward")
+    values = frame["score"].to_numpy()
+    given = {name: values[site == name] for name in "ab"}
+    labels = {name: ward[site == name].tolist() for name in "ab"}
+    for settings in ({}, {"epsilon": 3.0, "maximum": 5.0}):
+        with pytest.warns(UserWarning, match="too few scores"):
+            found = sv.conformal_thresholds(table, by="group", **settings, randomness=sv.sim.dice(7))
+        with pytest.warns(UserWarning, match="too few scores"):
+            same = sv.conformal_thresholds(given, by=labels, **settings, randomness=sv.sim.dice(7))
+        assert found.sizes == same.sizes
+        assert set(found.groups) == {"f", "m", "x"}
+        if not settings:
+            assert found.values == same.values
+    for other in (given, sv.read_frame(frame, value="score", site="site")):
+        with pytest.raises(sv.BadInput, match="is for scores that were read with group="):
+            sv.conformal_thresholds(other, by="group")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sottovoce.api.asking import spend
-from sottovoce.api.conformal.groups import SITE, GroupPart, held, joined, read_groups
+from sottovoce.api.conformal.groups import GROUP, SITE, GroupPart, held, joined, read_groups, ungrouped
 from sottovoce.api.conformal.threshold import PlannedThreshold, ask_sites, plan_threshold
 from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
 from sottovoce.core.arrays import Floats
@@ -72,11 +72,12 @@ def conformal_thresholds(
         The part of a group's new scores that may lie above its threshold.
     by
         "site": a threshold for each site. A mapping from site to the name of its group: one for all sites of a group.
-        A mapping from site to labels, one for each of its scores: one for each label, which must be public.
+        A mapping from site to labels, one for each of its scores: one for each label, which must be public. "group":
+        the labels that `read_frame` or `read_files` found in the column ``group``.
     small
         What groups have that are too small for a threshold of their own, which is said before anybody is asked:
-        "common" (default), a rank of what all other sites have sent for theirs; "together", one threshold of their own
-        scores; "infinite"; or "refuse".
+        "common" (default), a rank of what all other sites have sent for theirs, or, unless each group is a whole site,
+        the next; "together", one threshold of their own scores; "infinite"; or "refuse".
     simultaneous
         With "training-conditional": all thresholds at once in all but a part ``delta`` of the calibrations.
     epsilon, maximum, minimum, bins, grid, mechanism
@@ -225,6 +226,8 @@ def plan_thresholds(
     settings = _checked(alpha, small, simultaneous, epsilon is not None, asked)
     check_callers(randomness, None)
     table = scores if isinstance(scores, SiteTable) else read_sites(scores, missing=missing, needs=SCORES)
+    if isinstance(by, str) and by == GROUP:
+        table, by = ungrouped(table)
     parts = read_groups(by, table)
     if simultaneous:  # whatever depends on what, all hold at once; the common one is one more
         asked["delta"] = settings.delta / (len(parts) + (small == COMMON))

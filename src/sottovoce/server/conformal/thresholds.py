@@ -176,6 +176,11 @@ class ConformalThresholds(StoredResult):
         return all(each.private for each in self.asked)
 
     @property
+    def seeded(self) -> bool:
+        """Tell whether any noise came from dice that anybody can throw again."""
+        return any(each.seeded for each in self.asked)
+
+    @property
     def estimand(self) -> str:
         """Return in words what is promised."""
         level = f"{1 - self.alpha:.6g}"
@@ -214,7 +219,7 @@ class ConformalThresholds(StoredResult):
         exposed = [name for name, each in epsilon.items() if math.isinf(each)]
         if exposed:
             text += f"Not so at {', '.join(exposed)}, which sent what was asked as it is. "
-        if any(each.seeded for each in self.asked):
+        if self.seeded:
             text += "This run used seeded dice, which anybody can throw again: it is a simulation and protects nobody. "
         return text + NOT_PROTECTED
 
