@@ -168,9 +168,9 @@ def run(runs: int = 60, jobs: int = 1) -> None:
         for word, where in (("within the limits", False), ("beyond them", True)):
             own = [cell for cell in cells if is_beyond(*cell) == where]
             for way in WAYS:
-                held = np.array([found[name, way, tau, records, epsilon, runs][0] for name, tau in own])
-                held = held[~np.isnan(held)]
-                summed.append((word, way, f"{len(held)}", f"{held.mean():.3f}", f"{held.min():.3f}"))
+                parts = np.array([found[name, way, tau, records, epsilon, runs][0] for name, tau in own])
+                parts = parts[~np.isnan(parts)]
+                summed.append((word, way, f"{len(parts)}", f"{parts.mean():.3f}", f"{parts.min():.3f}"))
         show(f"All cells, {runs * len(cells):,} runs a way", ("quantile", "way", "cells", "mean", "least"), summed)
 
 

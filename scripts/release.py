@@ -36,7 +36,10 @@ class Refusal(Exception):
 
 def git(*words: str, root: Path = ROOT) -> str:
     """Return what git prints."""
-    return subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True).stdout
+    done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Refusal(f"git {words[0]} failed ({done.stderr.strip()}); a release is made in a clone.")
+    return done.stdout
 
 
 def found(pattern: str, path: Path) -> str:
@@ -119,8 +122,10 @@ def backend() -> Path:
     python = folder / "bin" / "python"
     if not (folder / "complete").exists():
         venv.create(folder, with_pip=True, clear=True)
-        pip = [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
-        subprocess.run([*pip, "--require-hashes", "--no-deps", "-r", BACKEND], check=True)
+        pip = [str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
+        done = subprocess.run([*pip, "--require-hashes", "--no-deps", "-r", str(BACKEND)], check=False)
+        if done.returncode:
+            raise Refusal(f"the build backend that {BACKEND.name} pins could not be fetched; see what pip says above.")
         (folder / "complete").touch()
     return python
 

@@ -22,6 +22,7 @@ from sottovoce.protocol.regression.box import cq
 from sottovoce.protocol.regression.box_channel import box_channel
 from sottovoce.protocol.selection import selection
 from sottovoce.protocol.selection.geometric import noisy_count, polya
+from sottovoce.sim.randomness import dice
 
 
 def run(*words: str) -> Result:
@@ -98,6 +99,43 @@ def test_a_fault_of_the_integers_is_a_fault_of_the_audit() -> None:
     assert "NOT as stated" in found.summary()
 
 
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    """Return the file of a regression."""
+    x = dice(1).generator().uniform(0, 1, (500, 1))
+    guesses: dict[str, Any] = {"bounds": (0, 1), "density": 0.5, "size": 1.0}
+    return (
+        sv.PrivateQuantileRegressor(0.5, 2.0, **guesses, randomness=dice(2)).fit(x, x[:, 0]).save(tmp_path / "r.json")
+    )
+
+
+def test_a_stored_regression_is_audited_by_its_integers(kept: Path) -> None:
+    found = sv.audit(kept, samples=100, confidence=1 - 1e-6)
+    assert found.honest
+    assert found.epsilon == pytest.approx(2.0, abs=1e-8)
+    assert len(found.costs) > 1
+    assert found.clients
+    assert not found.study.stated
+
+
+def test_a_regression_that_states_less_than_it_cost_is_refused(kept: Path) -> None:
+    values = json.loads(kept.read_text())
+    values["stored"]["state"][0][3] = values["epsilon"] = 0.1
+    kept.write_text(json.dumps(values))
+    done = run(str(kept))
+    assert done.exit_code == 2
+    assert "this is not a stored regression" in done.stderr
+    values["stored"]["state"].pop()  # as it was stored before integers were kept
+    kept.write_text(json.dumps(values))
+    done = run(str(kept), "--samples", "0")
+    assert done.exit_code == 2
+    assert "Exact epsilon: not known, stated 0.1" in done.stdout
+    assert "NOT CHECKED" in done.stdout
+    assert "nothing was found" not in done.stdout
+    found = sv.audit(kept, samples=0)
+    assert (found.honest, found.checked, found.to_dict()["epsilon"]) == (False, False, None)
+
+
 def test_the_command_tells_and_certifies(tmp_path: Path) -> None:
     certificate, page = tmp_path / "c.json", tmp_path / "p.html"
     done = run("--epsilon", "1", "--samples", "0", "--certificate", str(certificate), "--report", str(page))
@@ -167,3 +205,17 @@ def test_a_study_says_whose_it_is(tmp_path: Path) -> None:
     assert study_name(str(path)) == ("device", "b")
     path.write_text("x = 1\n")
     assert run(str(path)).exit_code == 2
+
+
+@pytest.mark.parametrize("mechanism", ["sparse-vector", "exponential", "counts", "local", "aggregate"])
+def test_thresholds_by_group_are_audited_message_by_message(mechanism: str) -> None:
+    scores = {name: abs(dice(k).generator().normal(size=400)) for k, name in enumerate("abc")}
+    by: dict[str, Any] = {name: ["f", "m"] * 200 for name in "ab"} | {"c": "c"}
+    asked: dict[str, Any] = {"epsilon": {"a": 2.0, "b": 2.0, "c": math.inf}, "maximum": 5.0, "mechanism": mechanism}
+    found = sv.audit(sv.conformal_thresholds(scores, 0.3, by=by, **asked, randomness=dice(1)), samples=0)
+    roles = [each.part.role for each in found.study.costs]
+    places = ["sum over all sites"] if mechanism == "aggregate" else ["site a", "site b"]
+    assert roles == [f"{place}, group {group}" for group in "fm" for place in places] + ["site c"]
+    assert [each.epsilon for each in found.study.costs] == pytest.approx([2.0] * (len(roles) - 1) + [math.inf])
+    assert found.honest
+    assert found.study.randomness == "simulated"

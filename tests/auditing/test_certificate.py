@@ -54,7 +54,8 @@ def again(path: Path, change: Callable[[dict[str, Any]], None], *, sealed: bool 
 def test_every_kind_of_result_is_certified_without_a_record(kind: str, tmp_path: Path) -> None:
     result = MAKERS[kind]()
     found = audit(result, samples=0)
-    assert found.honest
+    assert not found.faults
+    assert found.honest == found.checked == bool(found.costs)
     stated = getattr(result, "epsilon", None)
     if isinstance(stated, dict) and found.costs:
         told = {each.part.role.removeprefix("site "): each.epsilon for each in found.costs}

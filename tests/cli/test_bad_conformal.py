@@ -156,11 +156,11 @@ BAD_GRIDS: dict[str, tuple[str | bytes, str]] = {
     "empty.txt": ("\n", "holds no edges"),
     "title.csv": ("grid\n", "holds no edges"),
     "words.csv": ("1\ntwo\n", "an edge in "),
-    "other.csv": ("edge\n1\n", "'edge', which is not a number"),
+    "other.csv": ("edge\n1\n", "is no number, the one at place 1"),
     "object.json": ('{"a": 1}', "does not list edges"),
     "broken.json": ("[1, 2", "is not JSON"),
     "nested.json": ("[" * 100_000, "is not JSON"),
-    "nulls.json": ("[1, null]", "None, which is not a number"),
+    "nulls.json": ("[1, null]", "is no number, the one at place 2"),
     "binary.csv": (b"\xff\xfe\x00", "is not text in UTF-8"),
 }
 

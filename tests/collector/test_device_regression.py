@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from collections.abc import Callable
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -16,8 +17,10 @@ from sottovoce.client.device import make_report
 from sottovoce.client.regression.randomize_row import randomize_people
 from sottovoce.collector.regression_study import device_channel
 from sottovoce.core.errors import BadInput
+from sottovoce.protocol import device_regression
 from sottovoce.protocol.device import card_text, check_cap, identity, read_card
 from sottovoce.protocol.device_regression import Asked, channel_of_word, row_letter, word_of
+from sottovoce.protocol.regression import questions
 from sottovoce.protocol.regression.blocks import RegressionChannel, tables_of
 from sottovoce.protocol.regression.box import box, cq
 from sottovoce.protocol.regression.carried import whose
@@ -158,6 +161,10 @@ def test_a_query_of_another_shape_is_not_answered() -> None:
         {"channels": [asked | {"steps": asked["steps"][1:]}]},
         {"channels": [asked | {"steps": [[1.0, 2.0, 2.0], *asked["steps"][1:]]}]},
         {"channels": [asked | {"steps": [[float("nan"), -1.0, 1.0], *asked["steps"][1:]]}]},
+        {"channels": [asked | {"steps": [[0.1, 1e308, 1.5e308], *asked["steps"][1:]]}]},
+        {"channels": [asked | {"steps": [[1e308, 0.0, 1.0], *asked["steps"][1:]]}]},
+        {"channels": [asked | {"ranges": [[-1.5e308, -1e308], *asked["ranges"][1:]]}]},
+        {"channels": [asked | {"point": [[1e308] * 3]}]},
         {"channels": [asked | {"more": 1}]},
         {"channels": 7},
     ]
@@ -201,6 +208,8 @@ def test_a_card_that_says_less_than_its_channel_costs_is_refused() -> None:
         {"low": [18.0]},
         {"channels": []},
         {"columns": [], "low": [], "high": []},
+        {"response": "age"},
+        {"two_valued": [2]},
     ],
     ids=str,
 )
@@ -248,3 +257,69 @@ def test_javascript_moves_declared_columns_to_the_nearer_value() -> None:
     words = ["node", "--no-warnings", "--input-type=module", "-e", says]
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
     assert json.loads(done.stdout) == [[0, -1], [0, 1], [-0.5, 1]]
+
+
+WRONG: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "no column of two values": lambda terms: terms.update(two_valued=[7]),
+    "two values in words": lambda terms: terms.update(two_valued="0"),
+    "columns in words": lambda terms: terms.update(columns="ab"),
+    "a column that is a number": lambda terms: terms.update(columns=[1, "b"]),
+    "the response among them": lambda terms: terms.update(response=terms["columns"][0]),
+    "two rows of a box": lambda terms: terms["channels"][0]["blocks"][0].update(
+        box=[1, 1, 2, 1], weights=[terms["channels"][0]["bit"]] * 2
+    ),
+    "a box of five": lambda terms: terms["channels"][0]["blocks"][0].update(
+        box=[1, 1, 2, 1, 1], weights=[terms["channels"][0]["bit"]]
+    ),
+    "a bit of four": lambda terms: terms["channels"][0]["bit"].append("0"),
+    "a block without slopes": lambda terms: terms["channels"][0]["blocks"][0].pop("slopes"),
+}
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+def test_what_python_refuses_javascript_refuses_too() -> None:
+    script = Path(str(files("sottovoce.collector"))) / "web" / "device.js"
+    given = json.loads(KEPT[0]["card"])
+    found = [given["regression"]]
+    for change in WRONG.values():
+        terms = json.loads(KEPT[0]["card"])["regression"]
+        change(terms)
+        found.append(terms)
+        with pytest.raises(BadInput):
+            read_card(_text(given | {"regression": terms}))
+    says = f"import {{ checkTerms }} from '{script.as_uri()}';"
+    says += f"for (const terms of {json.dumps(found)}) "
+    says += f"try {{ checkTerms(terms, {given['taus']}, 24); console.log('taken'); }}"
+    says += "catch (error) { console.log(error instanceof TypeError ? 'crashed' : 'refused'); }"
+    words = ["node", "--no-warnings", "--input-type=module", "-e", says]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == ["taken", *["refused"] * len(WRONG)]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+def test_javascript_answers_no_question_that_overflows() -> None:
+    script = Path(str(files("sottovoce.collector"))) / "web" / "device.js"
+    kept = KEPT[0]
+    asked = kept["asked"][0]
+    far = [
+        asked,
+        asked | {"steps": [[0.1, 1e308, 1.5e308], *asked["steps"][1:]]},
+        asked | {"ranges": [[-1.5e308, -1e308], *asked["ranges"][1:]]},
+        asked | {"point": [[1e308] * 3]},
+    ]
+    says = f"import {{ makeRowReport, readCard }} from '{script.as_uri()}';"
+    says += f"const known = await readCard({json.dumps(kept['card'])}, 24), row = {{ wait: 1, age: 2, distance: 3 }};"
+    says += f"const query = {{ study: '{kept['identity']}', round: 9, group: 0, needs: [3] }};"
+    says += f"for (const asked of {json.dumps(far)}) "
+    says += "console.log(await makeRowReport(known, { ...query, channels: [asked] }, row)"
+    says += ".then(() => 'taken', () => 'refused'));"
+    words = ["node", "--no-warnings", "--input-type=module", "-e", says]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == ["taken", "refused", "refused", "refused"]
+
+
+def test_the_bounds_of_a_question_are_the_same_everywhere() -> None:
+    script = (Path(str(files("sottovoce.collector"))) / "web" / "device.js").read_text()
+    for name in ("LARGEST", "FARTHEST"):
+        assert getattr(device_regression, name) == getattr(questions, name)
+        assert f"const {name} = {getattr(questions, name):.0e};".replace("e+", "e") in script

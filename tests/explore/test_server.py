@@ -3,6 +3,7 @@
 import io
 import json
 import socket
+import struct
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr
@@ -139,7 +140,7 @@ BODIES: tuple[tuple[bytes, dict[str, str | None], int], ...] = (
     (b"[" * 10_000, {}, 400), (b'{"id": ' + b"9" * 9000 + b"}", {}, 400), (b"{}", {"content_type": "text/plain"}, 400),
     (b"{}", {"content_type": None}, 400), (b"{}", {"content_type": "application/x-www-form-urlencoded"}, 400),
     (b"{" + b" " * LARGEST, {}, 413), (b"{}", {"content_length": "-1"}, 413), (b"{}", {"content_length": "x"}, 413),
-    (b"{}", {"content_length": "9" * 30}, 413),
+    (b"{}", {"content_length": "9" * 30}, 413), (b"{}", {"content_length": "9" * 5_000}, 413),
     (b"0\r\n\r\n", {"transfer_encoding": "chunked", "content_length": None}, 413),
 )  # fmt: skip
 
@@ -304,6 +305,26 @@ def test_connections_that_say_nothing_hold_up_nobody(served: Served) -> None:
     assert served.send("GET", "/v1/file").status == 200
     for each in quiet:
         each.close()
+
+
+def test_connections_that_break_say_nothing_in_the_terminal(served: Served, capfd: pytest.CaptureFixture[str]) -> None:
+    for line in (b"GET / HTTP/1.1\r\nhost: " + served.host.encode() + b"\r\n\r\n", b"POST /v1/enter HTTP/1.1\r\n"):
+        raw = socket.create_connection(("127.0.0.1", served.server.port), timeout=10)
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closed by a reset
+        raw.sendall(line)
+        raw.close()
+    assert served.send("GET", "/").status == 200
+    half = f"POST /v1/enter HTTP/1.1\r\nhost: {served.host}\r\norigin: http://{served.host}\r\n"
+    whole = (half + "content-type: application/json\r\ncontent-length: 500\r\n\r\n{").encode()
+    for line in (b"", b"GET", b"GET / HTTP/1.1\r\nhost", half.encode(), whole):  # and no more of it
+        with socket.create_connection(("127.0.0.1", served.server.port), timeout=10) as raw:
+            raw.sendall(line)
+            raw.shutdown(socket.SHUT_WR)
+            answer = raw.makefile("rb").read()
+        assert answer == b"" if line == b"" else b'{"error": "' in answer
+    assert served.send("GET", "/").status == 200
+    served.server._server.handle_error(None, None)  # whatever else may go wrong with a connection
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_session_without_a_question_has_nothing_to_say(session: ExploreSession) -> None:

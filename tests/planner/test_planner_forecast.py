@@ -64,3 +64,12 @@ def test_a_search_finds_the_least_in_few_steps() -> None:
     assert len(asked) < 25
     assert least(lambda n: n >= 1e13, 10.0, 1e12) is None
     assert rounded_up(123_456.0, 1.0) == 124_000
+
+
+def test_columns_of_the_table_never_touch() -> None:
+    features = {"features": {"age": (18, 90)}}
+    text = sv.plan("regression", people=20_000, width=0.1, **features).summary()
+    head = next(line for line in text.splitlines() if "people  " in line)
+    assert head.count("   epsilon") + head.count("  epsilon") >= 5
+    assert "1epsilon" not in head
+    assert max(map(len, text.splitlines())) <= 78

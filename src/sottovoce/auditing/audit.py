@@ -118,11 +118,13 @@ def _looked_at(what: Any, clients: str | Sequence[str]) -> tuple[StudyCosts, Cli
         what = load(what)
     if isinstance(what, StoredResult):
         study = sources.of_result(what)
+        if what.kind == "regression":
+            return study, lambda: _people(getattr(what, "channels", ()), float(getattr(what, "epsilon", math.inf)))
         return study, lambda: clients_of([each.part for each in study.costs], "library")
     if isinstance(getattr(what, "result_", None), StoredResult) and hasattr(what, "design_"):
         channels, asked = what.design_.channels, float(what.epsilon)
         study = sources.of_regression(channels, asked, what.result_)
-        return study, lambda: [each for channel in channels for each in people_of(channel, asked)]
+        return study, lambda: _people(channels, asked)
     if isinstance(getattr(what, "threshold_", None), StoredResult):
         return _looked_at(what.threshold_, clients)
     if isinstance(
@@ -168,6 +170,11 @@ def _of_client(subject: AuditSubject) -> Any:
     from msgspec.structs import replace
 
     return replace(subject.cost.part, role=subject.name)
+
+
+def _people(channels: Iterable[RegressionChannel | Open], asked: float) -> list[AuditSubject]:
+    """Return the clients of the channels that people answer through."""
+    return [each for made in channels if isinstance(made, RegressionChannel) for each in people_of(made, asked)]
 
 
 def _channel(made: Auditable | Open) -> tuple[StudyCosts, Clients]:

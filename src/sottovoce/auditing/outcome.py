@@ -34,9 +34,13 @@ class Audit:
 
     @property
     def epsilon(self) -> float:
-        """Return the largest exact epsilon of any part; infinite where one is not private."""
-        known = [*(each.epsilon for each in self.study.costs), *self.study.stated.values()]
-        return max(known, default=math.inf)
+        """Return the largest exact epsilon of any part; infinite where one is not private, or no integers were kept."""
+        return max((each.epsilon for each in self.study.costs), default=math.inf)
+
+    @property
+    def checked(self) -> bool:
+        """Tell whether there were integers to compute an epsilon from; a budget that is stated proves nothing."""
+        return bool(self.study.costs)
 
     @property
     def bound(self) -> float:
@@ -60,8 +64,8 @@ class Audit:
 
     @property
     def honest(self) -> bool:
-        """Tell whether nothing was found to be wrong."""
-        return not self.faults
+        """Tell whether nothing was found to be wrong, of what could be checked."""
+        return self.checked and not self.faults
 
     @property
     def skipped(self) -> tuple[str, ...]:
@@ -72,6 +76,8 @@ class Audit:
     def headline(self) -> str:
         """Return the audit in one line."""
         ran = sum(not each.skipped for each in self.clients)
+        if not self.checked:
+            return f"Audit: exact epsilon {self._stated}; nothing could be checked"
         found = "nothing found against it" if self.honest else f"{len(self.faults)} faults found"
         exact = f"{self.epsilon:.6g}" if math.isfinite(self.epsilon) else "infinite (no privacy)"
         return f"Audit: exact epsilon {exact}, at least {self.bound:.4g} seen of {ran} clients; {found}"
@@ -80,12 +86,13 @@ class Audit:
         """Return what the audit says of itself."""
         rows = [("Asked", ", ".join(f"{name} {text}" for name, text in self.study.asked.items()))]
         exact = f"{self.epsilon:.10g}" if math.isfinite(self.epsilon) else "infinite: not private"
-        rows += [("Exact epsilon", f"{exact}, from the integers of {len(self.study.costs):,} parts")]
+        exact = f"{exact}, from the integers of {len(self.study.costs):,} parts" if self.checked else self._stated
+        rows.append(("Exact epsilon", exact))
         if self.clients:
             rows.append(
                 ("At least", f"{self.bound:.4g} seen, at confidence {percent(self.confidence)} over all clients")
             )
-        rows.append(("Verdict", "nothing was found against it" if self.honest else "NOT as stated; see the faults"))
+        rows.append(("Verdict", self._verdict))
         notes = [("Fault", text) for text in self.faults] + [("Skipped", text) for text in self.skipped]
         if self.study.stated:
             notes.append(("Stated", f"{len(self.study.stated):,} budgets, of which no integers were kept"))
@@ -105,6 +112,18 @@ class Audit:
             ),
         )
         return Description("Audit of privacy", rows, table, notes, self._values(), cells, outside)
+
+    @property
+    def _verdict(self) -> str:
+        if not self.checked:
+            return "NOT CHECKED: no integers were kept, so what is stated was computed by nobody here"
+        return "nothing was found against it" if self.honest else "NOT as stated; see the faults"
+
+    @property
+    def _stated(self) -> str:
+        """Say what is stated where nothing is known."""
+        stated = self.study.stated
+        return f"not known, stated {max(stated.values()):.6g}" if stated else "not known"
 
     def summary(self) -> str:
         """Return a table."""
@@ -135,6 +154,7 @@ class Audit:
         return {
             "asked": dict(self.study.asked),
             "honest": self.honest,
+            "checked": self.checked,
             "epsilon": finite(self.epsilon),
             "bound": self.bound,
             "confidence": self.confidence,

@@ -73,6 +73,10 @@ def _parts_of_result(result: Any) -> tuple[list[ChannelPart], dict[str, float]]:
     if kind == "difference":
         sides = ((result.first, ", first"), (result.second, ", second"))
         return [part for each, note in sides for part in _quantile(each, note)], {}
+    if kind == "thresholds":
+        groups = [*((f"group {name}", each) for name, each in result.own.items()), ("small groups", result.together)]
+        known = ((note, each) for note, each in groups if each is not None)
+        return [_noted(part, note) for note, each in known for part in _parts_of_result(each)[0]], {}
     if kind == "threshold" and result.settings.mechanism is not None:
         return _selected(result), {}
     if kind == "pooled-threshold" and result.settings.mechanism == "aggregate":
@@ -85,6 +89,8 @@ def _parts_of_result(result: Any) -> tuple[list[ChannelPart], dict[str, float]]:
     if kind == "pooled-threshold":
         pairs = zip(result.names, result.facts, strict=True)
         return [part for name, fact in pairs for part in parts_of(binary(fact.epsilon), fact.epsilon, _site(name))], {}
+    if kind == "regression" and result.through:
+        return _of_people(result.channels, result.epsilon), {}
     stated = result.epsilon if hasattr(result, "epsilon") else None
     if isinstance(stated, float | int):
         return [], {"each person": float(stated)} if math.isfinite(stated) else {}
@@ -92,6 +98,12 @@ def _parts_of_result(result: Any) -> tuple[list[ChannelPart], dict[str, float]]:
     if known:
         return [], known
     return [part for name in getattr(result, "names", ("site",)) for part in parts_of(Open(), None, _site(name))], {}
+
+
+def _noted(part: ChannelPart, group: str) -> ChannelPart:
+    """Return a part with the group it is of, unless that is its site."""
+    same = group.removeprefix("group ") == part.role.removeprefix("site ")
+    return part if same else msgspec.structs.replace(part, role=f"{part.role}, {group}")
 
 
 def _quantile(result: Any, note: str = "") -> list[ChannelPart]:
@@ -111,10 +123,15 @@ def _site(name: object) -> str:
     return f"site {name}"
 
 
+def _of_people(channels: Sequence[RegressionChannel | Open], asked: float) -> list[ChannelPart]:
+    """Return the parts of the channels that people answer through."""
+    roles = [f"channel {k}" if len(channels) > 1 else "channel" for k in range(1, len(channels) + 1)]
+    return [part for role, each in zip(roles, channels, strict=True) for part in parts_of(each, asked, role)]
+
+
 def of_regression(channels: Sequence[RegressionChannel], asked: float, result: StoredResult | None) -> StudyCosts:
     """Return what is certified of a regression whose channels are at hand."""
-    roles = [f"channel {k}" if len(channels) > 1 else "channel" for k in range(1, len(channels) + 1)]
-    parts = [part for role, each in zip(roles, channels, strict=True) for part in parts_of(each, asked, role)]
+    parts = _of_people(channels, asked)
     known = StudyCosts({"kind": "regression", "question": "coefficients"}, []) if result is None else of_result(result)
     return known._replace(costs=list(costs_of(parts)), stated={})
 

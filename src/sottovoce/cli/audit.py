@@ -34,7 +34,7 @@ def audit(
     """Audit epsilon: exactly from integers, and from below by what clients really send about made-up data.
 
     No record is read and nothing is spent. Ends with 0 where nothing was found, with 1 where an audit found a fault,
-    and with 2 on bad input or where a certificate does not hold.
+    and with 2 on bad input, where a certificate does not hold, or where there was nothing to compute from.
     """
     if verify is not None:
         if what is not None or epsilon is not None or certificate is not None:
@@ -61,6 +61,9 @@ def audit(
         print_json(payload)
     else:
         typer.echo("\n".join(lines))
+    if not found.checked:
+        say("nothing could be checked: the result keeps no integers; audit the fitted estimator, or the study's log.")
+        raise typer.Exit(REFUSED)
     if not found.honest:
         raise typer.Exit(FAULTY)
 

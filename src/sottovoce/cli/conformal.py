@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from sottovoce.cli import options
 from sottovoce.cli.command import Command, plain_errors
-from sottovoce.cli.limit import set_limit
+from sottovoce.cli.limit import both, set_limit
 from sottovoce.cli.options import (
     BUDGET,
     Decimal,
@@ -17,6 +17,7 @@ from sottovoce.cli.options import (
     Json,
     Limit,
     Report,
+    Save,
     flag,
     option,
 )
@@ -24,6 +25,7 @@ from sottovoce.cli.output import (
     check_outputs,
     draw,
     in_options,
+    keep,
     printed,
     say_before,
     say_hints,
@@ -62,6 +64,9 @@ def conformal(
     by: Annotated[
         list[str] | None,
         option("GROUPS", "A threshold each: site, or north=coast,south=hills, or @FILE.csv (columns site, by)."),
+    ] = None,
+    group: Annotated[
+        str | None, option("COLUMN", "Column of groups of scores, which is public: a threshold each, instead of --by.")
     ] = None,
     small: Annotated[
         str, option("NAME", "What groups too small for their own have: common, together, infinite, refuse (--by).")
@@ -102,6 +107,7 @@ def conformal(
         str | None, option("PATH", "Draw coverage by site (--coverage), or its distribution: .png, .svg or .pdf.")
     ] = None,
     report: Report = None,
+    save: Save = None,
 ) -> None:
     """Find the score that new ones exceed with probability alpha at most, each site sending one message.
 
@@ -130,9 +136,12 @@ def conformal(
         "epsilon": None if noise is None else options.per_site(noise, "coverage-epsilon"),
     }
     parted = options.joined_pairs(by, "--by")
-    if parted is None:
+    if group is not None and (parted is not None or coverage):
+        other = "--by names other groups" if parted is not None else "--coverage judges each site by one threshold"
+        raise BadInput(f"--group is a threshold for each group of a column, and {other}; leave one out.")
+    if parted is None and group is None:
         options.refuse_given(
-            "{option} is about thresholds by group; add --by, or leave {option} out.",
+            "{option} is about thresholds by group; add --by or --group, or leave {option} out.",
             small=small != "common",
             simultaneous=simultaneous,
         )
@@ -149,16 +158,17 @@ def conformal(
     from sottovoce.api.conformal.threshold import plan_threshold, read_scores, run_threshold
 
     settings = _settings(asked)
-    if plot is not None and settings.pooled and not coverage and parted is None:
+    by_group = parted is not None or group is not None
+    if plot is not None and settings.pooled and not coverage and not by_group:
         raise BadInput(
             f"mechanism {settings.mechanism!r} knows bounds of its coverage, and no distribution to draw; add "
             "--coverage to draw coverage by site, or leave --plot out."
         )
-    check_outputs(plot, report)
+    check_outputs(plot, report, save)
     columns: dict[str, Any] = {"score": score, "site": site, "person": person}
     columns |= {"delimiter": delimiter, "decimal": decimal}
     columns["missing"] = "drop" if drop_missing else "refuse"
-    table = read_scores(files, **columns)
+    table = read_scores(files, group=group, **columns)
     fresh = None
     if test:
         if "" in test:
@@ -168,26 +178,23 @@ def conformal(
         check_report(table if fresh is None else fresh, **judged, called="--coverage-epsilon")
     planned: Any
     run: Any = run_threshold
-    if parted is None:
+    if not by_group:
         planned = plan_threshold(table, **asked)
     else:
         from sottovoce.api.conformal.thresholds import plan_thresholds, run_thresholds
 
-        groups = options.groups(parted)
+        groups = "group" if parted is None else options.groups(parted)
         planned = plan_thresholds(table, by=groups, small=small, simultaneous=simultaneous, **asked)
         run = run_thresholds
+    # what the second round cannot do is refused before the first
+    second = [plan_report(planned.promised, table if fresh is None else fresh, **judged)] if coverage else []
     if explain:
-        plans = [planned.explain()]
-        if coverage:
-            plans.append(plan_report(planned.promised, table if fresh is None else fresh, **judged).explain())
-        show_plan(plans[0], json, plot, report, *plans[1:])
+        show_plan(planned.explain(), json, plot, report, *(each.explain() for each in second), save=save)
         return
-    second = planned.promised if fresh is None and coverage else None
-    asked_again = [] if second is None else [plan_report(second, table, **judged).budgets]
-    set_limit(limit, [fact.epsilon for fact in planned.facts], *asked_again)
+    set_limit(limit, planned.budgets, *(each.budgets for each in second if fresh is None))
     say_before(planned.warnings)
     found = run(planned)
-    _show(found, table, fresh, judged if coverage else None, json, plot, report)
+    _show(found, table, fresh, judged if coverage else None, json, plot, report, save)
 
 
 def _settings(asked: dict[str, Any]) -> "ConformalSettings":
@@ -209,12 +216,14 @@ def _show(
     json: bool,
     plot: str | None,
     report: str | None,
+    save: str | None,
 ) -> None:
     """Judge, draw and print; the message is spent, so nothing that fails from here on may cost the answer."""
     payload = {**found.describe().values, **_left_out(table)}
     lines = [in_options(found.summary()), *_in_words(table)]
     with printed(payload, lines, json):
         say_hints(found)
+        keep(found, payload, lines, save)
         drawn: Any = found
         if judged is not None:
             with warnings.catch_warnings():
@@ -252,7 +261,7 @@ def _together(first: Mapping[str, float] | None, second: Mapping[str, float] | N
     """Return what both rounds cost a score of each site, where both were private."""
     if first is None or second is None:
         return None
-    return {name: first[name] + second[name] for name in first}
+    return both(first, second)
 
 
 def _judged(table: "SiteTable", fresh: "SiteTable | None", together: Mapping[str, float] | None) -> str:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from sottovoce.core.errors import BadInput
+from sottovoce.core.shown import quoted
 
 SiteValues = dict[str, float]
 _LARGEST = 1 << 24  # bytes of a file that an option names
@@ -56,6 +57,7 @@ Explain = Annotated[
 ]
 Json = Annotated[bool, flag("--json", "Print one JSON object instead of the table.")]
 Report = Annotated[str | None, option("PATH", "Write a page for an ethics board, picture inside, to a .html file.")]
+Save = Annotated[str | None, option("PATH", "Keep the result in a file, for sottovoce audit and sv.load.")]
 Limit = Annotated[str | None, option("EPSILON", "Refuse what would cost a record more than this in all.")]
 NoProgress = Annotated[bool, flag("--no-progress", "Show no progress bar.")]
 
@@ -169,8 +171,13 @@ def groups(text: str) -> str | dict[str, str]:
         pairs = _csv_rows(read_text(path, f"--by names the file {path}"), path, "by")
     elif "=" in text:
         pairs = [(name.strip(), group.strip()) for name, _, group in (part.rpartition("=") for part in text.split(","))]
-    else:
+    elif text == "site":
         return text
+    else:
+        raise BadInput(
+            f"--by is {quoted(text)}; write site for a threshold each, north=coast,south=hills, or @FILE.csv (columns "
+            "site, by); for each group of a column, name it by --group."
+        )
     found: dict[str, str] = {}
     for name, group in pairs:
         if not name or not group:
@@ -331,9 +338,17 @@ def edges(text: str | None) -> list[float] | None:
         return None
     if text.startswith("@"):
         path = Path(text[1:]).expanduser()
-        return [as_number(word, f"an edge in {path}") for word in _edges(path)]
+        return [_edge(word, path, place) for place, word in enumerate(_edges(path), start=1)]
     advice = "give rising numbers with commas between them (0.1,0.2,0.5), or a file (@edges.csv)"
     return [as_number(word.strip(), "an edge of --grid", advice) for word in text.split(",")]
+
+
+def _edge(word: str, path: Path, place: int) -> float:
+    """Read an edge of a file; a file named by mistake may hold what no sentence may show."""
+    try:
+        return as_number(word, "")
+    except BadInput:
+        raise BadInput(f"an edge in {path} is no number, the one at place {place}; correct it.") from None
 
 
 def read_text(path: Path, said: str) -> str:

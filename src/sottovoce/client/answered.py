@@ -9,8 +9,9 @@ import math
 import threading
 import weakref
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 
@@ -38,6 +39,7 @@ class AnsweredRows:
     homes: dict[int, list[tuple[weakref.ref[object], int]]] = field(default_factory=lambda: defaultdict(list))
     latest: tuple[Fingerprints, int, tuple[float, ...]] | None = None  # what was looked up last, and when
     limit: float = math.inf
+    lost: bool = False  # that rows have answered in another process, which nobody here can find again
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def look(self, columns: Sequence[Column], marks: Fingerprints) -> tuple[float, ...]:
@@ -93,9 +95,16 @@ class AnsweredRows:
         with self.lock:
             self.__dict__.update({name: value for name, value in vars(AnsweredRows()).items() if name != "lock"})
 
-    def __reduce__(self) -> tuple[type["AnsweredRows"], tuple[()]]:
-        """Copy nothing: digests are of this process, and stay in it."""
-        return AnsweredRows, ()
+    def __copy__(self) -> Self:
+        """Share the memory: what a copy asks has answered for all."""
+        return self
+
+    def __deepcopy__(self, seen: dict[int, object]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Callable[[bool], "AnsweredRows"], tuple[bool]]:
+        """Copy nothing but that there was something: digests are of this process, and stay in it."""
+        return _elsewhere, (self.lost or bool(self.costs),)
 
     def _settle(self, column: Column, owner: int) -> None:
         """Remember where a column lies, for as long as it does."""
@@ -159,6 +168,11 @@ class AnsweredRows:
 
 
 MEMORY = AnsweredRows()
+
+
+def _elsewhere(lost: bool) -> AnsweredRows:
+    """Return what another process knows of the rows that have answered: nothing."""
+    return AnsweredRows(lost=lost)
 
 
 def _address(column: Column) -> int:

@@ -4,6 +4,7 @@ Every answer is a file of the page, JSON, or a report; every refusal one sentenc
 """
 
 import json
+import re
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,6 +27,7 @@ PAGE = {
     },
 }
 JSON, HTML = "application/json", "text/html; charset=utf-8"
+_LENGTH = re.compile(r"[0-9]{1,9}")
 OWN = {**HEADERS, "cross-origin-opener-policy": "same-origin", "cross-origin-resource-policy": "same-origin"}
 
 
@@ -38,6 +40,15 @@ class Answer(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
 
 
+class QuietServer(ThreadingHTTPServer):
+    """A server whose broken connections are nobody's concern: the terminal is for addresses and hints."""
+
+    request_queue_size = 64  # connections that wait while the program is busy; a browser opens several at once
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of a connection that broke."""
+
+
 class ExploreServer:
     """Serves a session on a port of loopback until it is ended; ``said`` is called with each new address."""
 
@@ -45,7 +56,7 @@ class ExploreServer:
         self._session, self._said = session, said
         self._entrance = Entrance(lambda _: said(self.url))
         try:
-            self._server = ThreadingHTTPServer((HOST, port), _handler(self))
+            self._server = QuietServer((HOST, port), _handler(self))
         except (OSError, OverflowError):
             raise BadInput(f"the page cannot use port {port}; give another with port=, or none.") from None
         self._server.daemon_threads = True
@@ -166,7 +177,7 @@ def _handler(server: ExploreServer) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}
             length = headers.get("content-length", "0")
-            if "transfer-encoding" in headers or not (length.isascii() and length.isdigit()) or int(length) > LARGEST:
+            if "transfer-encoding" in headers or not _LENGTH.fullmatch(length) or int(length) > LARGEST:
                 self.close_connection = True
                 self._send(_refused(413, f"what is sent here has a length, of at most {LARGEST:,} bytes."))
                 return

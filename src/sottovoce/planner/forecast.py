@@ -176,17 +176,14 @@ class StudyForecast:
     def _lines(self) -> list[str]:
         """Return the table of widths in text."""
         table = self.table
-        head = f"{'people':>14}" + "".join(f"{f'epsilon {column}':>{self._space}}" for column in table.columns)
-        lines = [head, "-" * WIDTH]
-        for people, widths in zip(table.people, table.widths, strict=True):
-            cells = (f"{width:.3g}" if math.isfinite(width) else "-" for width in widths)
-            lines.append(f"{people:>14,}" + "".join(f"{cell:>{self._space}}" for cell in cells))
+        heads = [f"epsilon {column}" for column in table.columns]
+        cells = [[f"{width:.3g}" if math.isfinite(width) else "-" for width in widths] for widths in table.widths]
+        space = max((WIDTH - 14) // len(heads), *(2 + len(cell) for row in (heads, *cells) for cell in row))
+        first = max(1 + max(len(f"{people:,}") for people in table.people), min(14, WIDTH - space * len(heads)))
+        lines = [f"{'people':>{first}}" + "".join(f"{head:>{space}}" for head in heads), "-" * WIDTH]
+        for people, row in zip(table.people, cells, strict=True):
+            lines.append(f"{people:>{first},}" + "".join(f"{cell:>{space}}" for cell in row))
         return lines
-
-    @property
-    def _space(self) -> int:
-        """Return the room of a column."""
-        return (WIDTH - 14) // len(self.table.columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, ready for strict JSON."""

@@ -24,6 +24,7 @@ from sottovoce.protocol.regression.box_channel import BoxChannel
 LETTERS = 1 << 24  # of an alphabet: a report has three bytes for its letter
 MOST_COLUMNS = 200
 LARGEST = 1e100  # of a combination's coefficients: their products stay finite
+FARTHEST = 1e200  # of points and steps, and of the ends of ranges: sums and twice of them stay finite
 KIND, PRODUCT_OF, SIGN, CHANNEL_OF = 1 << 20, 1 << 21, 1 << 22, 1 << 23  # draws of a public word
 WORD, WHOLE = 2.0**-53, (1 << 64) - 1
 TIGHT, PRODUCT = -1, 0  # cells: at the point, and a bit about a product of two covariates
@@ -105,9 +106,11 @@ def is_design(asked: Asked, levels: int, d: int) -> bool:
     shaped = shaped and len(asked.upto) == 1 + 2 * pairs + ways and ways % levels == 0
     shaped = shaped and all(_has(two, 2, d) for two in products)
     small = all(abs(each) <= LARGEST for two in products for row in two for each in row)
+    near = all(abs(each) <= FARTHEST for row in (*asked.point, *asked.ranges, *asked.steps) for each in row)
     return (
         shaped
         and small
+        and near
         and all(0 < high - low < math.inf for *_, low, high in (*asked.ranges, *asked.steps))
         and all(low <= high for low, high in pairwise((0.0, *asked.upto, 1.0)))
     )
@@ -122,7 +125,11 @@ def check_terms(terms: RegressionTerms, taus: Sequence[float]) -> list[Fraction 
     """Refuse terms that are none; return the likelihood ratio of every block, None where it is unbounded."""
     p = len(terms.columns)
     ends = list(zip(terms.low, terms.high, strict=False))
-    named = len(set(terms.columns)) == p == len(terms.low) == len(terms.high) and 1 <= p <= MOST_COLUMNS
+    named = (
+        len({terms.response, *terms.columns}) == p + 1
+        and p == len(terms.low) == len(terms.high)
+        and 1 <= p <= MOST_COLUMNS
+    )
     bounded = all(math.isfinite(low) and math.isfinite(high) and high / 2 - low / 2 > 0 for low, high in ends)
     levels = [tau for channel in terms.channels for tau in channel.taus]
     bounded = bounded and all(0 <= column < p for column in terms.two_valued)

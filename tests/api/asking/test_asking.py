@@ -1,5 +1,7 @@
 """Every public way to ask the same records again is counted, warned of, and stopped at the limit."""
 
+import copy
+import importlib
 import math
 import warnings
 from collections.abc import Callable
@@ -8,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -16,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 import sottovoce as sv
 from sottovoce.sim import dice
 
+pickle: Any = importlib.import_module("pickle")
 G = dice(11).generator()
 WAITS = {"north": G.gamma(2, 10, 6_000), "south": G.gamma(2, 12, 5_000)}
 TRIPS = G.uniform(-1, 1, (4_000, 2))
@@ -228,3 +232,26 @@ def test_the_names_of_sites_are_told() -> None:
     same = np.repeat(TRIPS[:1_000], 2, axis=0), np.repeat(G.normal(size=1_000), 2)
     with pytest.raises(sv.BadInput, match="sites 'northern' and 'southern' share records"):
         model.conformalize(*same, site=labels)
+
+
+@pytest.mark.parametrize("first", ["fit", "partial_fit"])
+def test_rows_that_have_answered_are_no_further_batch(first: str) -> None:
+    model = getattr(sv.PrivateQuantileRegressor(0.5, 2.0, **GUESSES), first)(TRIPS[:2_000], FARES[:2_000])
+    with pytest.raises(sv.BadInput, match="some of these rows have answered in an earlier batch"):
+        model.partial_fit(TRIPS[:2_000], FARES[:2_000])
+    copied = copy.deepcopy(model).partial_fit(TRIPS[2_000:], FARES[2_000:])
+    assert (copied.n_reports_, model.n_reports_) == (4_000, 2_000)
+    with pytest.raises(sv.BadInput, match="some of these rows have answered"):
+        model.partial_fit(TRIPS[2_000:], FARES[2_000:])  # the copy asked them
+
+
+@pytest.mark.parametrize("first", ["fit", "partial_fit"])
+def test_an_estimator_from_another_process_asks_nobody_more(first: str) -> None:
+    model = getattr(sv.PrivateQuantileRegressor(0.5, 2.0, **GUESSES), first)(TRIPS[:2_000], FARES[:2_000])
+    back = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(model))))
+    for rows in (slice(0, 2_000), slice(2_000, 4_000)):
+        with pytest.raises(sv.BadInput, match=r"was unpickled, and whose rows .* save its result and fit a new"):
+            back.partial_fit(TRIPS[rows], FARES[rows])
+    assert back.n_reports_ == 2_000
+    assert (back.predict(TRIPS) == model.predict(TRIPS)).all()
+    assert pickle.loads(pickle.dumps(clone(back))).partial_fit(TRIPS[2_000:], FARES[2_000:]).n_reports_ == 2_000

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
+from sottovoce.api.conformal.threshold import plan_threshold
 from sottovoce.api.conformal.thresholds import plan_thresholds
 from sottovoce.client.conformal.site import OneMessageSite
 from sottovoce.server.conformal.coverage.voters import Kind, below
@@ -327,3 +328,30 @@ def test_budgets_by_site_reach_their_groups() -> None:
     assert found.private
     assert found.epsilon == pytest.approx(epsilon)
     assert "epsilon 4, computed from integers" in found.privacy_statement
+
+
+def test_groups_that_are_too_small_for_the_same_reason_are_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[tuple[int, ...]] = []
+
+    def plan(table: Any, *given: Any, **asked: Any) -> Any:
+        tried.append(tuple(records.size for records in table.records))
+        return plan_threshold(table, *given, **asked)
+
+    monkeypatch.setattr("sottovoce.api.conformal.thresholds.plan_threshold", plan)
+    draw = sv.sim.dice(3).generator()
+    small = {f"s{i}": abs(draw.normal(size=5 + i % 2)) for i in range(300)}
+    with pytest.raises(sv.Infeasible, match="no group has scores enough"):
+        sv.conformal_thresholds(small, 0.1, epsilon=2.0, maximum=5.0)
+    assert sorted(tried) == [(5,), (6,)]
+    found = quiet({**small, "large": abs(draw.normal(size=400))}, 0.1)
+    assert len(found.small) == 300
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [("", "blank"), (" ", "blank"), ("x" * 201, "201 characters"), ("a\nb", "control"), ("a\u202eb", "control")],
+)
+def test_names_of_groups_are_checked_as_names_of_groups(label: str, said: str) -> None:
+    scores = {name: [1.0, 2.0, 3.0] * 20 for name in "abc"}
+    with pytest.raises(sv.BadInput, match=f"^group 1 has .*{said}"):
+        sv.conformal_thresholds(scores, 0.1, by={"a": label, "b": "x", "c": "x"})

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -260,3 +261,15 @@ def test_a_table_that_is_read_keeps_the_limits_it_was_read_with() -> None:
     assert "give censored= where they are read" in refused(
         lambda: sv.federated_quantile(table, 0.1, 3.0, censored="<6")
     )
+
+
+def test_rows_are_known_again_whatever_limits_they_are_read_with() -> None:
+    column = dice(6).generator().lognormal(2.1, 1.0, N)
+    costs = []
+    for limits in (None, "<5", "<10"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that they have answered before
+            found = sv.federated_quantile({"north": column}, 0.5, 2.0, censored=limits)
+        assert found.epsilon_in_all is not None
+        costs.append(found.epsilon_in_all["north"])
+    assert costs == [2.0, 4.0, 6.0]

@@ -185,6 +185,10 @@ def test_rows_beyond_the_bounds_are_clipped_on_request_and_counted() -> None:
     model = regressor(epsilon=8.0, clip=True).fit(features, response)
     assert model.clipped_ == 3
     assert "3 of 400 rows were moved" in model.result_.hints[0]
+    back = pickle.loads(pickle.dumps(model))
+    assert not hasattr(back, "clipped_")
+    assert not back._stream.clipped
+    assert not back.result_.hints
     assert model.partial_fit(features[:5], response[:5]).clipped_ == 6
 
 

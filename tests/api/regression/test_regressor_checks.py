@@ -24,13 +24,14 @@ UNREPEATABLE = dict.fromkeys(
     ),
     "compares two fits, and without seeded dice no two are equal",
 )
+TWICE = {"check_fit_score_takes_y": "gives the rows of fit to partial_fit, and real people answer once"}
 SEVERAL = {"check_regressors_train": "expects one prediction a row, and several levels give one each"}
 REGRESSORS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "no privacy": ({"epsilon": math.inf, "randomness": sv.sim.dice(1)}, {}),
     "private": ({"epsilon": 8.0, "randomness": sv.sim.dice(1)}, {}),
     "a small budget": ({"epsilon": 2.0, "randomness": sv.sim.dice(1), "channel": "cq:2,1"}, {}),
     "groups": ({"epsilon": 8.0, "randomness": sv.sim.dice(1), "inference": "groups"}, {}),
-    "the system's dice": ({"epsilon": 8.0}, UNREPEATABLE),
+    "the system's dice": ({"epsilon": 8.0}, UNREPEATABLE | TWICE),
     "several levels": ({"tau": [0.25, 0.75], "epsilon": 8.0, "randomness": sv.sim.dice(1)}, SEVERAL),
 }
 

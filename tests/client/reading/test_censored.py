@@ -64,7 +64,7 @@ def test_missing_values_stay_missing_and_are_counted() -> None:
 
 
 FRAME = {"lead": WRITTEN * 2, "where": ["a"] * 11 + ["b"] * 11}
-READ = {"value": "lead", "site": "where", "censored": LIMITS}
+READ: dict[str, Any] = {"value": "lead", "site": "where", "censored": LIMITS}
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=lambda make: make.__module__)
@@ -111,7 +111,7 @@ def test_a_column_of_marks_says_which_numbers_are_limits(make: Any, marks: list[
 
 
 def test_marks_that_are_truth_values_where_there_is_one_limit(tmp_path: Path) -> None:
-    own = {"value": "lead", "site": "where", "censored": "<5"}
+    own: dict[str, Any] = {"value": "lead", "site": "where", "censored": "<5"}
     frame = pd.DataFrame({**MARKED, "mark": [False, True, False, False, False, False]})
     found = [7.0, 0.0, 0.0, 200.0, 9.0, 6.0]
     assert values(sv.read_frame(frame, **own, flag="mark")) == found

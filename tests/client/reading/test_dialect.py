@@ -1,5 +1,6 @@
 """CSV as programs of all countries write it is read where it leaves no doubt, and otherwise refused with the remedy."""
 
+import datetime as dt
 import gzip
 from pathlib import Path
 from typing import Any
@@ -7,8 +8,12 @@ from typing import Any
 import pytest
 
 from sottovoce.client.reading import text_file
+from sottovoce.client.reading.column import RECORDS
 from sottovoce.client.reading.files import read_files
+from sottovoce.client.reading.formats import FOUND, csv_reading, read_table
+from sottovoce.client.reading.light import read_light
 from sottovoce.client.reading.regression_files import read_regression_files
+from sottovoce.client.reading.whole_file import open_file
 from sottovoce.core.errors import BadInput
 from sottovoce.sim.randomness import dice
 
@@ -106,9 +111,7 @@ def test_doubt_that_comes_late_is_refused_too(tmp_path: Path) -> None:
     text = "delay,site\n" + "1,a\n" * 100_000 + '"1,234",a\n'
     assert "a comma before three digits" in refusal(tmp_path, text)
     assert values(tmp_path, text, decimal="point")[-1] == 1234.0
-    assert "a number with a decimal comma in row 100,001".replace(",", "") in refusal(
-        tmp_path, "delay;site\n" + "1;a\n" * 100_000 + "1,25;a\n"
-    )
+    assert values(tmp_path, "delay;site\n" + "1;a\n" * 100_000 + "1,25;a\n")[-1] == 1.25
 
 
 def test_delimiter_and_decimal_by_word_or_sign(tmp_path: Path) -> None:
@@ -193,3 +196,74 @@ def test_whatever_is_read_is_what_was_written(seed: int, tmp_path: Path) -> None
         problem = "may part thousands or decimals"
     assert "may part thousands or decimals" in problem
     assert found == exact
+
+
+def both(folder: Path, text: str) -> list[float] | str:
+    """Read a column with Arrow and by Python, and return the values or the refusal that both give."""
+    path = folder / "d.csv"
+    path.write_text(text)
+    how: Any = csv_reading(path, ["delay"], ["delay"], RECORDS, FOUND)
+    found: list[Any] = []
+    for read in (
+        lambda: read_table(path, ["delay"]).column("delay").to_pylist(),
+        lambda: read_light(*how).columns["delay"],
+    ):
+        try:
+            found.append(list(read()))
+        except BadInput as refused:
+            found.append(str(refused))
+    assert found[0] == found[1]
+    return found[0]
+
+
+WHOLE = "site;delay\n" + "a;234\n" * 1000
+LATE = {
+    "a point": (WHOLE + "a;1.234\na;1.5\n", [1.234, 1.5]),
+    "a comma": (WHOLE + "a;1.234\na;1,5\n", [1234.0, 1.5]),
+    "a comma alone": (WHOLE + "a;2\na;1,5\n", [2.0, 1.5]),
+    "millions": (WHOLE + "a;1.234\na;1.234.567\n", [1234.0, 1234567.0]),
+    "another column": (WHOLE.replace("site", "x").replace("a;", "0;") + "0,5;1.234\n0;2\n", [1234.0, 2.0]),
+    "powers": (WHOLE + "a;1e3\na;2\n", [1000.0, 2.0]),
+    "three decimals in every cell": ("site\tdelay\n" + "a\t\n" * 1000 + "a\t1.234\na\t2.345\n", [1.234, 2.345]),
+    "commas part columns": (WHOLE.replace(";", ",") + "a,1.234\na,2\n", [1.234, 2.0]),
+}
+
+
+@pytest.mark.parametrize(("text", "last"), LATE.values(), ids=LATE)
+def test_one_certain_cell_far_into_a_file_decides(text: str, last: list[float], tmp_path: Path) -> None:
+    assert both(tmp_path, text)[-2:] == last
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_thousands_far_into_a_file_are_not_read_as_decimals(
+    mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_file, "PIECE", 1 << 10)
+    text = (WHOLE + "a;1.234\na;567\n").replace(";", mark)
+    assert "a point before three digits, which may part thousands or decimals" in str(both(tmp_path, text))
+    with pytest.raises(BadInput, match="a point before three digits"):
+        open_file(tmp_path / "d.csv", FOUND)
+    assert values(tmp_path, text, decimal=",")[-2:] == [1234.0, 567.0]
+
+
+ALIKE = {
+    "hexadecimal": ["0x10", "5"],
+    "a week": ["2020-W01-1", "2020-W02-1"],
+    "fractions of a second": ["12:30:10.5", "13:45:11.5"],
+    "Arabic digits": ["\u0661\u0662", "\u0663"],
+    "wide digits": ["\uff11\uff12", "3"],
+}
+
+
+@pytest.mark.parametrize("cells", ALIKE.values(), ids=ALIKE)
+def test_arrow_and_python_refuse_the_same(cells: list[str], tmp_path: Path) -> None:
+    assert isinstance(both(tmp_path, "\n".join(["site,delay", *(f"a,{cell}" for cell in cells), ""])), str)
+
+
+def test_arrow_and_python_read_times_alike_and_labels_may_be_hexadecimal(tmp_path: Path) -> None:
+    assert both(tmp_path, "site,delay\na,12:30\na,13:45:10\n") == [dt.time(12, 30), dt.time(13, 45, 10)]
+    assert both(tmp_path, "site,delay\n0xab,2013-05-01\n0xab,2013-05-02\n") == [
+        dt.date(2013, 5, 1),
+        dt.date(2013, 5, 2),
+    ]
+    assert both(tmp_path, "site,delay\n0xab,7\n0xab,8\n") == [7, 8]

@@ -296,6 +296,7 @@ BAD_BATCHES: dict[str, dict[str, Any]] = {
     "a pair beyond all bounds": {"pairs": ((PAIR[0], (1e101, 0.0, 0.0, 0.0)),)},
     "a range of no length": {"ranges": ((1.0, 1.0), (-2.0, 3.0))},
     "an endless range": {"ranges": ((-1e308, 1e308), (-2.0, 3.0))},
+    "a range far away": {"ranges": ((1e308, 1.5e308), (-2.0, 3.0))},
     "two shares": {"upto": (0.2, 0.4)},
     "shares that fall": {"upto": (0.2, 0.1, 0.3, 0.45, 0.6)},
     "shares above one": {"upto": (0.1, 0.2, 0.3, 0.45, 1.6)},

@@ -85,3 +85,12 @@ def test_a_plan_says_what_is_to_be_expected() -> None:
     assert "one noisy count of scores at or below one edge of a public grid" in said
     assert "times the quantile, if scores fall off exponentially" in said
     assert "mechanism 'counts'" in said
+
+
+def test_a_plan_of_few_edges_knows_no_upper_end() -> None:
+    scores = {f"s{i}": abs(sv.sim.dice(i).generator().normal(size=400)) for i in range(3)}
+    for sites in (1, 3):
+        given = {name: scores[name] for name in list(scores)[:sites]}
+        plan = sv.explain(sv.conformal_threshold, given, epsilon=2.0, maximum=5.0, mechanism="counts")
+        assert plan.widths[0].high == 1.0
+        assert plan.widths[0].value > 0.09

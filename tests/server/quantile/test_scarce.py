@@ -18,7 +18,7 @@ from sottovoce.server.quantile.certified.protocol import Certificate
 from sottovoce.server.quantile.conversation import Conversation
 from sottovoce.server.quantile.feasibility import PAIRS, SCARCE, support
 from sottovoce.server.quantile.method import OPEN, TURNED, staged_warnings
-from sottovoce.server.quantile.scarce import TRIES, Fitted, PairStudy, _noise, pairs_protocol
+from sottovoce.server.quantile.scarce import TRIES, Fitted, WhoAnswers, _noise, pairs_protocol
 from sottovoce.server.quantile.search import Found
 from sottovoce.server.quantile.solutions import staged_solution
 from sottovoce.server.quantile.staged import Local, StagedStudy, staged_protocol
@@ -305,10 +305,10 @@ def test_the_variance_is_that_of_sites_that_differ() -> None:
     counts = np.array([[900, 900], [100, 100]])
     above = 0.005 + 0.99 * np.array([0.0, 0.2])
     heard = decode(crowd, np.zeros(2), counts, np.rint(counts * above[:, None]).astype(np.int64))
-    [(ceilings, drops)] = _noise(PairStudy(crowd, 0.9, False), [heard])
+    [(ceilings, drops)] = _noise(WhoAnswers(crowd, 0.9, False), [heard])
     true = float(np.sum(0.25 / counts[:, 0] * above * (1 - above) / 0.99**2))
     assert ceilings - drops * 0.16 == pytest.approx(true, rel=0.03)
-    [(ceilings, drops)] = _noise(PairStudy(crowd, 0.9, True), [heard])  # their shares are drawn, too
+    [(ceilings, drops)] = _noise(WhoAnswers(crowd, 0.9, True), [heard])  # their shares are drawn, too
     true += float(np.sum(0.25 / counts[:, 0] * np.array([0.1, -0.1]) ** 2))
     assert ceilings - drops * 0.16 == pytest.approx(true, rel=0.03)
 
@@ -317,7 +317,7 @@ def test_the_variance_of_sites_that_are_alike_is_that_of_one() -> None:
     counts = np.array([[500, 500], [300, 300], [200, 200]])
     ones = np.rint(counts * ((1 - CROWD.rates) / 2 + CROWD.rates * 0.1)[:, None]).astype(np.int64)
     heard = decode(CROWD, np.zeros(2), counts, ones)
-    [(ceilings, drops)] = _noise(PairStudy(CROWD, 0.9, False), [heard])
+    [(ceilings, drops)] = _noise(WhoAnswers(CROWD, 0.9, False), [heard])
     assert ceilings == pytest.approx(heard.variances, rel=0.01)
     assert drops == pytest.approx(np.sum(CROWD.shares[:, None] ** 2 / counts, axis=0))
 

@@ -1,9 +1,11 @@
 """From scaled to raw units: against a fit whose law is known."""
 
 import copy
+import dataclasses
 import importlib
 import json
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +24,8 @@ from sottovoce.inference.regression.region import Ellipsoid, normal_ellipsoid
 from sottovoce.local.regression.doors import open_doors
 from sottovoce.local.runner import run
 from sottovoce.server.load import load
-from sottovoce.server.regression.result import SMALLEST, RegressionResult
+from sottovoce.server.regression.dithered.fit import DitheredFit
+from sottovoce.server.regression.result import SMALLEST, RegressionResult, two_digits
 from sottovoce.server.regression.summary import RegressionFacts
 from sottovoce.sim.randomness import dice
 
@@ -132,6 +135,19 @@ def test_an_interval_that_is_missing_is_nan_with_its_reason() -> None:
         answers(silent=True).intervals(0, 0.9)
 
 
+def test_columns_of_a_table_never_touch() -> None:
+    wide = [(0, 1e-12), (1e8, 1e8 + 4)]
+    found = dataclasses.replace(answers(), bounds=read_bounds(wide, ("a", "b")))
+    lines = found.summary().splitlines()
+    rows = [line for line in lines if line.startswith(("intercept", "a ", "b "))]
+    assert len(rows) == 6
+    assert max(len(cell) for row in rows for cell in row.split()) > 13
+    for row in rows:
+        assert len(row.split()) == 5
+        assert not re.search(r"[^ ] [^ ]", row)
+    assert len({len(row) for row in rows}) == 1
+
+
 def test_a_level_is_found_by_its_number() -> None:
     assert answers().level_of(0.75) == 1
     for wrong in (None, 0.5, "half"):
@@ -142,6 +158,30 @@ def test_a_level_is_found_by_its_number() -> None:
 def finished(way: str) -> RegressionResult:
     method, doors, _ = open_doors(plan_of(**WAYS[way]), rows_of(1200), dice(3))
     return run(method, doors)
+
+
+class OffCentre(DitheredFit):
+    """A fit that determines the coefficients of scaled covariates, and no other contrast."""
+
+    def determined(self, index: int, contrast: Any) -> bool:
+        return np.count_nonzero(contrast) == 1
+
+    def needed(self, index: int | None = None, contrast: Any = None) -> int:
+        return self.people if contrast is None or np.count_nonzero(contrast) == 1 else 12_345
+
+
+@pytest.mark.parametrize("way", ["dithered", "pilot"])
+def test_people_are_asked_for_by_what_raw_coefficients_need(way: str) -> None:
+    result = finished(way)
+    only = result.fits[0]
+    assert isinstance(only, DitheredFit)
+    fit = OffCentre(only.study, only.people, only.knowledge)
+    found = dataclasses.replace(result, bounds=read_bounds((0, 2), ("a", "b")), fits=(fit,))
+    assert found.determined.tolist() == [[False, True, True]]
+    beside = result.people - only.people
+    assert (beside > 0) == (way == "pilot")
+    assert f"ask about {two_digits(12_345 + beside):,} people" in found.warnings[-1]
+    assert two_digits(12_345 + beside) % 1000 == 0
 
 
 def read_back(result: RegressionResult) -> RegressionResult:
@@ -240,13 +280,35 @@ def walk(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
         yield from walk(part, seen)
 
 
+def terms_of(values: Any) -> Any:
+    """The terms of the first fit: levels, noise, density, size, start, moments."""
+    return values["stored"]["state"][2][0][3][0]
+
+
 BROKEN: dict[str, Any] = {
     "another kind": lambda d: d["stored"].update(kind="quantile-regression"),
     "another format": lambda d: d["stored"].update(format=99),
     "no state": lambda d: d["stored"].update(state=None),
     "a level too many": lambda d: d["stored"]["state"][0].__setitem__(0, [0.25, 0.5]),
     "fits of another": lambda d: d["stored"]["state"].__setitem__(2, []),
-    "a field too few": lambda d: d["stored"]["state"].pop(),
+    "a field too few": lambda d: d["stored"]["state"].__delitem__(slice(2, None)),
+    "a level beyond one": lambda d: d["stored"]["state"][0].__setitem__(0, [1.5]),
+    "an inference that is none": lambda d: d["stored"]["state"][0].__setitem__(2, "guessed"),
+    "nobody": lambda d: d["stored"]["state"][0].__setitem__(5, 0),
+    "an epsilon beyond all": lambda d: d["stored"]["state"][0].__setitem__(3, 1e30),
+    "bounds the wrong way": lambda d: d["stored"]["state"][1].update(high=d["stored"]["state"][1]["low"]),
+    "null among numbers": lambda d: terms_of(d)[4]["values"].__setitem__(0, None),
+    "no number": lambda d: terms_of(d)[1]["values"].__setitem__(0, math.nan),
+    "a density below zero": lambda d: terms_of(d)[2]["values"].__setitem__(0, -1.0),
+    "no size": lambda d: terms_of(d).__setitem__(3, 0.0),
+    "noise below zero": lambda d: terms_of(d)[1]["values"].__setitem__(4, -1.0),
+    "too far": lambda d: terms_of(d)[4]["values"].__setitem__(0, 1e300),
+    "more people than were asked": lambda d: d["stored"]["state"][2][0].__setitem__(0, 10**9),
+    "windows of nobody": lambda d: d["stored"]["state"][2][0][3][1][3].pop(),
+    "a smaller epsilon": lambda d: d["stored"]["state"][0].__setitem__(3, 0.5),
+    "channels of other levels": lambda d: d["stored"]["state"][3][0][0].append(0.75),
+    "channels of another regression": lambda d: d["stored"]["state"][3][0].__setitem__(1, 3),
+    "a channel without blocks": lambda d: d["stored"]["state"][3][0].__setitem__(2, []),
     "a number as text": lambda d: d["stored"]["state"][0].__setitem__(3, "one"),
 }
 

@@ -27,6 +27,7 @@ from sottovoce.core.checks import bad_row, dimensions, kind_of, label_text, sent
 from sottovoce.core.errors import BadInput
 from sottovoce.server.conformal.methods import check_edges
 from sottovoce.server.conformal.settings import check_settings
+from sottovoce.server.conformal.thresholds_told import COMMON
 from sottovoce.server.explanation import Explanation
 
 _PASSED = ("epsilon", "bins", "grid", "mechanism", "guarantee", "delta", "rule", "statistics", "exact")
@@ -77,7 +78,16 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return self._take(models)
 
     @public
-    def conformalize(self, sites: Any, y: Any = None, *, site: Any = None, by: Any = None) -> Self:
+    def conformalize(
+        self,
+        sites: Any,
+        y: Any = None,
+        *,
+        site: Any = None,
+        by: Any = None,
+        small: str = COMMON,
+        simultaneous: bool = False,
+    ) -> Self:
         """Find the threshold from the calibration data of many sites, each of which sends one message.
 
         Parameters
@@ -89,8 +99,11 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         by
             None for one threshold for all, ``threshold_``; else as for `conformal_thresholds`, or with one table the
             label of every row's public group: then ``thresholds_`` has one for each group.
+        small, simultaneous
+            With by: what groups have that are too small for a threshold of their own, and whether all thresholds hold
+            at once, as for `conformal_thresholds`.
         """
-        planned = self._planned(sites, y, site, by)
+        planned = self._planned(sites, y, site, by, small, simultaneous)
         say_before(*planned.warnings)
         for name in ("threshold_", "thresholds_"):
             if hasattr(self, name):
@@ -101,13 +114,26 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             self.threshold_ = run_threshold(planned)
         return self
 
-    def _explain_call(self, sites: Any, y: Any = None, *, site: Any = None, by: Any = None) -> Explanation:
+    def _explain_call(
+        self,
+        sites: Any,
+        y: Any = None,
+        *,
+        site: Any = None,
+        by: Any = None,
+        small: str = COMMON,
+        simultaneous: bool = False,
+    ) -> Explanation:
         """Say what ``conformalize`` would ask and tell, asking nobody; see `sv.explain`."""
-        return self._planned(sites, y, site, by).explain()
+        return self._planned(sites, y, site, by, small, simultaneous).explain()
 
-    def _planned(self, sites: Any, y: Any, site: Any, by: Any = None) -> PlannedThreshold | PlannedThresholds:
+    def _planned(
+        self, sites: Any, y: Any, site: Any, by: Any, small: Any, simultaneous: Any
+    ) -> PlannedThreshold | PlannedThresholds:
         """Check everything and score every site, as ``conformalize`` does before any message is sent."""
         self._opened("conformalize")
+        if by is None and (small, simultaneous) != (COMMON, False):
+            raise BadInput("small and simultaneous are about thresholds by group: give by=, or leave both out.")
         minimum, maximum = self._ends()
         private = self.epsilon is not None
         promise = (self.alpha, self.guarantee, self.delta, self.rule, self.statistics, self.exact)
@@ -123,7 +149,7 @@ class ConformalEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         else:
             table = y is not None and not isinstance(by, str | Mapping)
             groups = parted_labels(by, sites, site) if table else by
-            planned = plan_thresholds(scores, self.alpha, by=groups, **asked)
+            planned = plan_thresholds(scores, self.alpha, by=groups, small=small, simultaneous=simultaneous, **asked)
         numbers = {name: each for name, each in responses.items() if each.dtype == np.float64}
         return planned.counted_by(numbers) if len(numbers) == len(scores) else planned
 

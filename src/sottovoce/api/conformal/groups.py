@@ -13,10 +13,12 @@ from sottovoce.client.record import Records
 from sottovoce.core.arrays import Ints
 from sottovoce.core.checks import check_names, dimensions, kind_of, label_text, per_site
 from sottovoce.core.errors import BadInput
+from sottovoce.core.shown import quoted
 
-SITE = "site"
+SITE, GROUP = "site", "group"
 _GROUPS = (
-    'give "site", a mapping from site to the name of its group, or from site to labels, one for each of its scores'
+    'give "site", "group" for a table that was read with one, a mapping from site to the name of its group, or from '
+    "site to labels, one for each of its scores"
 )
 # The scores of a group: its sites, and which rows of each belong to it; None for all of them.
 GroupPart = Mapping[str, Ints | None]
@@ -33,6 +35,20 @@ def held(table: SiteTable, part: GroupPart) -> SiteTable:
         for each, rows in zip(found.records, chosen, strict=True)
     ]
     return replace(found, records=tuple(records))
+
+
+def ungrouped(table: SiteTable) -> tuple[SiteTable, dict[str, list[str]]]:
+    """Return the scores of every site together, and the group of each of them, from a table that groups divide."""
+    strata = table.strata
+    if strata is None or not strata.groups or strata.weights:
+        raise BadInput('by="group" is for scores that were read with group=, and without weights; name the groups.')
+    labels: dict[str, list[str]] = {place: [] for place in table.places}
+    dropped = dict.fromkeys(table.places, 0)
+    for name, place, group, records in zip(table.names, strata.sites, strata.groups, table.records, strict=True):
+        labels[place] += [group] * records.size
+        dropped[place] += table.dropped.get(name, 0)
+    whole = tuple(Records(np.ascontiguousarray(column), table.unit) for column in table.columns)
+    return replace(table, names=table.places, records=whole, dropped=dropped, strata=None), labels
 
 
 def joined(parts: Sequence[GroupPart], table: SiteTable) -> GroupPart:
@@ -63,7 +79,7 @@ def read_groups(by: Any, table: SiteTable) -> dict[str, GroupPart]:
     if isinstance(by, str) and by == SITE:
         return {name: {name: None} for name in table.names}
     if not isinstance(by, Mapping):
-        raise BadInput(f"by is {kind_of(by) if not isinstance(by, str) else repr(by)}; {_GROUPS}.")
+        raise BadInput(f"by is {kind_of(by) if not isinstance(by, str) else quoted(by)}; {_GROUPS}.")
     given = [value for value, _ in per_site(by, table.names, "by")]
     found: dict[str, dict[str, Ints | None]] = {}
     for name, records, value in zip(table.names, table.records, given, strict=True):
@@ -78,7 +94,7 @@ def read_groups(by: Any, table: SiteTable) -> dict[str, GroupPart]:
             rows = np.flatnonzero(labels.codes == code)
             if rows.size:
                 found.setdefault(label_text(label), {})[name] = None if rows.size == records.size else rows
-    check_names(found)
+    check_names(found, "group")
     return dict(found)
 
 

@@ -101,9 +101,9 @@ class PlannedReport:
     dice: RandomSource
 
     @property
-    def budgets(self) -> list[float]:
+    def budgets(self) -> dict[str, float]:
         """Return what the report costs a score of each site."""
-        return [fact.epsilon for fact in self.who.facts]
+        return {name: fact.epsilon for name, fact in zip(self.who.names, self.who.facts, strict=True)}
 
     def explain(self, seeded: bool = False) -> "Explanation":  # noqa: ARG002
         """Return what would be sent, what is protected, and how wide the intervals will be; nobody is asked."""

@@ -165,6 +165,11 @@ class PlannedThreshold:
         return (*self.table.roster.doubts, *self.hints, *self.promised.warnings)
 
     @property
+    def budgets(self) -> dict[str, float]:
+        """Return what the round costs a score of each site."""
+        return {name: fact.epsilon for name, fact in zip(self.table.names, self.facts, strict=True)}
+
+    @property
     def promised(self) -> Threshold:
         """Return the threshold as it will be, but for its value."""
         found: Threshold = self.method.promised()
@@ -282,6 +287,7 @@ def read_scores(
     score: str,
     site: str | None = None,
     person: str | None = None,
+    group: str | None = None,
     missing: str = "refuse",
     apart_from: Paths = (),
     randomness: RandomSource | None = None,
@@ -290,7 +296,8 @@ def read_scores(
 ) -> SiteTable:
     r"""Read the scores of many sites from Parquet, CSV or Arrow files: one a site, or any with a site column.
 
-    Without a column ``site`` each file is a site, named by the file; with ``person`` one row each is drawn.
+    Without a column ``site`` each file is a site, named by the file; with ``person`` one row each is drawn; ``group``
+    is a column of public groups, for ``by="group"`` of `conformal_thresholds`.
     ``apart_from`` are the files that made the threshold: scores that are to judge it must come from others.
 
     >>> import tempfile
@@ -312,6 +319,7 @@ def read_scores(
         "value": score,
         "site": site,
         "person": person,
+        "group": group,
         "delimiter": delimiter,
         "decimal": decimal,
     }

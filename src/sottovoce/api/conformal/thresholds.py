@@ -1,5 +1,6 @@
 """A conformal threshold for each site or public group, each score used once, from scores in memory or in files."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sottovoce.api.asking import spend
-from sottovoce.api.conformal.groups import SITE, GroupPart, held, joined, read_groups
+from sottovoce.api.conformal.groups import GROUP, SITE, GroupPart, held, joined, read_groups, ungrouped
 from sottovoce.api.conformal.threshold import PlannedThreshold, ask_sites, plan_threshold
 from sottovoce.client.reading.table import SCORES, SiteTable, read_sites
 from sottovoce.core.arrays import Floats
@@ -15,7 +16,6 @@ from sottovoce.core.calling import public, say_before
 from sottovoce.core.checks import (
     check_callers,
     first_few,
-    per_site,
     unknown,
 )
 from sottovoce.core.errors import BadInput, Infeasible
@@ -25,7 +25,7 @@ from sottovoce.server.conformal.common import CommonPlan, common_of, plan_common
 from sottovoce.server.conformal.methods import check_edges
 from sottovoce.server.conformal.plan import SiteFacts
 from sottovoce.server.conformal.result import ConformalThreshold
-from sottovoce.server.conformal.settings import ConformalSettings, check_settings
+from sottovoce.server.conformal.settings import ConformalSettings, check_budgets, check_settings
 from sottovoce.server.conformal.thresholds import ConformalThresholds
 from sottovoce.server.conformal.thresholds_told import COMMON, INFINITE, RESTS, TOGETHER, small_warning
 from sottovoce.server.stored import InAll
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from sottovoce.server.explanation import Explanation
 
 REFUSE = "refuse"
+PROTECTING = ("mechanism", "minimum", "maximum", "bins", "grid")  # settings that only a private answer has
 
 
 @public
@@ -71,11 +72,12 @@ def conformal_thresholds(
         The part of a group's new scores that may lie above its threshold.
     by
         "site": a threshold for each site. A mapping from site to the name of its group: one for all sites of a group.
-        A mapping from site to labels, one for each of its scores: one for each label, which must be public.
+        A mapping from site to labels, one for each of its scores: one for each label, which must be public. "group":
+        the labels that `read_frame` or `read_files` found in the column ``group``.
     small
         What groups have that are too small for a threshold of their own, which is said before anybody is asked:
-        "common" (default), a rank of what all other sites have sent for theirs; "together", one threshold of their own
-        scores; "infinite"; or "refuse".
+        "common" (default), a rank of what all other sites have sent for theirs, or, unless each group is a whole site,
+        the next; "together", one threshold of their own scores; "infinite"; or "refuse".
     simultaneous
         With "training-conditional": all thresholds at once in all but a part ``delta`` of the calibrations.
     epsilon, maximum, minimum, bins, grid, mechanism
@@ -146,9 +148,9 @@ class PlannedThresholds:
         return (*self.own.values(), *(() if self.together is None else (self.together,)))
 
     @property
-    def facts(self) -> tuple[SiteFacts, ...]:
-        """Return size and budget of every part that is to answer."""
-        return tuple(fact for each in self.asked for fact in each.facts)
+    def budgets(self) -> dict[str, float]:
+        """Return what a score costs at each site that is asked, whichever its group."""
+        return {name: epsilon for each in self.asked for name, epsilon in each.budgets.items()}
 
     @property
     def promised(self) -> ConformalThresholds:
@@ -224,18 +226,27 @@ def plan_thresholds(
     settings = _checked(alpha, small, simultaneous, epsilon is not None, asked)
     check_callers(randomness, None)
     table = scores if isinstance(scores, SiteTable) else read_sites(scores, missing=missing, needs=SCORES)
+    if isinstance(by, str) and by == GROUP:
+        table, by = ungrouped(table)
     parts = read_groups(by, table)
     if simultaneous:  # whatever depends on what, all hold at once; the common one is one more
         asked["delta"] = settings.delta / (len(parts) + (small == COMMON))
     dice = SystemEntropy() if randomness is None else randomness
-    known = dict(zip(table.names, (value for value, _ in per_site(epsilon, table.names, "epsilon")), strict=True))
+    known = dict(zip(table.names, check_budgets(epsilon, table.names), strict=True))
+    hopeless: dict[tuple[SiteFacts, ...], Infeasible] = {}  # by sizes and budgets, which decide alone
 
     def planned(part: GroupPart) -> PlannedThreshold | Infeasible:
-        budgets = None if epsilon is None else {name: known[name] for name in part}
+        own = held(table, part)
+        facts = tuple(SiteFacts(each.size, known[name]) for name, each in zip(own.names, own.records, strict=True))
+        if facts in hopeless:
+            return hopeless[facts]
+        terms = asked | {"epsilon": {name: known[name] for name in part}}
+        if all(math.isinf(fact.epsilon) for fact in facts):  # without privacy there is neither mechanism nor grid
+            terms = {name: value for name, value in asked.items() if name not in PROTECTING}
         try:
-            return plan_threshold(held(table, part), alpha, epsilon=budgets, randomness=dice, **asked)
+            return plan_threshold(own, alpha, **terms, randomness=dice)
         except Infeasible as error:
-            return error
+            return hopeless.setdefault(facts, error)
 
     found = {group: planned(part) for group, part in parts.items()}
     own = {group: each for group, each in found.items() if isinstance(each, PlannedThreshold)}
@@ -251,7 +262,8 @@ def plan_thresholds(
             "their own; join groups, or say by small= what they are to have: 'common', 'together' or 'infinite'."
         )
     agreed = replace(settings, delta=asked.get("delta", settings.delta))
-    common = plan_common([each.promised for each in own.values()], agreed)
+    whole = all(rows is None for group in own for rows in parts[group].values())  # then all are different sites
+    common = plan_common([each.promised for each in own.values()], agreed) if whole else None
     rest, together = COMMON if small == REFUSE else small, None
     if refused and rest == COMMON and common is None:
         rest = TOGETHER
@@ -277,9 +289,7 @@ def _spend(planned: PlannedThresholds) -> InAll:
     groups = [*planned.own, *(planned.small if planned.together is not None else ())]
     every = joined([planned.parts[group] for group in groups], planned.table)
     whole = held(planned.table, every)
-    pairs = ((name, fact) for each in planned.asked for name, fact in zip(each.table.names, each.facts, strict=True))
-    budgets = {name: fact.epsilon for name, fact in pairs}
-    counted = None
+    budgets, counted = planned.budgets, None
     if (records := planned.counted) is not None:
         counted = {site: records[site] if rows is None else records[site][rows] for site, rows in every.items()}
     return spend(whole, [budgets[name] for name in whole.names], planned.dice, counted)

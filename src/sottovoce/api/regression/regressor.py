@@ -163,7 +163,12 @@ class PrivateQuantileRegressor(*REGRESSOR):  # type: ignore[misc]
 
     @public
     def partial_fit(self, X: Any, y: Any, *, progress: Progress | None = None) -> Self:  # noqa: N803
-        """Ask the rows of a further batch; with ``shuffle=False`` batches give the numbers of one fit to all rows."""
+        """Ask the rows of a further batch; with ``shuffle=False`` batches give the numbers of one fit to all rows.
+
+        Batches must be alike, such as people in random order: what the covariates look like is learnt over all of them
+        together. A file sorted by a covariate, given in batches, is not covered. Rows of an earlier batch are refused,
+        and so is any further batch of an estimator that was unpickled: it cannot know whose rows have answered.
+        """
         given = self.get_params(deep=False)
         if hasattr(self, "_stream"):
             stream = self._stream
@@ -298,6 +303,12 @@ class PrivateQuantileRegressor(*REGRESSOR):  # type: ignore[misc]
     def _several(self) -> bool:
         """Tell whether tau was a sequence when the fit began."""
         return bool(self.result_.facts.several)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave at home what is for whoever holds the rows."""
+        state = dict(super().__getstate__())
+        state.pop("clipped_", None)
+        return state
 
     def __sklearn_tags__(self) -> Any:
         """Say what scikit-learn's checks cannot expect: equal refits without seeded dice, good scores from few."""

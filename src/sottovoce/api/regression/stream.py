@@ -36,6 +36,10 @@ TIED = (
     "many responses are tied, and ties spoil the intervals: spread each evenly over the step it is rounded to, before "
     "anybody is asked"
 )
+LOST = (
+    "this estimator was unpickled, and whose rows have answered it is known only in the process that asked them: go on "
+    "there, or save its result and fit a new estimator to rows that have not answered."
+)
 Progress = Callable[[int], None]
 
 
@@ -186,9 +190,12 @@ class RegressionStream:
     def count(self, rows: Rows, *, fit: bool) -> None:
         """Count rows that are about to answer, by whole rows and by responses; refuse those of an earlier batch.
 
-        A batch that follows a `fit` to the same rows is counted and warned of, as scikit-learn's own checks need it.
+        Only a simulated `fit` may be followed by a batch of the same rows, which have nothing to lose.
         """
         self._check_whole()
+        private = self.randomness is None or is_private(self.randomness)
+        if self.answered.lost and private:
+            raise BadInput(LOST)
         bounds, budget = self.plan.bounds, self.plan.epsilon
         raw = rows.features() * bounds.half + bounds.centre
         whole: list[Column] = [row_words(raw, rows.response())]
@@ -200,8 +207,12 @@ class RegressionStream:
         columns = [*whole, rows.response()]
         total = spend_columns(columns, mark(columns), [budget] * 2, self.randomness)
         self.in_all = None if total is None or self.in_all is None else max(self.in_all, *total)
-        if not fit:
+        if private or not fit:
             self.answered.book(whole, marks, [budget])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave at home what is for whoever holds the rows."""
+        return {**vars(self), "clipped": 0}
 
     def _check_whole(self) -> None:
         if self.broken:

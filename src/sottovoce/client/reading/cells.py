@@ -15,7 +15,7 @@ from sottovoce.core.errors import BadInput
 _BLANKS = "[ \u00a0\u2009\u202f]"
 _PARTS = {".": (",", "['’]", _BLANKS), ",": (r"\.", "['’]", _BLANKS)}  # what may part thousands, by decimal mark
 _SIGN, _POWER = r"[+\-−]?", r"(?:[eE][+-]?\d{1,3})?"
-_PLAIN = re.compile(rf"{_SIGN}(?:\d+\.?\d*|\.\d+){_POWER}|{_SIGN}(?:inf|infinity|nan)", re.IGNORECASE)
+_PLAIN = re.compile(rf"{_SIGN}(?:\d+\.?\d*|\.\d+){_POWER}|{_SIGN}(?:inf|infinity|nan)", re.IGNORECASE | re.ASCII)
 _MARKS = re.compile(
     r"[-–—.?*#/\\]{1,3}|\(?(?:n[./ ]?a|n[. ]?d|n[. ]?v|k[. ]{0,2}a)\.?\)?"
     r"|\(?(?:none|null|nil|missing|unknown|void|tbd)\)?|#[a-z/0]{2,7}[!?]?|<na>|\\n|-?nan(?:\(ind\))?|-?1\.#(?:ind|qnan|inf)"
@@ -101,7 +101,7 @@ def _parted(decimal: str) -> str:
 
 def grouped(decimal: str) -> re.Pattern[str]:
     """Return the pattern of a number whose thousands are parted, for a decimal mark."""
-    return re.compile(rf"{_SIGN}(?:{_parted(decimal)})(?:{re.escape(decimal)}\d*)?")
+    return re.compile(rf"{_SIGN}(?:{_parted(decimal)})(?:{re.escape(decimal)}\d*)?", re.ASCII)
 
 
 def pattern(decimal: str) -> str:

@@ -17,12 +17,15 @@ import pyarrow.csv as arrow_csv
 
 from sottovoce.client.reading.cells import MISSING, pattern, separators, text_refused
 from sottovoce.client.reading.censored import to_numbers
-from sottovoce.client.reading.dialect import Dialect, either, find_dialect, may_be_either
-from sottovoce.client.reading.light import CheckHeader, Wanted, ragged
+from sottovoce.client.reading.dialect import Dialect, doubtful, either, find_dialect, may_be_either
+from sottovoce.client.reading.light import CheckHeader, Wanted, in_all_rows, ragged
 from sottovoce.client.reading.text_file import blocks, texts
 from sottovoce.core.checks import bad_row, sentence
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import shown
+
+_MARKED = r"^[<>≤≥= \t]*[+\-−]?[\d'’ \x{a0}\x{2009}\x{202f}]*[.,](?:\d|$)"
+_HEXADECIMAL = r"^\s*[+-]?0[xX]"
 
 # Types that blocks of one column may have together, and what they are read as.
 _TOGETHER = (
@@ -49,11 +52,14 @@ def csv_blocks(
         first = next(source, "")
         found = find_dialect(first, name, wanted.columns, wanted.numeric, wanted.delimiter, wanted.decimal)
         check_header(found.header, found.proved)
-        rows = 0
+        rows, open_ = 0, doubtful(found)
         for block in blocks(path, first[found.start :], source):
             if len(found.header) > 1 and not block.strip(b"\r\n"):
                 continue
             table = _parsed(block, found, wanted, name, rows)
+            if open_ and any(_has_marks(table.column(column)) for column in wanted.numeric):
+                found, open_ = in_all_rows(path, found, wanted.numeric, name), False
+                table = _parsed(block, found, wanted, name, rows)
             parts = {}
             for column in wanted.columns:
                 values = table.column(column)
@@ -78,11 +84,15 @@ def read_csv_whole(path: Path, wanted: Wanted, place: Callable[[str], str], chec
         check_header(found.header, found.proved)
         columns = [column for column in found.header if column]
         read: dict[str, list[Any]] = {column: [] for column in columns}
-        numeric, turned, rows = set(columns), list[str](), 0
+        numeric, turned, rows, open_ = set(columns), list[str](), 0, doubtful(found)
         for block in blocks(path, first[found.start :], source):
             if len(found.header) > 1 and not block.strip(b"\r\n"):
                 continue
-            table = _parsed(block, found, wanted._replace(columns=columns, numeric=numeric), name, rows)
+            own = wanted._replace(columns=columns, numeric=numeric)
+            table = _parsed(block, found, own, name, rows)
+            if open_ and any(_has_marks(table.column(column)) for column in numeric):
+                found, open_ = in_all_rows(path, found, None, name), False
+                table = _parsed(block, found, own, name, rows)
             for column, parts in read.items():
                 values = table.column(column)
                 numbers = _as_numbers(values, found, place(column)) if column in numeric else None
@@ -99,8 +109,28 @@ def read_csv_whole(path: Path, wanted: Wanted, place: Callable[[str], str], chec
     return pa.table({column: _joined(parts) for column, parts in read.items() if parts})
 
 
+def _has_marks(column: Any) -> bool:
+    """Tell whether some number of a column may have a mark that parts decimals or thousands."""
+    if str(column.type) not in ("string", "binary"):
+        return bool(pa.types.is_floating(column.type))
+    try:
+        return bool(pc.any(pc.match_substring_regex(column.cast(pa.string()), _MARKED)).as_py())
+    except pa.ArrowException:
+        return False
+
+
 def _parsed(block: bytes, found: Dialect, wanted: Wanted, name: str, rows: int) -> Any:
-    """Let Arrow parse a block of whole rows."""
+    """Let Arrow parse a block of whole rows, but for cells such as 0x10, which it would take for 16."""
+    table = _read(block, found, wanted, name, rows)
+    if any(x in block and b"0" + x in block for x in (b"x", b"X")):  # one letter is found ten times as fast as two
+        numeric = list(wanted.numeric)
+        own = wanted._replace(columns=numeric)
+        if strange := _hexadecimal(table, _read(block, found, own, name, rows, as_text=numeric)):
+            return _read(block, found, wanted, name, rows, as_text=strange)
+    return table
+
+
+def _read(block: bytes, found: Dialect, wanted: Wanted, name: str, rows: int, as_text: Sequence[str] = ()) -> Any:
     sink = pa.BufferOutputStream()
     sink.write(block)
     try:
@@ -117,7 +147,7 @@ def _parsed(block: bytes, found: Dialect, wanted: Wanted, name: str, rows: int) 
             ),
             convert_options=arrow_csv.ConvertOptions(
                 include_columns=list(wanted.columns),
-                column_types={column: pa.string() for column in _texts(wanted)},
+                column_types={column: pa.string() for column in [*_texts(wanted), *as_text]},
                 null_values=MISSING,
                 strings_can_be_null=True,
                 decimal_point=found.decimal,
@@ -125,6 +155,16 @@ def _parsed(block: bytes, found: Dialect, wanted: Wanted, name: str, rows: int) 
         )
     except pa.ArrowException:
         raise _unparsed(block, found, name, rows) from None
+
+
+def _hexadecimal(table: Any, text: Any) -> list[str]:
+    """Return the columns of whole numbers some of which are text such as 0x10."""
+    return [
+        column
+        for column in text.column_names
+        if pa.types.is_integer(table.column(column).type)
+        and pc.any(pc.match_substring_regex(text.column(column), _HEXADECIMAL)).as_py()
+    ]
 
 
 def _texts(wanted: Wanted) -> Sequence[str]:

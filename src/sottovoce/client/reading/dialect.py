@@ -1,12 +1,12 @@
 """How a CSV file is written, found out from its first lines: what parts its columns, and what parts decimals.
 
-What the lines leave open is not guessed: 1,234 may be a thousand or one and a bit, and the file is refused with the
-option that decides it.
+What the lines leave open is not guessed: 1,234 may be a thousand or one and a bit. If it shows only further on that
+there are such numbers, all rows are looked at; what stays open is refused with the option that decides it.
 """
 
 import csv
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
@@ -21,10 +21,12 @@ DECIMALS = {"point": ".", "comma": ","}
 
 _USUAL = (",", ";", "\t", "|")
 _LINES = 400  # of the beginning that are looked at
+_ROWS = 20_000  # that are looked at together, where all of them have to be
 _EXCEL = re.compile(r'\s*"?sep=(.)"?[ \t]*\r?\n?', re.IGNORECASE)
-_EITHER = {mark: re.compile(rf"[+-]?[1-9]\d{{0,2}}{re.escape(mark)}\d{{3}}") for mark in ".,"}
+_EITHER = {mark: re.compile(rf"[+-]?[1-9]\d{{0,2}}{re.escape(mark)}\d{{3}}", re.ASCII) for mark in ".,"}
 _DECIMAL = {
-    mark: re.compile(rf"[+-]?(?:\d+{re.escape(mark)}\d*|{re.escape(mark)}\d+)(?:[eE][+-]?\d+)?") for mark in ".,"
+    mark: re.compile(rf"[+-]?(?:\d+{re.escape(mark)}\d*|{re.escape(mark)}\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+    for mark in ".,"
 }
 _OTHER = {".": ",", ",": "."}
 
@@ -38,6 +40,19 @@ class Dialect(NamedTuple):
     header: list[str]
     start: int
     proved: bool  # whether the first line is surely one of names
+
+
+class _Seen(NamedTuple):
+    """Which marks numbers show to part decimals, there and in any column, which may part either, if some are whole."""
+
+    shown: frozenset[str] = frozenset()
+    elsewhere: frozenset[str] = frozenset()
+    either: frozenset[str] = frozenset()
+    whole: bool = False
+
+    def joined(self, other: "_Seen") -> "_Seen":
+        marks = (mine | its for mine, its in zip(self[:3], other[:3], strict=True))
+        return _Seen(*marks, self.whole or other.whole)
 
 
 class _Layout(NamedTuple):
@@ -98,11 +113,7 @@ def find_dialect(
     chosen = _choose(layouts, wanted)
     mark, certain = decimal or ".", decimal is not None
     if decimal is None:
-        named = chosen.header if numeric is None else numeric
-        own = [chosen.header.index(name) for name in named if name in chosen.header]
-        cells = [row[at].lstrip("<>≤≥= \t").rstrip() for row in chosen.rows for at in own if at < len(row)]
-        others = [cell.strip() for row in chosen.rows for cell in row]
-        mark, certain = _decimal(cells, others, chosen.delimiter, place)
+        mark, certain = _decimal(_seen(chosen.rows, chosen.header, numeric), chosen.delimiter, place)
     return Dialect(chosen.delimiter, mark, certain, chosen.header, skipped + chosen.start, _proved(chosen))
 
 
@@ -147,21 +158,50 @@ def may_name(text: str) -> bool:
     return (text[:1].isalpha() or text.startswith("_")) and text.isprintable() and kind_of_cell(text) == TEXT
 
 
-def _decimal(cells: Sequence[str], others: Sequence[str], delimiter: str, place: str) -> tuple[str, bool]:
+def doubtful(found: Dialect) -> bool:
+    """Tell whether a number further on may have to be read in another way than the first lines say."""
+    return not found.certain and found.delimiter != ","
+
+
+def settled(
+    found: Dialect, rows: Iterable[Sequence[str]], numeric: Collection[str] | None, place: str
+) -> tuple[str, bool]:
+    """Find the decimal mark in all rows, and whether they show it; refuse what they leave open."""
+    seen, waiting = _Seen(), iter(rows)
+    while not seen.shown and (some := list(islice(waiting, _ROWS))):
+        seen = seen.joined(_seen(some, found.header, numeric))
+    mark, certain = _decimal(seen, found.delimiter, place)
+    return (mark, True) if certain else (found.decimal, False)
+
+
+def _seen(rows: Iterable[Sequence[str]], header: Sequence[str], numeric: Collection[str] | None) -> _Seen:
+    """Look at the numbers of some rows; ``numeric`` None stands for all columns."""
+    own = {header.index(name) for name in (header if numeric is None else numeric) if name in header}
+    whole, mine, others = False, list[str](), list[str]()
+    for row in rows:
+        for at, cell in enumerate(row):
+            if "." in cell or "," in cell:
+                others.append(cell.strip())
+                if at in own:
+                    mine.append(cell.lstrip("<>≤≥= \t").rstrip())
+            elif not whole and at in own:
+                whole = cell.lstrip("<>≤≥= \t").rstrip().lstrip("+-").isdigit()
+    either_ = frozenset(mark for mark in ".," if any(_EITHER[mark].fullmatch(cell) for cell in mine))
+    shown, elsewhere = (frozenset(mark for mark in ".," if _shows(cells, mark)) for cells in (mine, others))
+    return _Seen(shown, elsewhere, either_, whole)
+
+
+def _decimal(seen: _Seen, delimiter: str, place: str) -> tuple[str, bool]:
     """Find the decimal mark, and whether the cells show it."""
-    shows = {mark: _shows(cells, mark) for mark in ".,"}
-    if shows["."] or shows[","]:
-        return ("," if shows[","] and not shows["."] else "."), True
-    maybe = [mark for mark in ".," if any(_EITHER[mark].fullmatch(cell) for cell in cells)]
-    if not maybe:
-        comma = delimiter != "," and _shows(others, ",") and not _shows(others, ".")
-        return ("," if comma else "."), False
-    if maybe == ["."] and delimiter != ";" and not any(cell.lstrip("+-").isdigit() for cell in cells):
+    if seen.shown:
+        return ("." if "." in seen.shown else ","), True
+    if not seen.either:
+        return ("," if delimiter != "," and seen.elsewhere == {","} else "."), False
+    if seen.either == {"."} and delimiter != ";" and not seen.whole:
         return ".", True  # three decimals in every cell
-    elsewhere = [mark for mark in ".," if _shows(others, mark)]
-    if len(elsewhere) == 1:
-        return elsewhere[0], True
-    raise either(place, maybe[0])
+    if len(seen.elsewhere) == 1:
+        return next(iter(seen.elsewhere)), True
+    raise either(place, "." if "." in seen.either else ",")
 
 
 def either(place: str, mark: str) -> BadInput:
@@ -175,7 +215,7 @@ def either(place: str, mark: str) -> BadInput:
 
 def _shows(cells: Sequence[str], mark: str) -> bool:
     """Tell whether some cell can only be a number with this decimal mark."""
-    whole = re.compile(rf"[+-]?\d{{1,3}}(?:{re.escape(_OTHER[mark])}\d{{3}}){{2,}}")
+    whole = re.compile(rf"[+-]?\d{{1,3}}(?:{re.escape(_OTHER[mark])}\d{{3}}){{2,}}", re.ASCII)
     return any(
         (_DECIMAL[mark].fullmatch(cell) and not _EITHER[mark].fullmatch(cell))
         or (grouped(mark).fullmatch(cell) and mark in cell)

@@ -4,7 +4,7 @@ import csv
 import datetime as dt
 import io
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,15 +14,17 @@ import numpy as np
 from sottovoce.client.reading.cells import MISSING, pattern, plain_number, text_refused
 from sottovoce.client.reading.censored import to_numbers
 from sottovoce.client.reading.column import WEIGHTS
-from sottovoce.client.reading.dialect import Dialect, either, find_dialect, may_be_either
+from sottovoce.client.reading.dialect import Dialect, doubtful, either, find_dialect, may_be_either, settled
 from sottovoce.client.reading.text_file import blocks, texts
 from sottovoce.core.censoring import Censoring
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import shown
 
 Cells = list[str | None]
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
-_WHOLE = re.compile(r"[+-]?\d+")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE | re.ASCII)
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_TIME = re.compile(r"\d\d:\d\d(?::\d\d)?", re.ASCII)
 _TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 
 
@@ -82,11 +84,31 @@ def read_light(path: Path, wanted: Wanted, place: Callable[[str], str], check_he
                         values.append(None if row[at[column]] in MISSING else row[at[column]])
         except csv.Error:
             raise BadInput(f"{name} cannot be read as CSV: check its quotes and line ends") from None
+    if doubtful(found) and any(
+        cell and ("." in cell or "," in cell) for column in wanted.numeric for cell in cells[column]
+    ):
+        found = in_all_rows(path, found, wanted.numeric, name)
     read = {
         column: _numbers(values, found, place(column), wanted) if column in wanted.numeric else values
         for column, values in cells.items()
     }
     return LightTable(read, rows)
+
+
+def in_all_rows(path: Path, found: Dialect, numeric: Collection[str] | None, name: str) -> Dialect:
+    """Return how a file is written after a look at all of its rows, or refuse what they leave open."""
+
+    def rows() -> Iterator[list[str]]:
+        for block in blocks(path, first[found.start :], source):
+            yield from csv.reader(io.StringIO(block.decode(), newline=""), delimiter=found.delimiter)
+
+    with closing(texts(path)) as source:
+        first = next(source, "")
+        try:
+            decimal, certain = settled(found, rows(), numeric, name)
+        except csv.Error:
+            raise BadInput(f"{name} cannot be read as CSV: check its quotes and line ends") from None
+    return found._replace(decimal=decimal, certain=certain)
 
 
 def ragged(name: str, rows: int, expected: int, actual: int) -> BadInput:
@@ -102,11 +124,11 @@ def _numbers(cells: Cells, found: Dialect, place: str, wanted: Wanted) -> Any:
     if wanted.censored is not None:
         how = {"decimal": found.decimal, "certain": found.certain, "in_file": True}
         return to_numbers(cells, wanted.censored, place, **how)  # type: ignore[arg-type]
-    plain, parted = cells, re.compile(pattern(found.decimal))
+    plain, parted = cells, re.compile(pattern(found.decimal), re.ASCII)
     present = [cell.strip() for cell in cells if cell is not None]
     if present and all(map(parted.search, present)):
         other = "," if found.decimal == "." else "."
-        if not found.certain and any(map(re.compile(may_be_either(other)).search, present)):
+        if not found.certain and any(map(re.compile(may_be_either(other), re.ASCII).search, present)):
             raise either(place, other)
         plain = [None if cell is None else plain_number(cell, found.decimal) for cell in cells]
     values = parsed(plain, dates=True)
@@ -132,6 +154,10 @@ def parsed(cells: Cells, dates: bool = False) -> list[Any] | None:
         readers = [float]
     elif all(cell in _TRUTH for cell in present):
         readers = [_TRUTH.__getitem__]
+    elif dates and all(map(_TIME.fullmatch, present)):
+        readers = [dt.time.fromisoformat]
+    elif not all(map(_DATE.match, present)):
+        return None
     for read in readers:
         try:
             return [None if cell is None else read(cell.strip()) for cell in cells]

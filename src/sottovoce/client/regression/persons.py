@@ -1,6 +1,7 @@
 """People behind one door: each answers one query of a regression, once; a retry gets the same reply."""
 
 import math
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import NoReturn, SupportsIndex
 
@@ -25,6 +26,7 @@ from sottovoce.protocol.messages import Message, PeopleQuery, PeopleReport, Pers
 from sottovoce.protocol.randomised_response import binary, flips_of
 from sottovoce.protocol.regression.blocks import Open, RegressionChannel, tables_of
 from sottovoce.protocol.regression.questions import (
+    FARTHEST,
     KEY,
     LARGEST,
     LEAST,
@@ -199,7 +201,7 @@ class Persons:
             block = self._channel.blocks[query.block]
             known = len(query.slopes) == block.count and all(1 <= slope <= p for slope in query.slopes)
             known = known and len(set(query.slopes)) == len(query.slopes)
-            known = known and _shaped(query.points, (len(self._channel.taus), p + 1))
+            known = known and _shaped(query.points, (len(self._channel.taus), p + 1)) and _near(query.points)
         if not known:
             raise BadInput("the query to a person does not fit the channel; correct the query.")
         if self._key is not None and not self._drawn(self._key, query):
@@ -236,7 +238,7 @@ class Persons:
         if not all(_shaped(values, shape) for values, shape in shapes):
             raise BadInput("the points or the design do not fit the channel; correct the query.")
         small = all(abs(each) <= LARGEST for two in (*query.pairs, *query.ways) for row in two for each in row)
-        small = small and ways % levels == 0
+        small = small and ways % levels == 0 and _near((*query.points, *query.steps))
         if not small or not all(map(_is_range, (*query.ranges, *(each[LEAST:] for each in query.steps)))):
             raise BadInput("a combination of a design is too large, or a range has no length; correct the query.")
         if not all(low <= high for low, high in pairwise((0.0, *query.upto, 1.0))):
@@ -271,13 +273,18 @@ def _is_product(query: PersonQuery, p: int) -> bool:
 def _is_pair(query: PersonQuery, p: int) -> bool:
     """Tell whether a query asks about a pair of combinations, and nothing else."""
     small = _shaped(query.pair, (2, p + 1)) and all(abs(each) <= LARGEST for row in query.pair for each in row)
-    turned = not query.points or _shaped(query.points, (1, p + 1))
+    turned = not query.points or (_shaped(query.points, (1, p + 1)) and _near(query.points))
     return not query.factors and small and turned and _is_range(query.within)
 
 
 def _is_range(ends: tuple[float, ...]) -> bool:
-    """Tell whether two numbers make a range of a finite length."""
-    return _shaped(ends, (2,)) and 0 < ends[1] - ends[0] < math.inf
+    """Tell whether two numbers make a range that can be computed with."""
+    return _shaped(ends, (2,)) and _near((ends,)) and ends[1] > ends[0]
+
+
+def _near(rows: Iterable[tuple[float, ...]]) -> bool:
+    """Tell whether numbers are so small that nothing computed with them overflows."""
+    return all(abs(each) <= FARTHEST for row in rows for each in row)
 
 
 def _shaped(values: object, shape: tuple[int, ...]) -> bool:

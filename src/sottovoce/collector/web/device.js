@@ -102,6 +102,7 @@ const MOST_COLUMNS = 200;
 const [KIND, PRODUCT_OF, SIGN, CHANNEL_OF] = [1n << 20n, 1n << 21n, 1n << 22n, 1n << 23n];
 const [TIGHT, PRODUCT] = [-1, 0]; // cells: at the point, and a bit about a product of two covariates
 const LARGEST = 1e100; // of a combination's coefficients: their products stay finite
+const FARTHEST = 1e200; // of points and steps, and of the ends of ranges: sums and twice of them stay finite
 const slopesOf = (block) => (block.box ? block.box[1] : 1);
 const ascends = (numbers) => numbers.every((each, k) => each >= (k ? numbers[k - 1] : 0));
 
@@ -112,8 +113,9 @@ function whole(text) {
 }
 
 /** A box as integers: low, extra, and how many letters there are and lie inside; its outcomes add up to the die. */
-function boxOf([kinds, slopes, cells, width], [low, extra, spare]) {
-  const sane = [kinds, slopes, cells, width].every(Number.isSafeInteger) && kinds >= 1 && slopes >= 0 && width >= 1 && width <= cells;
+function boxOf(shape, weights) {
+  const [[kinds, slopes, cells, width], [low, extra, spare]] = [shape, weights];
+  const sane = shape.length === 4 && weights.length === 3 && [kinds, slopes, cells, width].every(Number.isSafeInteger) && kinds >= 1 && slopes >= 0 && width >= 1 && width <= cells;
   const few = sane && kinds <= LETTERS && cells <= LETTERS && slopes <= MOST_COLUMNS;
   if (!few) throw new Error("the card's channels do not make a regression.");
   const box = { low: whole(low), extra: whole(extra), letters: BigInt(kinds) * BigInt(cells) ** BigInt(slopes) };
@@ -126,12 +128,16 @@ function boxOf([kinds, slopes, cells, width], [low, extra, spare]) {
 /** Refuses channels that are none, or whose likelihood ratio is above exp(cap): integers are compared. */
 export function checkTerms(terms, taus, cap) {
   const most = exponential(cap);
-  const p = terms.columns.length;
+  const { response, columns, low, high, two_valued: two = [] } = terms;
+  let fits = [columns, low, high, two, terms.channels].every(Array.isArray) && [response, ...columns].every((name) => typeof name === "string");
+  if (!fits) throw new Error("the card's columns do not make a regression; nothing was answered.");
+  const p = columns.length;
   const within = (top, bottom) => top << SCALE <= most * bottom;
   const paid = ({ low, extra, letters, inside }) => extra === 0n || letters === inside || within(low + extra, low);
   const levels = terms.channels.flatMap((channel) => channel.taus);
-  let fits = p >= 1 && p <= MOST_COLUMNS && new Set(terms.columns).size === p && terms.low.length === p && terms.high.length === p;
-  fits &&= terms.low.every((low, k) => Number.isFinite(low) && Number.isFinite(terms.high[k]) && terms.high[k] / 2 - low / 2 > 0);
+  fits = p >= 1 && p <= MOST_COLUMNS && new Set([response, ...columns]).size === p + 1 && low.length === p && high.length === p;
+  fits &&= low.every((each, k) => Number.isFinite(each) && Number.isFinite(high[k]) && high[k] / 2 - each / 2 > 0);
+  fits &&= two.every((column) => Number.isInteger(column) && column >= 0 && column < p);
   fits &&= levels.length === taus.length && levels.every((tau, k) => tau === taus[k]);
   let cheap = true;
   for (const { taus: own, upto, blocks, bit } of terms.channels) {
@@ -140,11 +146,12 @@ export function checkTerms(terms, taus, cap) {
     for (const block of blocks) {
       fits &&= slopesOf(block) <= p;
       if (block.slopes !== null) {
+        if (!Array.isArray(block.slopes)) throw new Error("the card's blocks do not name their slopes; nothing was answered.");
         const known = block.slopes.every((slope) => Number.isInteger(slope) && slope >= 1 && slope <= p);
         fits &&= known && new Set(block.slopes).size === slopesOf(block) && block.slopes.length === slopesOf(block);
       }
       if (block.box) {
-        fits &&= block.box[0] === 1 || block.box[0] === own.length + 1;
+        fits &&= (block.box[0] === 1 || block.box[0] === own.length + 1) && block.weights.length === 1;
         cheap &&= paid(boxOf(block.box, block.weights[0]));
         continue;
       }
@@ -323,7 +330,8 @@ export async function makeRowReport({ card, flips, study }, query, row, token = 
       return [pairs, ranges, ways, steps, upto].every(Array.isArray) && shaped(point, [levels, d]) && shaped(pairs, [pairs.length, 2, d]) &&
         [pairs, ways].flat(3).every((each) => Math.abs(each) <= LARGEST) &&
         shaped(ranges, [2 * pairs.length, 2]) && shaped(steps, [ways.length, 3]) &&
-        [...ranges, ...steps.map(([, ...ends]) => ends)].every(([low, high]) => high - low > 0 && high - low < Infinity) &&
+        [...point, ...ranges, ...steps].flat().every((each) => Math.abs(each) <= FARTHEST) &&
+        [...ranges, ...steps.map(([, ...ends]) => ends)].every(([low, high]) => high - low > 0) &&
         shaped(ways, [ways.length, 2, d]) && ways.length % levels === 0 && shaped(upto, [1 + 2 * pairs.length + ways.length]) && ascends([...upto, 1]);
     });
   if (!fits) throw new Error("the collector's query does not fit its study; nothing was answered.");

@@ -16,6 +16,7 @@ from sottovoce.protocol.regression.blocks import FIXED, SLOPES
 
 WORD = 2.0**-53
 LARGEST = 1e100  # of a pair's coefficients: products of combinations stay finite
+FARTHEST = 1e200  # of points and steps, and of the ends of ranges: sums and twice of them stay finite
 KEY = 16  # bytes of a study's public key
 TIGHT = -1  # the cell of whoever is asked at the point
 PRODUCT = 0  # of a bit about a product of two covariates; then come pairs, within each of their ranges, and ways

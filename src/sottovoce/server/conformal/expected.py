@@ -8,6 +8,7 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.inference.common.normal import two_sided
+from sottovoce.server.conformal.automatic import FEW
 from sottovoce.server.conformal.base import Threshold
 from sottovoce.server.conformal.methods import alike_sites
 from sottovoce.server.conformal.plan import Participants, chosen
@@ -106,7 +107,7 @@ def _scanned_range(promised: Threshold) -> tuple[float, float]:
 
 
 def _counted_range(promised: PooledThreshold) -> tuple[float, float]:
-    """Return the range of a threshold from counts, each edge known by its own sites alone."""
+    """Return the range of a threshold from counts, each edge known by its own sites alone; few edges tell no end."""
     from sottovoce.server.conformal.coverage.predicted import expected_range, reached_by_counts
 
     sizes = [fact.size for fact in promised.facts]
@@ -114,7 +115,8 @@ def _counted_range(promised: PooledThreshold) -> tuple[float, float]:
     def reached(tails: Floats) -> Floats:
         return reached_by_counts(promised.choice, sizes, tails)
 
-    return expected_range(reached, np.array(promised.edges), promised.alpha, RANGE, COUNTED_PLACES)
+    low, high = expected_range(reached, np.array(promised.edges), promised.alpha, RANGE, COUNTED_PLACES)
+    return low, high if len(promised.edges) >= FEW else 1.0
 
 
 def _pooled_range(promised: PooledThreshold) -> tuple[float, float]:

@@ -162,8 +162,7 @@ def plan(sites: Sequence[SiteFacts], settings: ConformalSettings, cells: int) ->
         return ConformalPlan(tuple(sites), settings, cells, _paper(facts, number, settings, cells))
     if settings.mechanism is None and settings.conditional and settings.rule == "paper" and len(facts) > 1:
         raise BadInput("the paper's theorem 3.3 is for sites of one size, and these differ; choose rule 'closest'.")
-    # how a scan fails does not depend on the number of cells: whoever tried other grids has thought about it before
-    kinds, found = chosen(tuple(facts), number, settings, 2 if settings.mechanism == SCANNED else cells)
+    kinds, found = chosen(tuple(facts), number, settings, cells_of_failure(settings, cells))
     if found is None or useless(kinds, number, found, settings):
         raise Infeasible(_too_few(sites, settings, cells))
     return ConformalPlan(tuple(sites), settings, cells, found)
@@ -176,6 +175,14 @@ def chosen(
     """Return the kinds of sites and the best choice for them; the same question is thought about once."""
     kinds = tuple(kind_of(fact, settings, cells) for fact in facts)
     return kinds, choose(kinds, number, aim_of(settings), settings.statistics)
+
+
+def cells_of_failure(settings: ConformalSettings, cells: int) -> int:
+    """Return by how many cells the failure of an answer is known; that of a scan is the same for any number of them.
+
+    So whoever has tried other grids has thought about it before (`chosen`).
+    """
+    return 2 if settings.mechanism == SCANNED else cells
 
 
 def useless(kinds: Sequence[Kind], number: Sequence[int], choice: Choice, settings: ConformalSettings) -> bool:

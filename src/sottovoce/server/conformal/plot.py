@@ -174,10 +174,11 @@ def distribution_density(levels: Floats, at_least: Floats) -> tuple[Floats, Floa
 
     Their normal quantile is nearly a line in the logit of the level, so a spline through it is smooth and close.
 
+    >>> from scipy.integrate import trapezoid
     >>> from scipy.special import ndtr
     >>> logit = np.linspace(1, 3, 15)
     >>> fine, density = distribution_density(1 / (1 + np.exp(-logit)), ndtr((2 - logit) / 0.2))
-    >>> float(fine[density.argmax()].round(2)), float(np.trapezoid(density, fine).round(3))
+    >>> float(fine[density.argmax()].round(2)), float(trapezoid(density, fine).round(3))
     (0.88, 1.0)
     """
     from scipy.interpolate import CubicSpline

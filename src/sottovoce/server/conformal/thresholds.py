@@ -162,11 +162,11 @@ class ConformalThresholds(StoredResult):
     @property
     def epsilon(self) -> Mapping[str, float] | None:
         """Return what a record pays at each site that was asked, the most of its groups; None without privacy."""
+        if all(each.epsilon is None for each in self.asked):
+            return None
         found: dict[str, float] = {}
         for each in self.asked:
-            if each.epsilon is None:
-                return None
-            for site, spent in each.epsilon.items():
+            for site, spent in (each.epsilon or dict.fromkeys(each.names, math.inf)).items():
                 found[site] = max(spent, found.get(site, 0.0))
         return found
 
@@ -174,6 +174,11 @@ class ConformalThresholds(StoredResult):
     def private(self) -> bool:
         """Tell whether every score is protected, and the dice nobody's."""
         return all(each.private for each in self.asked)
+
+    @property
+    def seeded(self) -> bool:
+        """Tell whether any noise came from dice that anybody can throw again."""
+        return any(each.seeded for each in self.asked)
 
     @property
     def estimand(self) -> str:
@@ -214,7 +219,7 @@ class ConformalThresholds(StoredResult):
         exposed = [name for name, each in epsilon.items() if math.isinf(each)]
         if exposed:
             text += f"Not so at {', '.join(exposed)}, which sent what was asked as it is. "
-        if any(each.seeded for each in self.asked):
+        if self.seeded:
             text += "This run used seeded dice, which anybody can throw again: it is a simulation and protects nobody. "
         return text + NOT_PROTECTED
 

@@ -44,7 +44,7 @@ class Mark(NamedTuple):
     measured: SiteEstimate
 
 
-class PairStudy(NamedTuple):
+class WhoAnswers(NamedTuple):
     """Who is asked for which level, and whether each is a part that was drawn along with the others."""
 
     crowd: SiteProfile
@@ -83,7 +83,7 @@ def pairs_protocol(
     They are asked for a grid where the ``scale`` of the records is given. Sites are ``mixed`` if each is the records of
     one weight, drawn along with the others.
     """
-    crowd, logit, asked = talker.crowd, math.log(tau / (1 - tau)), PairStudy(talker.crowd, tau, mixed)
+    crowd, logit, asked = talker.crowd, math.log(tau / (1 - tau)), WhoAnswers(talker.crowd, tau, mixed)
     noise = math.sqrt(crowd.unit_variance - (tau - 0.5) ** 2 * float(np.sum(crowd.shares**2 / crowd.sizes)))
     tail, spread = min(tau, 1 - tau), tau * (1 - tau)
     outer = np.array([_expit(logit - 1), tau, _expit(logit + 1)])
@@ -140,7 +140,7 @@ def _frame(belief: Floats) -> tuple[float, float]:
     return root, max((high - low) / 2, math.ulp(root), 1e-300)
 
 
-def _answers(asked: PairStudy, heard: list[Decoded], origin: float, unit: float) -> Readings:
+def _answers(asked: WhoAnswers, heard: list[Decoded], origin: float, unit: float) -> Readings:
     """Lay some answers end to end for a fit; the last of them, which are next to the quantile, tell the sites apart."""
     ceilings, drops = zip(*_noise(asked, heard), strict=True)
     return Readings(
@@ -152,7 +152,7 @@ def _answers(asked: PairStudy, heard: list[Decoded], origin: float, unit: float)
     )
 
 
-def _curve(asked: PairStudy, heard: list[Decoded], belief: Floats) -> LogitCurve:
+def _curve(asked: WhoAnswers, heard: list[Decoded], belief: Floats) -> LogitCurve:
     """Fit a straight curve to some answers, starting from what the guide believes."""
     origin, unit = _frame(belief)
     return _scaled(fit(_answers(asked, heard, origin, unit), PRIOR, curved=False), origin, unit)
@@ -166,7 +166,7 @@ def _scaled(seen: LogitCurve, origin: float, unit: float) -> LogitCurve:
     return seen._replace(root=origin + unit * seen.root, log_slope=seen.log_slope - math.log(unit), covariance=scaled)
 
 
-def _agrees(asked: PairStudy, curve: LogitCurve, opening: list[Decoded]) -> bool:
+def _agrees(asked: WhoAnswers, curve: LogitCurve, opening: list[Decoded]) -> bool:
     """Tell whether the curve passes near the newest pair, and its middle and slope are where the pair expected them."""
     heard = opening[-1]
     middle, half = float(heard.points.mean()), float(heard.points[1] - heard.points[0]) / 2
@@ -188,7 +188,7 @@ def _is_beside(heard: Decoded, tau: float, off: float, errors: float) -> bool:
     return bool(np.all(heard.below - tau > clear) or np.all(tau - heard.below > clear))
 
 
-def _noise(asked: PairStudy, heard: list[Decoded]) -> list[tuple[Floats, Floats]]:
+def _noise(asked: WhoAnswers, heard: list[Decoded]) -> list[tuple[Floats, Floats]]:
     """Return of each answer the variance at one half, and by how much it falls away from there.
 
     A value ``F`` of one site has the variance ``(1 / (4 r^2) - (F - 1/2)^2) / n``. Of several it is taken as if each

@@ -7,9 +7,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.core.errors import BadInput, Infeasible
+from sottovoce.core.errors import Infeasible
 from sottovoce.inference.regression.region import Ellipsoid
-from sottovoce.protocol.regression.dithered.knowledge import DROPS, Knowledge
+from sottovoce.protocol.regression.dithered.knowledge import Knowledge
 from sottovoce.protocol.regression.dithered.study import DitheredStudy, StoredDithered
 from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce.server.regression.liu_hu.fit import LiuHuFit
@@ -81,9 +81,9 @@ class SplitFit:
         """Return the interval of a contrast, or refuse."""
         return self._told(lambda: self.fit.interval(index, contrast, level))
 
-    def needed(self) -> int:
-        """Return about how many people of all levels determine the coefficients of this one."""
-        return self.fit.needed(0) * self.levels if isinstance(self.fit, DitheredFit) else self.fit.people
+    def needed(self, index: int, contrast: Floats) -> int:
+        """Return about how many people of all levels determine a contrast of this one."""
+        return self.fit.needed(index, contrast) * self.levels if isinstance(self.fit, DitheredFit) else self.fit.people
 
     def missing(self, index: int, contrast: Floats) -> str:
         """Say why a contrast's interval has no ends."""
@@ -132,16 +132,10 @@ def stored(fit: RegressionFit) -> StoredFit:
 
 
 def restored(state: StoredFit) -> RegressionFit:
-    """Return the fit of a plain state, or refuse one that does not hold together."""
+    """Return the fit of a plain state that was checked (`kept.is_kept`)."""
     fit: RegressionFit
     if state.dithered is not None:
         terms, knowledge = state.dithered
-        if (
-            len(knowledge.windows) != len(DROPS)
-            or len(knowledge.slopes) != terms.levels
-            or knowledge.omegas.shape != (terms.levels, terms.d, terms.d)
-        ):
-            raise BadInput("this is not a stored regression: its parts do not fit each other; store it again.")
         fit = DitheredFit(terms, state.people, knowledge)
     elif state.liu_hu is not None:
         public, planned, run = state.liu_hu

@@ -121,7 +121,8 @@ class RegressionPlan:
             self.response,
             sites,
         )
-        return RegressionResult(facts, self.bounds, tuple(fits), clipped)
+        through = tuple(carried(channel) for channel in channels)
+        return RegressionResult(facts, self.bounds, tuple(fits), clipped, through)
 
     def card(self, key: bytes, people: Sequence[int], nonce: bytes = b"") -> Card:
         """Return the study card: the public terms, channels with the integers that decide their epsilon."""

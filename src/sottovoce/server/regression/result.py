@@ -19,10 +19,13 @@ from sottovoce.core.bounds import Bounds
 from sottovoce.core.checks import confidence
 from sottovoce.core.errors import BadInput, Infeasible
 from sottovoce.inference.regression.region import Ellipsoid, vector
+from sottovoce.protocol.regression.blocks import Open, RegressionChannel
+from sottovoce.protocol.regression.carried import CarriedChannel, channel_of
 from sottovoce.server.description import Description
 from sottovoce.server.picture import check_path, save
 from sottovoce.server.regression.dithered.fit import DitheredFit
-from sottovoce.server.regression.fits import RegressionFit, SplitFit, StoredFit, restored, stored
+from sottovoce.server.regression.fits import RegressionFit, SearchingFit, SplitFit, StoredFit, restored, stored
+from sottovoce.server.regression.kept import is_kept
 from sottovoce.server.regression.plot import draw
 from sottovoce.server.regression.summary import CoefficientRow, RegressionFacts, describe, headline, sentence_of_doubt
 from sottovoce.server.stored import StoredResult
@@ -38,6 +41,7 @@ class StoredRegression(NamedTuple):
     facts: RegressionFacts
     bounds: Bounds
     fits: tuple[StoredFit, ...]
+    through: tuple[CarriedChannel, ...] = ()  # none: stored before they were kept
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,12 +58,15 @@ class RegressionResult(StoredResult):
         A fit a channel, in the order of the levels.
     clipped
         For whoever holds the rows alone: how many were moved to the bounds. It is never shown, pickled or stored.
+    through
+        The channels that people answered through, with the integers that epsilon follows from.
     """
 
     facts: RegressionFacts
     bounds: Bounds
     fits: tuple[RegressionFit, ...] = field(repr=False)
     clipped: int = field(default=0, repr=False)
+    through: tuple[CarriedChannel, ...] = field(default=(), repr=False)
 
     kind: ClassVar[str] = "regression"
 
@@ -77,6 +84,11 @@ class RegressionResult(StoredResult):
     def private(self) -> bool:
         """Tell whether the run protects its people."""
         return self.facts.private
+
+    @property
+    def channels(self) -> list[RegressionChannel | Open]:
+        """Return the channels that people answered through; refuse one that costs more than is stated."""
+        return [channel_of(each, self.epsilon) if each.blocks else Open() for each in self.through]
 
     @property
     def people(self) -> int:
@@ -125,10 +137,15 @@ class RegressionResult(StoredResult):
 
     @property
     def _needed(self) -> int | None:
-        """Return about how many people determine every coefficient; None where no method says."""
+        """Return about how many people determine every raw coefficient, to two digits; None where no method says."""
         beside = self.facts.people - sum(fit.people for fit in self.fits)  # asked by a search
-        told = [fit.needed() for fit in self.fits if isinstance(fit, DitheredFit | SplitFit)]
-        return max(told) + beside if told else None
+        told = [
+            fit.needed(index, axis)
+            for fit, index in self._levels
+            if isinstance(fit, DitheredFit | SplitFit)
+            for axis in self.bounds.to_raw
+        ]
+        return two_digits(max(told) + beside) if told else None
 
     def predict(self, features: Floats) -> Floats:
         """Return the fitted quantiles of raw covariates, (n, levels), rearranged so that they never cross."""
@@ -264,17 +281,42 @@ class RegressionResult(StoredResult):
 
     def to_state(self) -> StoredRegression:
         """Return the plain state the result is made from."""
-        return StoredRegression(self.facts, self.bounds, tuple(stored(fit) for fit in self.fits))
+        return StoredRegression(self.facts, self.bounds, tuple(stored(fit) for fit in self.fits), self.through)
 
     @classmethod
     def from_state(cls, plain: Any) -> Self:
         """Make the result again from what JSON kept of its state."""
-        facts, bounds, fits = codec.from_plain(plain, StoredRegression)
+        facts, bounds, fits, through = codec.from_plain(plain, StoredRegression)
         try:
-            made = cls(facts, bounds, tuple(restored(fit) for fit in fits))
-            whole = made.scaled.shape == made.raw.shape == (len(facts.taus), len(bounds.names) + 1)
+            made = cls(
+                facts, bounds, tuple(restored(fit) for fit in fits if is_kept(facts, bounds, fits)), through=through
+            )
+            whole = made._whole()
         except (ValueError, IndexError, ArithmeticError):  # a BadInput and numpy's LinAlgError are ValueErrors
             whole = False
         if not whole:
             raise BadInput("this is not a stored regression: its parts do not fit each other; store it again.")
         return made
+
+    def _whole(self) -> bool:
+        """Tell whether the parts fit each other: the channels' integers, and what can be said of the coefficients."""
+        levels = [tau for each in self.through for tau in each.taus]
+        costs = [math.inf if isinstance(each, Open) else each.epsilon for each in self.channels]
+        if self.through and (
+            levels != list(self.taus) or {each.p for each in self.through} != {len(self.bounds.names)}
+        ):
+            return False
+        if max(costs, default=0.0) > self.epsilon or not self.fits:
+            return False
+        fitted = all(isinstance(fit, SearchingFit) or np.isfinite(fit.point).all() for fit in self.fits)
+        return fitted and bool(self.tables(self.facts.level) and self.warnings is not None)
+
+
+def two_digits(people: int) -> int:
+    """Return a number of people to two digits, rounded up.
+
+    >>> two_digits(20_913), two_digits(97), two_digits(100)
+    (21000, 97, 100)
+    """
+    unit = 10 ** max(len(str(people)) - 2, 0)
+    return -(-people // unit) * unit

@@ -19,6 +19,7 @@ from sottovoce.server.description import (
 )
 
 MOST_SHOWN = 3  # coefficients in one line
+NAME, SPACE = 26, 13  # characters of a name and of a cell in the table, where no number is longer
 
 METHODS = {
     "dithered": "dithered regression root",
@@ -148,12 +149,14 @@ def _cells(
 
 def _lines(facts: RegressionFacts, cells: Sequence[Sequence[str]], rows: int) -> list[str]:
     """Lay the table of coefficients, level by level."""
-    lines, several = [_line(*cells[0])], len(facts.taus) > 1
+    space = max(SPACE, *(2 + len(cell) for row in cells for cell in row[1:]))
+    room = max(min(NAME, 2 + max(len(row[0]) for row in cells)), WIDTH - 4 * space)
+    lines, several = [_line(room, space, *cells[0])], len(facts.taus) > 1
     for place, row in enumerate(cells[1:]):
         tau = facts.taus[place // rows]
         if place % rows == 0:
             lines.append(f" tau = {tau:.6g} ".center(WIDTH, "-") if several else "-" * WIDTH)
-        lines.append(_line(row[0].replace(f" at {tau:.6g}", "") if several else row[0], *row[1:]))
+        lines.append(_line(room, space, row[0].replace(f" at {tau:.6g}", "") if several else row[0], *row[1:]))
     return lines
 
 
@@ -279,7 +282,7 @@ def promise(facts: RegressionFacts) -> str:
     )
 
 
-def _line(name: str, *cells: str) -> str:
-    """Lay one line of the table."""
-    shown = name if len(name) <= 26 else name[:25] + "…"
-    return f"{shown:<26}" + "".join(f"{cell:>13}" for cell in cells)
+def _line(room: int, space: int, name: str, *cells: str) -> str:
+    """Lay one line of the table, with room for a name and space for each cell."""
+    shown = name if len(name) <= room else name[: room - 1] + "…"
+    return f"{shown:<{room}}" + "".join(f"{cell:>{space}}" for cell in cells)

@@ -92,7 +92,8 @@ def test_of_several_runs_each_leaves_out_its_first_people() -> None:
 def test_noise_is_measured_and_starts_as_predicted() -> None:
     assert learn_all(study(), ()).omegas == pytest.approx(study().omega)
     lower = SEGMENTS[2].sums.squares[PRODUCTS, 0]
-    n, prior = tight(SEGMENTS[2]), PRIOR_PEOPLE * 3
+    n = tight(SEGMENTS[2])
+    prior = (PRIOR_PEOPLE * 3) ** 2 / (PRIOR_PEOPLE * 3 + n)  # so that it does not fill what is nearly empty
     whole = lower + lower.T - np.diag(np.diag(lower))
     found = learn_all(study(), SEGMENTS).omegas[0]
     assert found == pytest.approx((whole + prior * np.eye(3)) / (n + prior))

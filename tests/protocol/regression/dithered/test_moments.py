@@ -79,9 +79,9 @@ def test_whatever_is_said_the_matrix_is_possible(seed: int) -> None:
     combinations = generator.normal(0, 1, (4, d * (d + 1) // 2))
     told = BitAnswers(combinations, generator.normal(0, 1, 4), np.full(4, 9.0))
     found = learn_moments(np.stack([asked, ones]), rate, np.diag([1.0, *[0.3] * (d - 1)]), told)
-    for matrix in (found.matrix, found.steady):
+    for matrix, least in ((found.matrix, 0.0), (found.steady, 0.9 * SMALLEST_SQUARE * SMALLEST_ROOT)):
         assert matrix == pytest.approx(matrix.T, abs=1e-14)
-        assert np.linalg.eigvalsh(matrix).min() > 0.9 * SMALLEST_SQUARE * SMALLEST_ROOT
+        assert np.linalg.eigvalsh(matrix).min() > least
         assert np.isfinite(matrix).all()
     for part in (found.covariance, found.steady_covariance):
         assert np.linalg.eigvalsh((part + part.T) / 2).min() > -1e-10
@@ -91,9 +91,29 @@ def test_whatever_is_said_the_matrix_is_possible(seed: int) -> None:
 def test_unanimous_people_leave_a_matrix_that_can_be_inverted(said: float) -> None:
     asked, _ = bits(1e6, 1.0)
     found = learn_moments(np.stack([asked, said * asked]), 1.0, GUESS, NOTHING)
+    assert np.linalg.eigvalsh(found.matrix).min() > 0
+    assert np.linalg.eigvalsh(found.steady).min() > 0.9 * SMALLEST_SQUARE * SMALLEST_ROOT
     for matrix in (found.matrix, found.steady):
-        assert np.linalg.eigvalsh(matrix).min() > 0.9 * SMALLEST_SQUARE * SMALLEST_ROOT
         assert np.isfinite(roots(matrix)[1]).all()
+
+
+@pytest.mark.parametrize("width", [0.2, 0.04, 0.008])
+def test_columns_far_narrower_than_their_bounds_are_found_as_narrow(width: float) -> None:
+    truth = np.array([[1.0, -0.9, 0.0], [-0.9, 0.81 + width**2 / 12, 0.0], [0.0, 0.0, 1 / 3]])
+    told = packed(truth)[1:]
+    found = learn_moments(np.zeros((2, 3, 3)), 1.0, GUESS, NOTHING, (told, np.full(len(told), 1e14)))
+    assert np.linalg.eigvalsh(found.matrix)[0] == pytest.approx(np.linalg.eigvalsh(truth)[0], rel=0.02)
+
+
+@pytest.mark.parametrize("people", [1e3, 1e5])
+def test_along_a_direction_within_its_noise_nothing_is_known(people: float) -> None:
+    truth = np.array([[1.0, 0.0, 0.0], [0.0, 1 / 3, 1 / 3], [0.0, 1 / 3, 1 / 3]])  # two columns that are one
+    told = packed(truth)[1:]
+    found = learn_moments(np.zeros((2, 3, 3)), 1.0, GUESS, NOTHING, (told, np.full(len(told), people)))
+    way = np.array([0.0, 1.0, -1.0])
+    lies = product(way, way)
+    noise = np.sqrt(lies @ found.covariance @ lies)
+    assert 0 < way @ found.matrix @ way < 0.6 * noise
 
 
 def test_covariates_that_are_all_alike_are_shrunk_to_each_other() -> None:

@@ -152,9 +152,9 @@ def test_of_too_few_people_intervals_have_no_ends_and_say_a_number(n: int, epsil
 
 
 def doubted(one: DitheredFit, doubt: float) -> DitheredFit:
-    """The same fit, with so much doubt of each coefficient's standard error, or more."""
+    """The same fit, with so much doubt of the standard error of the first slope."""
     slope = one.knowledge.slopes[0]
-    factor = (doubt / math.sqrt(one.knowledge.relative_variances(0, np.eye(3)).min())) ** 2
+    factor = (doubt / math.sqrt(one.knowledge.relative_variance(0, np.eye(3)[1]))) ** 2
     return replace(
         one, knowledge=one.knowledge._replace(slopes=(slope._replace(covariance=factor * slope.covariance),))
     )
@@ -265,3 +265,12 @@ def test_a_fit_of_many_covariates_says_what_it_does_not_know() -> None:
     doubts = one.knowledge.relative_variances(0, axes)
     assert np.isfinite(doubts).all()
     assert (doubts > 0).all()
+
+
+def test_a_density_that_grows_to_both_sides_is_said() -> None:
+    one = fit("cq:2,1", 4.0)
+    slope = one.knowledge.slopes[0]
+    hollow = slope._replace(density=slope.density._replace(bend=slope.density.prior + 0.5))
+    [warning] = replace(one, knowledge=one.knowledge._replace(slopes=(hollow,))).warnings
+    assert "as between two groups" in warning
+    assert one.warnings == ()

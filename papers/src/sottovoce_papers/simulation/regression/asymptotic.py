@@ -11,6 +11,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.integrate import trapezoid
 
 from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.blocks import RegressionChannel
@@ -54,7 +55,7 @@ def length(variances: Floats, shift: Floats | None = None) -> Length:
     wider = 2.0 * t[:, None] * variances
     rest = -np.expm1(-(t[:, None] * squares / (1.0 + wider) + 0.5 * np.log1p(wider)).sum(axis=1))
     # The trapezoidal rule in log t, dt t^(-3/2) = t^(-1/2) d log t; beyond its ends 1 - L is t E Q, or 1.
-    middle = float(np.trapezoid(rest / np.sqrt(t), at))
+    middle = float(trapezoid(rest / np.sqrt(t), at))
     ends = 2.0 * total * math.sqrt(float(t[0])) + 2.0 / math.sqrt(float(t[-1]))
     mean = (middle + ends) / (2.0 * math.sqrt(math.pi))
     return Length(mean, math.sqrt(max(total - mean**2, 0.0)))

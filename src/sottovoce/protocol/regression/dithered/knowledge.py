@@ -36,7 +36,7 @@ DROPS = (0.03, 0.1, 0.2, 0.35, 0.5)
 CAUTION = 2.4  # times: the guessed square of the size over the one believed in; a square 4 times too large cost up to
 # 26 % of error where information is small, one too small is soon corrected (decision 0022)
 TRUST = 0.4  # noiseless coefficients that the guessed size weighs (decision 0022)
-PRIOR_PEOPLE = 20  # people a coefficient that the predicted noise of a gradient weighs
+PRIOR_PEOPLE = 20  # people a coefficient that the predicted noise of a gradient weighs, among so many
 SURE = 0.5  # doubt, as a standard deviation, up to which steps go by the slope that the people tell
 TOO_FAR = 4.0  # times the square of the far distance: what people say of a way is not read, if it was longer
 
@@ -111,7 +111,7 @@ def learn_all(study: DitheredStudy, *runs: Sequence[LookSegment], drops: Sequenc
     levels, d = study.levels, study.d
     told = stacked([segment for run in runs for segment in run], levels, d)
     windows = tuple(tight(late(runs, drop), levels, d) for drop in drops)
-    weight = PRIOR_PEOPLE * d
+    weight = (PRIOR_PEOPLE * d) ** 2 / (PRIOR_PEOPLE * d + windows[0].people)
     omegas = (noise(windows[0]) + weight * study.omega) / (windows[0].people + weight)
     moments, without = _moments(study, omegas, told)
     settled = np.concatenate([_settled(run, drops[0], levels, d) for run in runs if run] or [np.zeros((1, levels, d))])

@@ -14,7 +14,7 @@ import numpy as np
 
 from sottovoce.core.arrays import Floats
 from sottovoce.protocol.regression.dithered.declared import Declared, Frame, frame_of
-from sottovoce.protocol.regression.dithered.spread import apart, is_apart, nothing
+from sottovoce.protocol.regression.dithered.spread import apart, carried, is_apart, nothing
 from sottovoce.protocol.regression.dithered.vech import packed, places, unpacked
 
 # how far squares, means and crosses lie from their mean: believed, for the steps (decision 0020), and possible, for the
@@ -23,6 +23,8 @@ BELIEVED, POSSIBLE = (0.03, 0.05, 0.05), (0.15, 0.4, 0.15)
 STEPS, CLOSE = 6, 0.03  # at most, until mean and spread of the groups have settled, and what counts as settled
 SMALLEST_SQUARE, SMALLEST_ROOT = 0.005, 0.01  # of a square moment, and of an eigenvalue of the correlations
 LARGEST_ROOT = 0.5  # what noise may lift that eigenvalue to
+# for the intervals an eigenvalue within its noise is halved noise, so that nothing is known along it (decision 0090)
+NOISE, LEAST_ROOT, LEAST_SQUARE = 0.5, 1e-6, 1e-8
 RAREST = 0.02  # that a bit is believed to be one, or zero
 WIDE = 1e9  # as a range: of letters, whose variance is not that of a bit
 LEAST = 0.01  # of the prior variance: no group of entries is believed to agree with its guess better
@@ -124,9 +126,10 @@ def learn_moments(
         heard = heard + weighted.T @ (pairs.values - pairs.combinations[:, 0] - told @ aim)
     (found, steady), (covariance, believed) = _shrunk(information, heard, groups, np.array([POSSIBLE, BELIEVED]))
     noise = unpacked(np.concatenate(([0.0], _variances(believed))), d)
+    spread = _padded(covariance)
     return Moments(
-        _possible(unpacked(np.concatenate(([1.0], aim + found)), d), np.zeros((d, d))),
-        _padded(covariance),
+        invertible(unpacked(np.concatenate(([1.0], aim + found)), d), spread),
+        spread,
         _possible(unpacked(np.concatenate(([1.0], aim + steady)), d), noise),
         _padded(believed),
     )
@@ -147,7 +150,7 @@ def _learn_free(answers: BitAnswers, rate: float, guess: Floats, declared: Decla
     sharper = answers._replace(precisions=answers.precisions / (4 * said * (1 - said)))
     found, covariance = _solved(sharper, frame_of(declared, guess, about), POSSIBLE)
     return Moments(
-        _possible(unpacked(found, d), np.zeros((d, d))),
+        invertible(unpacked(found, d), covariance),
         covariance,
         _possible(unpacked(steady, d), unpacked(np.diag(steady_covariance), d)),
         steady_covariance,
@@ -234,6 +237,35 @@ def _possible(matrix: Floats, variances: Floats) -> Floats:
         unit = np.sqrt(np.diag(correlations))
         correlations = (1 - SMALLEST_ROOT) * correlations / np.outer(unit, unit) + SMALLEST_ROOT * np.eye(len(unit))
     return np.asarray(correlations * scale)
+
+
+def invertible(matrix: Floats, spread: Floats) -> Floats:
+    """Return the matrix with a positive number along every direction: where it is within its noise, half of that.
+
+    Columns whose bounds are far too wide, or a column beside its square, leave directions that are nearly empty. They
+    stay as empty as they are seen to be: an interval by a fuller one would be too short.
+
+    >>> known, noisy = np.diag([0.0, -1e-20, 0.0]), np.diag([0.0, 0.0, 1e-4])
+    >>> matrices = [invertible(np.diag([1.0, square]), spread) for square, spread in ((0.3, known), (1e-3, noisy))]
+    >>> [float(matrix[1, 1].round(6)) for matrix in matrices]
+    [0.3, 0.005]
+    """
+    axes = np.eye(len(matrix))
+    squares = np.diag(matrix)
+    noise = np.sqrt(np.maximum(carried(axes, axes, spread), 0.0))
+    deviation = np.sqrt(np.maximum(np.where(squares > noise, squares, NOISE * noise), LEAST_SQUARE))
+    scale = np.outer(deviation, deviation)
+    correlations = matrix / scale
+    np.fill_diagonal(correlations, 1.0)
+    eigenvalues, eigenvectors = np.linalg.eigh(correlations)
+    ways = eigenvectors.T / deviation
+    noise = np.sqrt(np.maximum(carried(ways, ways, spread), 0.0))
+    if (eigenvalues > np.maximum(noise, LEAST_ROOT)).all():
+        return np.asarray(correlations * scale)
+    kept = np.maximum(np.where(eigenvalues > noise, eigenvalues, NOISE * noise), LEAST_ROOT)
+    correlations = (eigenvectors * kept) @ eigenvectors.T
+    unit = np.sqrt(np.diag(correlations))
+    return np.asarray(correlations / np.outer(unit, unit) * scale)
 
 
 def roots(matrix: Floats) -> tuple[Floats, Floats]:

@@ -1,9 +1,9 @@
 """The slope H of the mean gradient: a joint Gaussian for its entries, from density, moments and dithered people.
 
 The slope is the density times the moments where the density does not depend on the covariates; how far it may be from
-that is the prior, in coordinates in which the covariates are centred and white. People asked beside the point for one bit
-about a'x tell of a' H way: linear in the entries of H, so the answers of all looks pool exactly. What is needed of H is
-one number for each coefficient, u' H w, whose variance the Gaussian gives.
+that is the prior, in coordinates in which the covariates are centred and white. People asked beside the point for one
+bit about a'x tell of a' H way: linear in the entries of H, so the answers of all looks pool exactly. What is needed of
+H is one number for each coefficient, u' H w, whose variance the Gaussian gives.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sottovoce.core.arrays import Floats
-from sottovoce.protocol.regression.dithered.density import DENSITY_SD, Density
+from sottovoce.protocol.regression.dithered.density import Density
 from sottovoce.protocol.regression.dithered.moments import Moments, roots
 from sottovoce.protocol.regression.dithered.spread import about_product, apart
 from sottovoce.protocol.regression.dithered.vech import congruence, packed, places, product, unpacked
@@ -66,7 +66,7 @@ def learn_slope(heard: Heard, omega: Floats, moments: Moments, density: Density)
     start = np.zeros(entries + 1)
     start[entries] = density.prior - density.bend
     priors = np.zeros((len(FACTORS), entries + 1, entries + 1))
-    priors[:, :entries, :entries] = moments.covariance + DENSITY_SD**2 * np.outer(centre, centre)
+    priors[:, :entries, :entries] = moments.covariance + density.spread**2 * np.outer(centre, centre)
     priors[:, :entries, :entries] += np.square(FACTORS)[:, None, None] * _leaning(moments.matrix)
     priors[:, entries, entries] = density.prior_sd**2
     linked = np.concatenate([moments.covariance, np.zeros((1, entries))])

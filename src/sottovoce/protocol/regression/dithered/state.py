@@ -30,7 +30,7 @@ from sottovoce.protocol.regression.dithered.step import (
     which_blocks,
 )
 from sottovoce.protocol.regression.dithered.study import DitheredStudy
-from sottovoce.protocol.regression.questions import LARGEST, LEAST, MOST, QueryDesign
+from sottovoce.protocol.regression.questions import FARTHEST, LARGEST, LEAST, MOST, QueryDesign
 
 # while the slope is not known well, larger steps, growing against a far start: chosen on six cells (tau, p, epsilon),
 # confirmed on six others; they still serve where the density is guessed 4 times too large (decision 0017)
@@ -195,7 +195,8 @@ def check_state(study: DitheredStudy, state: DitheredState) -> None:
     combined, ranges, products, steps, upto = state.design
     lengths = np.concatenate([ranges[:, 1] - ranges[:, 0], steps[:, MOST] - steps[:, LEAST]])
     small = np.all(np.abs(combined) <= LARGEST) and np.all(np.abs(products) <= LARGEST)
-    if not (small and np.all((lengths > 0) & np.isfinite(lengths))):
+    near = all(np.all(np.abs(part) <= FARTHEST) for part in (state.point, ranges, steps))
+    if not (small and near and np.all(lengths > 0)):
         raise BadInput("the state asks about products that cannot be asked about; restore it as it was stored.")
     if not (np.all(np.diff(upto) >= 0) and upto[0] >= 0 and upto[-1] <= 1):
         raise BadInput("the shares of the state's design do not ascend from 0 to 1; restore it as it was stored.")

@@ -32,6 +32,7 @@ SETTLED, TYPICAL = 10, 130
 FAR_OFF = 0.3  # of the dithers' square: up to there they see the same curvature as the points (decision 0021)
 APART = 1.5  # standard errors between a point and the middle of its interval, at most (decision 0081)
 EARLIEST = 1000  # people: fewer are never said to be enough
+HOLLOW = 0.35  # more than a usual density it bends: seen in none of 29 designs (decision 0090)
 DETERMINED = 0.45  # doubt, as a standard deviation, up to which a coefficient counts as determined (decision 0076)
 NOTHING = 2.0  # and from which on nothing is known of it, and its interval has no ends (decision 0081)
 LONGEST = 300.0  # times: a doubt that makes an interval longer leaves it no ends either
@@ -57,7 +58,17 @@ class DitheredFit:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what the user should know of the fit."""
-        return ()
+        hollow = [
+            f"{tau:g}"
+            for tau, slope in zip(self.study.taus, self.knowledge.slopes, strict=True)
+            if slope.density.bend - slope.density.prior > HOLLOW
+        ]
+        if not hollow:
+            return ()
+        return (
+            f"responses are denser on both sides of the quantile at tau {' and '.join(hollow)} than at it, as between "
+            "two groups: intervals there may be too short; add what tells the groups apart as a covariate",
+        )
 
     @cached_property
     def roots(self) -> tuple[Root, ...]:
