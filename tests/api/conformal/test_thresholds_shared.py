@@ -145,3 +145,5 @@ def test_groups_of_a_column_are_the_labels_of_its_rows() -> None:
     for other in (given, sv.read_frame(frame, value="score", site="site")):
         with pytest.raises(sv.BadInput, match="is for scores that were read with group="):
             sv.conformal_thresholds(other, by="group")
+    with pytest.raises(sv.BadInput, match="these scores were read with their groups: give by="):
+        sv.conformal_thresholds(table)
