@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from sottovoce.server.load import load
+
 Ask = Callable[..., Any]
 N = 12_000
 
@@ -24,6 +26,13 @@ def test_the_table_names_estimate_sites_and_promise(ask: Ask, files: Path) -> No
     for word in ("Estimate:", "0.95 interval:", "north", "south", "Private:       yes", "Promise:"):
         assert word in done.stdout
     assert done.stderr == ""
+
+
+def test_a_result_is_kept(ask: Ask, files: Path, tmp_path: Path) -> None:
+    path = tmp_path / "kept.json"
+    found = as_json(ask(files, "--save", str(path), "--json"))
+    assert found["saved"] == str(path)
+    assert load(path).estimate == found["estimate"]
 
 
 def test_json_is_one_object_with_a_budget_for_each_site(ask: Ask, files: Path) -> None:

@@ -92,6 +92,21 @@ def test_the_table_names_coefficients_channel_and_promise(trips: Path) -> None:
     assert done.stderr == ""
 
 
+def test_a_result_is_kept_audited_and_loaded(trips: Path, tmp_path: Path) -> None:
+    path = tmp_path / "kept.json"
+    done = regress(trips, *GUESSES, "--save", str(path))
+    assert done.exit_code == 0
+    assert f"Saved:         {path}" in done.stdout
+    kept = sv.load(path)
+    assert (kept.kind, kept.people, kept.private) == ("regression", N, True)
+    audited = CliRunner().invoke(app, ["audit", str(path), "--samples", "0"])
+    assert audited.exit_code == 0
+    assert "Exact epsilon: 6, from the integers of" in audited.stdout
+    assert regress(trips, *GUESSES, "--save", str(tmp_path / "kept.txt")).exit_code == 2
+    refused = regress(trips, *GUESSES, "--save", str(path), "--explain")
+    assert "--save keeps what records told" in refused.stderr
+
+
 def test_json_has_errors_and_intervals_around_the_truth(trips: Path) -> None:
     found = as_json(regress(trips, *GUESSES, "--level", "0.9", "--json", file="many.parquet"))
     rows = {row["name"]: row for row in found["levels"][0]["coefficients"]}

@@ -17,6 +17,7 @@ from sottovoce.cli.options import (
     Json,
     Limit,
     Report,
+    Save,
     flag,
     option,
 )
@@ -24,6 +25,7 @@ from sottovoce.cli.output import (
     check_outputs,
     draw,
     in_options,
+    keep,
     printed,
     say_before,
     say_hints,
@@ -105,6 +107,7 @@ def conformal(
         str | None, option("PATH", "Draw coverage by site (--coverage), or its distribution: .png, .svg or .pdf.")
     ] = None,
     report: Report = None,
+    save: Save = None,
 ) -> None:
     """Find the score that new ones exceed with probability alpha at most, each site sending one message.
 
@@ -161,7 +164,7 @@ def conformal(
             f"mechanism {settings.mechanism!r} knows bounds of its coverage, and no distribution to draw; add "
             "--coverage to draw coverage by site, or leave --plot out."
         )
-    check_outputs(plot, report)
+    check_outputs(plot, report, save)
     columns: dict[str, Any] = {"score": score, "site": site, "person": person}
     columns |= {"delimiter": delimiter, "decimal": decimal}
     columns["missing"] = "drop" if drop_missing else "refuse"
@@ -186,12 +189,12 @@ def conformal(
     # what the second round cannot do is refused before the first
     second = [plan_report(planned.promised, table if fresh is None else fresh, **judged)] if coverage else []
     if explain:
-        show_plan(planned.explain(), json, plot, report, *(each.explain() for each in second))
+        show_plan(planned.explain(), json, plot, report, *(each.explain() for each in second), save=save)
         return
     set_limit(limit, planned.budgets, *(each.budgets for each in second if fresh is None))
     say_before(planned.warnings)
     found = run(planned)
-    _show(found, table, fresh, judged if coverage else None, json, plot, report)
+    _show(found, table, fresh, judged if coverage else None, json, plot, report, save)
 
 
 def _settings(asked: dict[str, Any]) -> "ConformalSettings":
@@ -213,12 +216,14 @@ def _show(
     json: bool,
     plot: str | None,
     report: str | None,
+    save: str | None,
 ) -> None:
     """Judge, draw and print; the message is spent, so nothing that fails from here on may cost the answer."""
     payload = {**found.describe().values, **_left_out(table)}
     lines = [in_options(found.summary()), *_in_words(table)]
     with printed(payload, lines, json):
         say_hints(found)
+        keep(found, payload, lines, save)
         drawn: Any = found
         if judged is not None:
             with warnings.catch_warnings():

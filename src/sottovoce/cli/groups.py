@@ -19,6 +19,7 @@ from sottovoce.cli.options import (
     Person,
     Report,
     Resolution,
+    Save,
     Scale,
     Site,
     Value,
@@ -69,6 +70,7 @@ def groups(
     json: Json = False,
     plot: Annotated[str | None, option("PATH", "Draw all groups to a .png, .svg or .pdf file.")] = None,
     report: Report = None,
+    save: Save = None,
     no_progress: NoProgress = False,
 ) -> None:
     """Estimate a quantile for every site, or for every group of a public column.
@@ -92,7 +94,7 @@ def groups(
     from sottovoce.api import tables
     from sottovoce.api.quantile.groups import plan_groups, run_groups
 
-    check_outputs(plot, report)
+    check_outputs(plot, report, save)
     marks: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "censored": censored or None, "flag": flag}
     columns: dict[str, Any] = {"value": value, "site": site, "person": person, "group": group, "weight": weights}
     table = tables.read_files(files, **columns, missing="drop" if drop_missing else "refuse", **marks)
@@ -100,7 +102,7 @@ def groups(
     if compare is not None:
         planned.plan.check_group(compare)
     if explain:
-        show_plan(planned.explain(), json, plot, report)
+        show_plan(planned.explain(), json, plot, report, save=save)
         return
     set_limit(limit)
     say_before(planned.warnings)
@@ -115,4 +117,4 @@ def groups(
             payload["compared"] = compared.to_dict()
             lines.append(compared.summary())
 
-    show(found, payload, lines, json, plot, report, add_comparison)
+    show(found, payload, lines, json, plot, report, save, add_comparison)

@@ -23,6 +23,7 @@ from sottovoce.cli.options import (
     Person,
     Report,
     Resolution,
+    Save,
     Scale,
     Site,
     flag,
@@ -95,6 +96,7 @@ def integrate(
     json: Json = False,
     plot: Annotated[str | None, option("PATH", "Draw all intervals to a .png, .svg or .pdf file.")] = None,
     report: Report = None,
+    save: Save = None,
     no_progress: NoProgress = False,
 ) -> None:
     """Estimate one site's quantile with the help of other sites, each record answering once.
@@ -130,7 +132,7 @@ def integrate(
     how: dict[str, Any] = {"method": method, "level": level, "variance": variance, "quantile": quantile}
     how |= {"caution": caution, "sites": sites, "chains": chains}
     check_settings(tau=asked, **how)
-    check_outputs(plot, report)
+    check_outputs(plot, report, save)
     missing = "drop" if drop_missing else "refuse"
     columns: dict[str, Any] = {"site": site, "person": person, "delimiter": delimiter, "decimal": decimal}
     table = tables.read_files(files, value=value, missing=missing, **columns) if files and value else None
@@ -145,17 +147,23 @@ def integrate(
         target, chosen, asked, without(budgets, unasked), bound=without(limits, unasked), **how, **study
     )
     if explain:
-        show_plan(planned.explain(), json, plot, report)
+        show_plan(planned.explain(), json, plot, report, save=save)
         return
     set_limit(limit)
     say_before(planned.warnings)
     with progress_bar(records, wanted=not no_progress) as progress:
         found = run_integrated(planned, progress)
-    _show(found, {} if table is None else rows_left_out(table, chosen), sensitivity, json, plot, report)
+    _show(found, {} if table is None else rows_left_out(table, chosen), sensitivity, json, plot, report, save)
 
 
 def _show(
-    found: "IntegratedResult", rows: dict[str, Any], sensitivity: bool, json: bool, plot: str | None, report: str | None
+    found: "IntegratedResult",
+    rows: dict[str, Any],
+    sensitivity: bool,
+    json: bool,
+    plot: str | None,
+    report: str | None,
+    save: str | None,
 ) -> None:
     """Print the result; the records are spent, so nothing that fails from here on may cost the answer."""
     payload, lines = {**found.to_dict(), **rows}, [in_options(found.summary()), *in_words(rows)]
@@ -168,7 +176,7 @@ def _show(
         else:
             payload["sensitivity"] = curve.to_dict()
             lines.append(f"Sensitivity to the bound on every source's difference:\n{curve.table()}")
-    show(found, payload, lines, json, plot, report)
+    show(found, payload, lines, json, plot, report, save)
 
 
 def _require(given: Any, option: str, what: str) -> None:

@@ -57,6 +57,7 @@ Explain = Annotated[
 ]
 Json = Annotated[bool, flag("--json", "Print one JSON object instead of the table.")]
 Report = Annotated[str | None, option("PATH", "Write a page for an ethics board, picture inside, to a .html file.")]
+Save = Annotated[str | None, option("PATH", "Keep the result in a file, for sottovoce audit and sv.load.")]
 Limit = Annotated[str | None, option("EPSILON", "Refuse what would cost a record more than this in all.")]
 NoProgress = Annotated[bool, flag("--no-progress", "Show no progress bar.")]
 

@@ -103,13 +103,15 @@ def show(
     json: bool,
     plot: str | None,
     report: str | None = None,
+    save: str | None = None,
     more: Callable[[], None] | None = None,
 ) -> None:
-    """Draw a result, and write a page on it, where these are asked for, and print it with what there is ``more``."""
+    """Keep, draw and write a page on a result, where these are asked for, and print it with what there is ``more``."""
     with printed(payload, lines, json):
+        say_hints(found)
+        keep(found, payload, lines, save)
         if more is not None:
             more()
-        say_hints(found)
         draw(found, payload, lines, plot)
         write_report(found, payload, lines, report)
 
@@ -127,15 +129,24 @@ def draw(found: Any, payload: dict[str, Any], lines: list[str], plot: str | None
         lines.append(f"Plot:          {payload['plot']}")
 
 
-def check_outputs(plot: str | None, report: str | None) -> None:
+def check_outputs(plot: str | None, report: str | None, save: str | None = None) -> None:
     """Refuse files that cannot be written, before anything is asked."""
     from sottovoce.server.page import check_page
-    from sottovoce.server.picture import check_path
+    from sottovoce.server.picture import check_path, check_target
 
     if plot is not None:
         check_path(plot)
     if report is not None:
         check_page(report)
+    if save is not None:
+        check_target(save, (".json",), "result")
+
+
+def keep(found: Any, payload: dict[str, Any], lines: list[str], save: str | None) -> None:
+    """Keep a result in a file, where that is asked for, and say where it is."""
+    if save is not None:
+        payload["saved"] = str(found.save(save))
+        lines.append(f"Saved:         {payload['saved']}")
 
 
 def write_report(found: Any, payload: dict[str, Any], lines: list[str], report: str | None) -> None:
@@ -145,12 +156,16 @@ def write_report(found: Any, payload: dict[str, Any], lines: list[str], report: 
         lines.append(f"Report:        {payload['report']}")
 
 
-def show_plan(plan: Any, json: bool, plot: str | None = None, report: str | None = None, *others: Any) -> None:
+def show_plan(
+    plan: Any, json: bool, plot: str | None = None, report: str | None = None, *others: Any, save: str | None = None
+) -> None:
     """Print what would be asked, and what a coverage by site would ask after it, having asked nobody."""
     if plot is not None:
         raise BadInput("--plot draws what records told, and --explain asks nobody; leave one of them out.")
     if report is not None:
         raise BadInput("--report is about what records told, and --explain asks nobody; leave one of them out.")
+    if save is not None:
+        raise BadInput("--save keeps what records told, and --explain asks nobody; leave one of them out.")
     if json:
         print_json(plan.to_dict() | dict(zip(["coverage"], (each.to_dict() for each in others), strict=False)))
     else:

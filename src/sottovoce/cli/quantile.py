@@ -19,6 +19,7 @@ from sottovoce.cli.options import (
     Person,
     Report,
     Resolution,
+    Save,
     Scale,
     Site,
     Value,
@@ -66,6 +67,7 @@ def quantile(
     json: Json = False,
     plot: Annotated[str | None, option("PATH", "Draw the run to a .png, .svg or .pdf file.")] = None,
     report: Report = None,
+    save: Save = None,
     no_progress: NoProgress = False,
 ) -> None:
     """Estimate a quantile over many sites, each record answering once through randomised response.
@@ -106,7 +108,7 @@ def quantile(
     from sottovoce.core.checks import unknown
     from sottovoce.server.description import ALTERNATIVES
 
-    check_outputs(plot, report)
+    check_outputs(plot, report, save)
     missing = "drop" if drop_missing else "refuse"
     marks: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "censored": censored or None, "flag": flag}
     columns: dict[str, Any] = {"value": value, "site": site, "person": person, "weight": weights}
@@ -120,7 +122,7 @@ def quantile(
     plan, run = steps
     planned = plan(table, asked, **study)
     if explain:
-        show_plan(planned.explain(), json, plot, report)
+        show_plan(planned.explain(), json, plot, report, save=save)
         return
     set_limit(limit)
     say_before(planned.warnings)
@@ -133,4 +135,4 @@ def quantile(
         lines.append(
             f"Test:          the quantile is {table.unit.format(tested.value)}, {alternative}: p = {tested.pvalue:.4g}"
         )
-    show(found, payload, lines, json, plot, report)
+    show(found, payload, lines, json, plot, report, save)

@@ -17,6 +17,7 @@ from sottovoce.cli.options import (
     NoProgress,
     Person,
     Report,
+    Save,
     flag,
     option,
 )
@@ -63,6 +64,7 @@ def regress(
     json: Json = False,
     plot: Annotated[str | None, option("PATH", "Draw the coefficients to a .png, .svg or .pdf file.")] = None,
     report: Report = None,
+    save: Save = None,
     no_progress: NoProgress = False,
 ) -> None:
     """Fit a linear model of a quantile, each person answering once with one randomised letter.
@@ -90,13 +92,13 @@ def regress(
     }
     from sottovoce.api.regression.file import regression_study
 
-    check_outputs(plot, report)
+    check_outputs(plot, report, save)
     marks = {"delimiter": delimiter, "decimal": decimal}
     missing = "drop" if drop_missing else "refuse"
     rows: dict[str, Any] = {"person": person, "missing": missing, "marks": marks}
     study = regression_study(files, response, columns, level=level, **rows, **asked)
     if explain:
-        show_plan(study.explain(), json, plot, report)
+        show_plan(study.explain(), json, plot, report, save=save)
         return
     set_limit(limit)
     say_before(study.warnings)
@@ -109,4 +111,4 @@ def regress(
     if person is not None:
         payload["further_rows"] = study.files.further
         lines.append(f"Person:        one row each, drawn at random; {study.files.further:,} further rows left out")
-    show(found, payload, lines, json, plot, report)
+    show(found, payload, lines, json, plot, report, save)

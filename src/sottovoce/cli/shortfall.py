@@ -17,6 +17,7 @@ from sottovoce.cli.options import (
     Person,
     Report,
     Resolution,
+    Save,
     Scale,
     Site,
     Value,
@@ -53,6 +54,7 @@ def shortfall(
     json: Json = False,
     plot: Annotated[str | None, option("PATH", "Draw both intervals to a .png, .svg or .pdf file.")] = None,
     report: Report = None,
+    save: Save = None,
     no_progress: NoProgress = False,
 ) -> None:
     """Estimate value at risk and expected shortfall: a quantile, and the mean of the records beyond it.
@@ -75,16 +77,16 @@ def shortfall(
     from sottovoce.api import tables
     from sottovoce.api.quantile.shortfall import plan_shortfall, run_shortfall
 
-    check_outputs(plot, report)
+    check_outputs(plot, report, save)
     marks: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal}
     missing = "drop" if drop_missing else "refuse"
     table = tables.read_files(files, value=value, site=site, person=person, missing=missing, **marks)
     planned = plan_shortfall(table, tau, **study)
     if explain:
-        show_plan(planned.explain(), json, plot, report)
+        show_plan(planned.explain(), json, plot, report, save=save)
         return
     set_limit(limit)
     say_before(planned.warnings)
     with progress_bar(sum(held.size for held in table.records), wanted=not no_progress) as progress:
         found = run_shortfall(planned, progress=progress)
-    show(found, found.to_dict(), [in_options(found.summary())], json, plot, report)
+    show(found, found.to_dict(), [in_options(found.summary())], json, plot, report, save)

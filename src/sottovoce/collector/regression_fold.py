@@ -26,7 +26,7 @@ from sottovoce.server.quantile.search import Found
 from sottovoce.server.regression.dithered.arrivals import book, look_if_due
 from sottovoce.server.regression.dithered.fit import DitheredFit
 from sottovoce.server.regression.dithered.method import BY_SHARE
-from sottovoce.server.regression.pilot import USED_UP, guess_of, search
+from sottovoce.server.regression.pilot import USED_UP, guess_of, out_of_reach, search
 from sottovoce.server.regression.plan import RegressionPlan
 
 STRANGE = "the log holds rounds that this regression does not ask; use the log and version of it."
@@ -80,6 +80,7 @@ class RegressionFold:
         self.pilot: PointFold[Conversation[Found]] | None = None
         self.round: RegressionRound | None = None
         self.late: RegressionRound | None = None
+        self._failed: str | None = None  # why no regression can follow the search
         self._before = self._rounds = self._late = 0  # reports and rounds of the search; late answers that were booked
         self._alphabets: list[tuple[list[int], list[float]]] = []  # of each channel's blocks, and how often they are
         self._told: tuple[int, list[dict[str, Any]]] | None = None
@@ -104,7 +105,10 @@ class RegressionFold:
     def _start_after_search(self, now: float) -> None:
         """Begin the recursion, if the search has ended; one that has used up its people ends the study."""
         if self.pilot is not None and self.pilot.over and self.pilot.method.query(self.pilot.log) is None:
-            self._start(self.pilot.method.outcome(self.pilot.log), now)
+            found = self.pilot.method.outcome(self.pilot.log)
+            self._failed = out_of_reach(found)
+            if not self._failed:
+                self._start(found, now)
 
     @property
     def _asked_so_far(self) -> int:
@@ -255,7 +259,7 @@ class RegressionFold:
         nothing = {"tau": None, "interval": None, "estimate": None}
         if self.pilot is not None:
             found |= {"late": self.pilot.log.late, "rounds": self.pilot.log.rounds}
-            why = USED_UP if self.pilot.over else SEARCHING
+            why = (self._failed or USED_UP) if self.pilot.over else SEARCHING
             levels = [{"tau": tau, "coefficients": None, "why": why} for tau in self.plan.settings.taus]
             return {**found, **nothing, "levels": levels}
         if self._told is None or self._told[0] != self._rounds:

@@ -72,6 +72,24 @@ def test_a_search_that_does_not_end_says_so(monkeypatch: pytest.MonkeyPatch) -> 
         regressor(epsilon=2.0).fit(*people(100))
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-20, 1e-14, 0.0, 1e16, 1e100, 1e300])
+def test_a_unit_beyond_doubles_is_refused_before_the_regression_asks(scale: float) -> None:
+    features, response = people(4_000, 0.0, 1.0)
+    model = regressor(epsilon=8.0)
+    with pytest.raises(sv.SearchFailed, match="give the response in another unit, or less a public number"):
+        model.fit(features, response * scale)
+    assert model._stream.people < 2_000
+    assert not model._stream.runs.recursions
+
+
+def test_a_location_where_doubles_end_is_refused() -> None:
+    features, response = people(4_000, 0.0, 1.0)
+    with pytest.raises(sv.SearchFailed, match="less a public number"):
+        regressor(epsilon=8.0).fit(features, response + 1e15)
+    with pytest.raises(sv.BadInput, match=r"^size is 1, which no double tells apart at a start of 1e\+15"):
+        regressor(start=1e15, size=1.0, density=0.4).fit(features, response)
+
+
 def test_everybody_is_asked_once_whatever_the_design() -> None:
     features, response = people()
     for options in ({}, {"tau": [0.25, 0.75], "channel": "cq:2,1"}, {"density": 0.01, "size": 50.0, "start": 1000.0}):

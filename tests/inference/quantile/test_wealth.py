@@ -144,3 +144,8 @@ def test_part_of_the_wealth_is_kept_out_of_every_query() -> None:
     assert lack.tolist() == pytest.approx([8 + math.log(2), 3 - math.log(0.8), 0.5])
     lost = told([Wager(0.0, -1, 10_000, 10_000, 0.5, 10.0, 3.0, 99.0, 1.0)])
     assert lost.wealth[0] == pytest.approx(math.log(0.2))
+
+
+def test_at_a_level_of_nothing_the_class_with_the_least_evidence_is_left() -> None:
+    low, high = Wager(1.0, -1, 40, 2, 0.5, 40, 3.0, 1.0, 1.0), Wager(3.0, 1, 40, 38, 0.5, 40, 3.0, 1.0, 1.0)
+    assert reached(told([low, high]), 1.0) == (1.0, 3.0)

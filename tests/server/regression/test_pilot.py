@@ -8,7 +8,7 @@ import pytest
 
 from sottovoce.server.quantile.asking import Ask
 from sottovoce.server.quantile.search import Found
-from sottovoce.server.regression.pilot import LENGTH, UNEXPLAINED, guess_of, search, searchers
+from sottovoce.server.regression.pilot import LENGTH, UNEXPLAINED, guess_of, out_of_reach, search, searchers
 
 
 def test_guesses_are_those_of_a_normal_law() -> None:
@@ -55,3 +55,21 @@ def test_a_search_answered_without_chance_finds_the_law(distribution: NormalDist
     assert abs(found.centre - distribution.mean) < distribution.stdev
     assert 0.3 < found.scale / distribution.stdev < 2
     assert answered < 4 * searchers(rate)
+
+
+@pytest.mark.parametrize(
+    ("centre", "scale", "said"),
+    [
+        (1e12, 1.0, "farther than is looked"),
+        (-1e12, 9e12, "farther than is looked"),
+        (0.0, 1.3e12, "farther than is looked"),
+        (0.0, 1.6e-12, "finer than is looked, or half of them are tied"),
+        (1e9, 1e-4, "finer than is looked, or half of them are tied"),
+        (1e9, 1e-3, None),
+        (0.0, 1e-11, None),
+        (9e11, 1.0, None),
+    ],
+)
+def test_what_doubles_cannot_tell_is_out_of_reach(centre: float, scale: float, said: str | None) -> None:
+    found = out_of_reach(Found(centre, scale, ()))
+    assert found is None if said is None else said in str(found)

@@ -106,7 +106,8 @@ def reached(fortunes: Fortunes, alpha: float) -> tuple[float, float]:
     >>> reached(told([low, high]), 0.05)
     (1.0, 3.0)
     """
-    edges, alive = fortunes.edges, np.flatnonzero(evidence(fortunes) < -math.log(alpha))
+    edges, against = fortunes.edges, evidence(fortunes)
+    alive = np.flatnonzero((against < -math.log(alpha)) | (against <= 0))
     first, last = int(alive[0]), int(alive[-1])
     return (float(edges[first - 1]) if first > 0 else -math.inf, float(edges[last]) if last < len(edges) else math.inf)
 

@@ -10,7 +10,7 @@ from sottovoce.client.regression.rows import Rows
 from sottovoce.core.arrays import Ints, Words
 from sottovoce.core.errors import SearchFailed
 from sottovoce.protocol.randomised_response import binary, flips_of, rate_of
-from sottovoce.server.regression.pilot import USED_UP, Guess, guess_of, search
+from sottovoce.server.regression.pilot import USED_UP, Guess, guess_of, out_of_reach, search
 
 
 class Pilot:
@@ -48,6 +48,8 @@ class Pilot:
         try:
             self._ask = self._search.send(ones)
         except StopIteration as stop:
+            if reason := out_of_reach(stop.value):
+                raise SearchFailed(reason, parameter=("density", "size")) from None
             self.guess = guess_of(stop.value, self._setting[0], self._setting[1])
             return
         self._begin()

@@ -19,7 +19,7 @@ from sottovoce.server.method import Queries, Replies
 from sottovoce.server.quantile.asking import Ask
 from sottovoce.server.regression.dithered.method import BY_SHARE, BatchRule, DitheredMethod, DitheredRounds
 from sottovoce.server.regression.liu_hu.method import LiuHuMethod, LiuHuRounds
-from sottovoce.server.regression.pilot import USED_UP, Guess, guess_of, replay
+from sottovoce.server.regression.pilot import USED_UP, Guess, guess_of, out_of_reach, replay
 from sottovoce.server.regression.plan import RegressionPlan
 from sottovoce.server.regression.result import RegressionResult
 
@@ -107,6 +107,9 @@ class RegressionMethod:
     def outcome(self, state: RegressionState) -> RegressionResult:
         """Return the result: coefficients, intervals, summary."""
         if state.guess is None:
+            found = replay(self.plan.design.epsilon, self.plan.settings.taus, state.answers)
+            if not isinstance(found, Ask) and (reason := out_of_reach(found)):
+                raise SearchFailed(reason)
             raise SearchFailed(
                 f"the search for location and scale asked {sum(state.searched):,} people and did not end; "
                 "give density and size, public guesses, or more people."
@@ -118,6 +121,9 @@ class RegressionMethod:
 
     def _pilot(self, state: RegressionState) -> Queries | None:
         """Return the pilot's next query, each point's people divided over the doors; None if they are too few."""
+        asked = replay(self.plan.design.epsilon, self.plan.settings.taus, state.answers)
+        if not isinstance(asked, Ask) and out_of_reach(asked):
+            return None
         asked = self._asked(state)
         if not asked.counts[0].any():
             raise SearchFailed(USED_UP)
@@ -169,7 +175,7 @@ class RegressionMethod:
         after = state._replace(round=state.round + 1, searched=tuple(searched.tolist()), answers=answers, told=())
         settings = self.plan.settings
         found = replay(self.plan.design.epsilon, settings.taus, after.answers)
-        if isinstance(found, Ask):
+        if isinstance(found, Ask) or out_of_reach(found):
             return after
         return self._begun(after, self.plan.guess(guess_of(found, settings.taus, self.plan.p)))
 

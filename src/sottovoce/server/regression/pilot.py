@@ -16,7 +16,7 @@ from scipy.special import ndtri
 from sottovoce.core.arrays import Floats, Ints
 from sottovoce.protocol.randomised_response import binary, rate_of
 from sottovoce.server.quantile.asking import Ask, QueryAllocator, SiteProfile
-from sottovoce.server.quantile.search import Found, find
+from sottovoce.server.quantile.search import HUGE, Found, find
 
 SEARCH = 6000  # answers without noise that the search may use
 TYPICAL = 400  # and those it takes: 690 people at epsilon 2, 1,900 at epsilon 1 (decision 0022)
@@ -24,6 +24,7 @@ CARE = 0.8  # more people a cut than the staged design asks: a search that fails
 QUARTILE = 0.6745  # of the standard normal distribution
 UNEXPLAINED = 0.8  # of the standard deviation: covariates explain a third of the variance (decision 0022)
 LENGTH = 1.3  # of the coefficients, in standard deviations of the response (decision 0022)
+FLOOR, ROOM = (1e-13, 1e-12), 4.0  # scales that doubles resolve: in the location, and at all; and so many of them
 USED_UP = "the search for location and scale used up its people; give density and size, public guesses."
 
 
@@ -58,6 +59,24 @@ def replay(epsilon: float, taus: Sequence[float], answers: Sequence[Ints]) -> As
 def searchers(rate: float) -> int:
     """Return about how many people the search asks; ``rate`` is the response rate of one bit."""
     return math.ceil(TYPICAL / rate**2)
+
+
+def out_of_reach(found: Found) -> str | None:
+    """Say why no regression can follow what was found: it is farther or finer than the search, or doubles, can tell."""
+    away, scale = abs(found.centre), found.scale
+    if away >= HUGE * (1 - 1e-9) or scale >= HUGE:
+        return (
+            f"the first people show responses about {HUGE:g} or more from zero, or apart, which is farther than is "
+            "looked; give the response in another unit, or less a public number."
+        )
+    least = ROOM * max(FLOOR[0] * away, FLOOR[1])
+    if scale < least:
+        return (
+            f"the first people show responses that lie closer together than {least:.2g}, at about {found.centre:.3g}: "
+            "finer than is looked, or half of them are tied; give the response in another unit, or less a public "
+            "number, and spread ties."
+        )
+    return None
 
 
 def guess_of(found: Found, taus: tuple[float, ...], p: int) -> Guess:

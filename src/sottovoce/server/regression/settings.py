@@ -25,6 +25,7 @@ from sottovoce.server.regression.declared import (
 )
 
 SMALLEST, LARGEST = 1e-15, 1e15  # of guesses; fourth powers of them are computed with
+FINEST = 1e-13  # of the start: less is not told apart there
 FLATTEST = 1e-12  # of size times density, which is about 1: a step of less moves no point any more
 MOST_GROUPS, MOST_DEEP = 1000, 20  # chains that walk abreast, and levels of a tree: more tell nothing more
 SCHEDULES = {"dithered": "information", "self-normalised": "paper", "groups": "paper", "higrad": "paper"}
@@ -117,6 +118,16 @@ def read_settings(given: Mapping[str, Any]) -> RegressionSettings:
         raise BadInput(
             f"size times density is {size * density.min():.3g} and never far below 1, as the density is about one over "
             "the spread of the response; correct one of them, or leave both out."
+        )
+    if (
+        size is not None
+        and start is not None
+        and size < FINEST * float(np.abs(start[..., 0] if start.ndim else start).max())
+    ):
+        raise BadInput(
+            f"size is {size:.3g}, which no double tells apart at a start of {np.abs(start).max():.3g}; give the "
+            "response less a public number, or correct one of them.",
+            parameter="size",
         )
     return RegressionSettings(
         tuple(taus[i] for i in order),
