@@ -21,11 +21,16 @@ def people(n: int, seed: int = 5) -> tuple[dict[str, Floats], Floats]:
 
 
 def width(**more: Any) -> float:
-    """Return how long the interval of the rare column is."""
-    m = sv.PrivateQuantileRegressor(0.5, 4.0, **GIVEN, **more, randomness=sv.sim.dice(3)).fit(*people(60_000))
-    low, high = m.confidence_interval()[2]
-    assert low < -0.4 < high
-    return float(high - low)
+    """Return how long the interval of the rare column is, the median of five studies."""
+    found = []
+    for seed in range(5):
+        m = sv.PrivateQuantileRegressor(0.5, 4.0, **GIVEN, **more, randomness=sv.sim.dice(seed)).fit(
+            *people(60_000, seed + 20)
+        )
+        low, high = m.confidence_interval()[2]
+        assert low < -0.4 < high
+        found.append(high - low)
+    return float(np.median(found))
 
 
 def test_declaring_makes_the_interval_of_a_rare_column_shorter() -> None:

@@ -195,3 +195,17 @@ def test_the_whole_range_holds_the_product_at_every_corner_of_the_box() -> None:
     assert (ranges[:20, 0] >= ranges[20:, 0]).all()
     assert (ranges[:20, 1] <= ranges[20:, 1]).all()
     assert (ranges[:, 1] > ranges[:, 0]).all()
+
+
+def test_answers_that_letters_contradict_are_not_read() -> None:
+    truth = np.array([[1.0, -0.94, 0.0], [-0.94, 1.0, 0.0], [0.0, 0.0, 1 / 3]])  # the first column is rare
+    told = packed(truth)[1:]
+    letters = told, np.full(len(told), 1e5)
+    way = np.array([1.0, 1.0, 0.0])
+    cut = BitAnswers(product(way, way)[None], np.array([0.01]), np.array([1e8]))  # a short range hides the rare ones
+    found = learn_moments(np.zeros((2, 3, 3)), 1.0, GUESS, cut, letters).matrix
+    assert way @ found @ way == pytest.approx(way @ truth @ way, rel=0.1)
+    right = cut._replace(values=np.array([0.125]))
+    assert way @ learn_moments(np.zeros((2, 3, 3)), 1.0, GUESS, right, letters).matrix @ way == pytest.approx(
+        0.125, rel=0.02
+    )

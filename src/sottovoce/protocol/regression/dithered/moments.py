@@ -27,6 +27,7 @@ LARGEST_ROOT = 0.5  # what noise may lift that eigenvalue to
 NOISE, LEAST_ROOT, LEAST_SQUARE = 0.5, 1e-6, 1e-8
 RAREST = 0.02  # that a bit is believed to be one, or zero
 WIDE = 1e9  # as a range: of letters, whose variance is not that of a bit
+CUT = 3.0  # standard errors by which letters contradict an answer that is not read: its range cuts what is rare
 LEAST = 0.01  # of the prior variance: no group of entries is believed to agree with its guess better
 
 
@@ -98,6 +99,7 @@ def learn_moments(
     )
     if letters is None:
         letters = np.zeros(len(rows)), np.zeros(len(rows))
+    pairs = _uncut(pairs, *letters)
     if declared is not None and not is_apart(d):
         wide = np.full(len(rows), WIDE)
         each = np.eye(1 + len(aim))[1:]
@@ -133,6 +135,14 @@ def learn_moments(
         _possible(unpacked(np.concatenate(([1.0], aim + steady)), d), noise),
         _padded(believed),
     )
+
+
+def _uncut(pairs: BitAnswers, values: Floats, precisions: Floats) -> BitAnswers:
+    """Return the answers that letters do not contradict, which are never cut at the ends of a range."""
+    told, noise = pairs.combinations[:, 1:], 1 / np.maximum(precisions, 1e-300)
+    off = pairs.combinations[:, 0] + told @ values - pairs.values
+    spread = np.square(told) @ noise + 1 / np.maximum(pairs.precisions, 1e-300)
+    return pairs._replace(precisions=np.where(np.abs(off) <= CUT * np.sqrt(spread), pairs.precisions, 0.0))
 
 
 def _learn_free(answers: BitAnswers, rate: float, guess: Floats, declared: Declared) -> Moments:
