@@ -67,8 +67,7 @@ def test_a_search_finds_the_least_in_few_steps() -> None:
 
 
 def test_columns_of_the_table_never_touch() -> None:
-    features = {"features": {"age": (18, 90)}}
-    text = sv.plan("regression", people=20_000, width=0.1, **features).summary()
+    text = sv.plan("regression", people=20_000, width=0.1, features={"age": (18, 90)}).summary()
     head = next(line for line in text.splitlines() if "people  " in line)
     assert head.count("   epsilon") + head.count("  epsilon") >= 5
     assert "1epsilon" not in head

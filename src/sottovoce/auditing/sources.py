@@ -75,8 +75,8 @@ def _parts_of_result(result: Any) -> tuple[list[ChannelPart], dict[str, float]]:
         return [part for each, note in sides for part in _quantile(each, note)], {}
     if kind == "thresholds":
         groups = [*((f"group {name}", each) for name, each in result.own.items()), ("small groups", result.together)]
-        known = ((note, each) for note, each in groups if each is not None)
-        return [_noted(part, note) for note, each in known for part in _parts_of_result(each)[0]], {}
+        heard = ((note, each) for note, each in groups if each is not None)
+        return [_noted(part, note) for note, each in heard for part in _parts_of_result(each)[0]], {}
     if kind == "threshold" and result.settings.mechanism is not None:
         return _selected(result), {}
     if kind == "pooled-threshold" and result.settings.mechanism == "aggregate":

@@ -296,7 +296,7 @@ def test_label_sets_by_site() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"by": "sites"}, "by is 'sites'; give \"site\", a mapping"),
+        ({"by": "sites"}, 'by is \'sites\'; give "site", "group" for a table'),
         ({"by": 3}, "by is an int; give"),
         ({"by": {"h0": "a"}}, "by says nothing of site 'h1'"),
         ({"by": {f"h{i}": [1, 2] for i in range(6)}}, "by gives 2 labels for the 120 scores of site 'h0'"),

@@ -133,7 +133,8 @@ def test_groups_of_a_column_are_the_labels_of_its_rows() -> None:
     values = frame["score"].to_numpy()
     given = {name: values[site == name] for name in "ab"}
     labels = {name: ward[site == name].tolist() for name in "ab"}
-    for settings in ({}, {"epsilon": 3.0, "maximum": 5.0}):
+    private: dict[str, Any] = {"epsilon": 3.0, "maximum": 5.0}
+    for settings in ({}, private):
         with pytest.warns(UserWarning, match="too few scores"):
             found = sv.conformal_thresholds(table, by="group", **settings, randomness=sv.sim.dice(7))
         with pytest.warns(UserWarning, match="too few scores"):
@@ -145,3 +146,5 @@ def test_groups_of_a_column_are_the_labels_of_its_rows() -> None:
     for other in (given, sv.read_frame(frame, value="score", site="site")):
         with pytest.raises(sv.BadInput, match="is for scores that were read with group="):
             sv.conformal_thresholds(other, by="group")
+    with pytest.raises(sv.BadInput, match="these scores were read with their groups: give by="):
+        sv.conformal_thresholds(table)

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -198,16 +199,17 @@ def test_whatever_is_read_is_what_was_written(seed: int, tmp_path: Path) -> None
     assert found == exact
 
 
-def both(folder: Path, text: str) -> list[float] | str:
+def both(folder: Path, text: str) -> Any:
     """Read a column with Arrow and by Python, and return the values or the refusal that both give."""
     path = folder / "d.csv"
     path.write_text(text)
     how: Any = csv_reading(path, ["delay"], ["delay"], RECORDS, FOUND)
     found: list[Any] = []
-    for read in (
+    readers: list[Callable[[], Any]] = [
         lambda: read_table(path, ["delay"]).column("delay").to_pylist(),
         lambda: read_light(*how).columns["delay"],
-    ):
+    ]
+    for read in readers:
         try:
             found.append(list(read()))
         except BadInput as refused:

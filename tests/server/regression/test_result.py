@@ -164,7 +164,7 @@ class OffCentre(DitheredFit):
     """A fit that determines the coefficients of scaled covariates, and no other contrast."""
 
     def determined(self, index: int, contrast: Any) -> bool:
-        return np.count_nonzero(contrast) == 1
+        return bool(np.count_nonzero(contrast) == 1)
 
     def needed(self, index: int | None = None, contrast: Any = None) -> int:
         return self.people if contrast is None or np.count_nonzero(contrast) == 1 else 12_345

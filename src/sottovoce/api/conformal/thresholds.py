@@ -228,6 +228,8 @@ def plan_thresholds(
     table = scores if isinstance(scores, SiteTable) else read_sites(scores, missing=missing, needs=SCORES)
     if isinstance(by, str) and by == GROUP:
         table, by = ungrouped(table)
+    elif table.strata is not None and table.strata.groups:
+        raise BadInput('these scores were read with their groups: give by="group", or read them without.')
     parts = read_groups(by, table)
     if simultaneous:  # whatever depends on what, all hold at once; the common one is one more
         asked["delta"] = settings.delta / (len(parts) + (small == COMMON))

@@ -51,8 +51,12 @@ class _Seen(NamedTuple):
     whole: bool = False
 
     def joined(self, other: "_Seen") -> "_Seen":
-        marks = (mine | its for mine, its in zip(self[:3], other[:3], strict=True))
-        return _Seen(*marks, self.whole or other.whole)
+        return _Seen(
+            self.shown | other.shown,
+            self.elsewhere | other.elsewhere,
+            self.either | other.either,
+            self.whole or other.whole,
+        )
 
 
 class _Layout(NamedTuple):

@@ -318,5 +318,5 @@ def two_digits(people: int) -> int:
     >>> two_digits(20_913), two_digits(97), two_digits(100)
     (21000, 97, 100)
     """
-    unit = 10 ** max(len(str(people)) - 2, 0)
+    unit = int(10 ** max(len(str(people)) - 2, 0))
     return -(-people // unit) * unit

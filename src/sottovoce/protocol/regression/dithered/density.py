@@ -55,7 +55,7 @@ def guess_sd(tail: float) -> float:
     >>> [round(guess_sd(tail), 2) for tail in (0.5, 0.1, 0.01)]
     [0.5, 0.5, 1.58]
     """
-    return DENSITY_SD * max(FAR / tail, 1.0) ** FARTHER
+    return float(DENSITY_SD * max(FAR / tail, 1.0) ** FARTHER)
 
 
 def learn_density(seen: Floats, weights: Floats, squares: Floats, guess: float, tail: float) -> Density:

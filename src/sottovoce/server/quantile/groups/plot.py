@@ -25,9 +25,10 @@ def draw(result: GroupsToDraw) -> "Figure":
     within = float if roster.unit.censored is None else roster.unit.censored.within
     for at in order:
         colour = WARM if result.results[at].method == "certified" else SOFT
+        name, point = columns["group"][at], within(columns["shrunk"][at])
         shown, own = (
-            Drawn(columns["group"][at], *(within(columns[name][at]) for name in ("shrunk", *ends)), colour)
-            for ends in (("low", "high"), ("low_individual", "high_individual"))
+            Drawn(name, point, within(columns[low][at]), within(columns[high][at]), colour)
+            for low, high in (("low", "high"), ("low_individual", "high_individual"))
         )
         figure_rows.append((shown, own))
     each = TALL if len(order) <= MANY else SMALL
