@@ -1,8 +1,9 @@
 """Quantiles of groups through the public call: coverage of each group and of all together, lengths, and what help buys.
 
-The common look (`server.quantile.groups.protocol`) was chosen on the populations of `benchmarks.ordinary_cells` without
-the public call; groups, layouts and populations here, and other seeds, test it. One study gives all intervals: each
-group's own, all together, and those with the help of the others. Lengths are over the group's true quantile.
+The common question for a grid (`server.quantile.groups.protocol`) was chosen on the populations of
+`benchmarks.ordinary_cells` without the public call; groups, layouts and populations here, and other seeds, test it. One
+study gives all intervals: each group's own, all together, and those with the help of the others. Lengths are over the
+group's true quantile.
 """
 
 import warnings

@@ -158,4 +158,4 @@ def test_every_option_of_a_page_exists(name: str) -> None:
         line for line in (DOCS / name).read_text().splitlines() if "examples/" not in line and "--redraw" not in line
     ]
     used = {option for line in lines for option in OPTION.findall(line)}
-    assert used - {"--data", "--seed", "--repetitions"} <= known
+    assert used - {"--data", "--seed", "--repetitions", "--cells"} <= known

@@ -122,3 +122,14 @@ def test_points_that_coincide_bracket_nothing() -> None:
     below, variances = np.array([0.2, 0.5, 0.8]), np.full(3, 1e-4)
     assert brackets(Decoded(np.array([0.0, 5e-324, 1e-323]), below, variances, counts, counts), 0.5)
     assert not brackets(Decoded(np.array([0.0, 5e-324, 5e-324]), below, variances, counts, counts), 0.5)
+
+
+def test_points_that_nobody_answered_say_nothing() -> None:
+    heard, silent = three([0.3, 0.5, 0.7]), three([1.0, 1.0, 1.0], variance=0.0)
+    levels = np.array([0.4, 0.5, 0.6])
+    assert read_quantiles([heard, silent], levels) == pytest.approx(read_quantiles([heard], levels))
+    told, alone = WorkingModel(0.0, 1.0, 0.5), WorkingModel(0.0, 1.0, 0.5)
+    for model, answers in ((told, [heard, silent]), (alone, [heard])):
+        for each in answers:
+            model.hear(each)
+    assert told.quantiles(levels) == pytest.approx(alone.quantiles(levels))

@@ -74,9 +74,11 @@ def read_quantiles(heard: Sequence[Decoded], taus: Floats) -> Floats:
 
     Levels beyond the outermost steps are put at the outermost points.
     """
-    points = np.concatenate([answer.points for answer in heard])
-    below = np.concatenate([answer.below for answer in heard])
-    weights = 1 / np.concatenate([answer.variances for answer in heard])
+    points, below, variances = (
+        np.concatenate([getattr(answer, name) for answer in heard]) for name in ("points", "below", "variances")
+    )
+    said = variances > 0  # elsewhere nobody answered
+    points, below, weights = points[said], below[said], 1 / variances[said]
     order = np.argsort(points, kind="stable")
     blocks: list[tuple[float, float, float]] = []  # of one level: place, level, weight
     for i in order:

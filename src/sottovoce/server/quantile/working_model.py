@@ -50,7 +50,7 @@ class WorkingModel:
         """Weigh the pictures by decoded answers."""
         offset, near, far, tail = _grid()
         for point, seen, variance in zip(heard.points, heard.below, heard.variances, strict=True):
-            if abs(point - self._centre) > FAR * self._scale:
+            if variance <= 0 or abs(point - self._centre) > FAR * self._scale:  # nobody said
                 continue
             distance = self._sign * (point - self._centre) / self._scale - offset
             right = 1 - 0.5 * _survival(np.maximum(distance, 0) / near, tail)
