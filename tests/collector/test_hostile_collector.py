@@ -307,7 +307,7 @@ TWINS = {
     "trusts the budget it is told": ("flips < leastFlips(cap) || ", ""),
     "lets a point say no number": ("[...points, ...periods].every(Number.isFinite) && ", ""),
     "forgets what others cost": ('JSON.parse(store.getItem("sottovoce.spent") ?? "{}")', "{}"),
-    "divides by nothing": ("terms.high[k] / 2 - low / 2 > 0", "true"),
+    "divides by nothing": ("high[k] / 2 - each / 2 > 0", "true"),
 }
 
 
