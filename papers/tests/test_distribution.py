@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sottovoce.core.version import VERSION
 from sottovoce_papers.harness import catalogue
 
 ROOT = Path(__file__).parents[2]
@@ -56,8 +57,8 @@ def test_the_tables_are_inside(built: Path) -> None:
 
 def test_one_version_and_joblib_here_alone() -> None:
     core, papers = project(ROOT), project(PAPERS)
-    assert papers["version"] == core["version"]
-    assert f"sottovoce[plot,fast]=={core['version']}" in papers["dependencies"]
+    assert papers["version"] == VERSION
+    assert f"sottovoce[plot,fast]=={VERSION}" in papers["dependencies"]
     assert any(need.startswith("joblib") for need in papers["dependencies"])
     assert not any(need.startswith("joblib") for need in core["dependencies"])
     assert (PAPERS / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()

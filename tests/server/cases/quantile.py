@@ -55,7 +55,7 @@ def answer(order: Sequence[int], queries: Queries) -> Replies:
         counts, rate = np.array(message.counts), RATES[k]
         above = special.ndtr(PLACES[k] - np.array(message.points))
         if message.periods:  # smooth records lie evenly on both halves of a period
-            above = np.full(len(message.points), 0.5)
+            above = np.where(np.array(message.periods) > 0, 0.5, above)
         if isinstance(message, WalkQuery):
             words = dice(queries.round).split(3)[k].words(int(counts[0]))
             chance = rate * float(above[0]) + (1 - rate) / 2

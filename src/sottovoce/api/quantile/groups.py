@@ -86,7 +86,7 @@ def group_quantiles(
     >>> [bool(low < 1.67835 * (10 + at) < high) for at, (low, high) in enumerate(r.intervals.values())]
     [True, True, True]
     >>> sorted(r.compare(to="north").differing), r.equal.pvalue < 0.05
-    (['west'], True)
+    (['south', 'west'], True)
     """
     study = plan_groups(
         sites,
