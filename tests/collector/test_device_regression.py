@@ -29,6 +29,7 @@ from sottovoce.server.regression.design import parse
 from sottovoce.sim import dice
 
 HERE = Path(__file__).parent
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
 KEPT: list[dict[str, Any]] = json.loads((HERE / "regression_vectors.json").read_text())
 
 
@@ -47,7 +48,7 @@ def test_the_vectors_are_those_of_this_program(kept: dict[str, Any]) -> None:
         assert row_letter(terms.channels[channel], asked[channel], features, row[0], own, throws) == letter
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+@needs_node
 def test_javascript_says_the_same() -> None:
     script = Path(str(files("sottovoce.collector"))) / "web" / "device.js"
     vectors = [str(HERE / name) for name in ("regression_vectors.mjs", "regression_vectors.json")]
@@ -248,7 +249,7 @@ def test_a_card_of_a_quantile_says_nothing_of_a_regression() -> None:
     assert card_text(read_card(quantile)) == quantile
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+@needs_node
 def test_javascript_moves_declared_columns_to_the_nearer_value() -> None:
     script = Path(str(files("sottovoce.collector"))) / "web" / "device.js"
     terms = "{low: [18, 0], high: [90, 1], two_valued: [1]}"
@@ -276,7 +277,7 @@ WRONG: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+@needs_node
 def test_what_python_refuses_javascript_refuses_too() -> None:
     script = Path(str(files("sottovoce.collector"))) / "web" / "device.js"
     given = json.loads(KEPT[0]["card"])
@@ -296,7 +297,7 @@ def test_what_python_refuses_javascript_refuses_too() -> None:
     assert done.stdout.split() == ["taken", *["refused"] * len(WRONG)]
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+@needs_node
 def test_javascript_answers_no_question_that_overflows() -> None:
     script = Path(str(files("sottovoce.collector"))) / "web" / "device.js"
     kept = KEPT[0]

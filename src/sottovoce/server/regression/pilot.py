@@ -2,8 +2,9 @@
 
 The search (`server.quantile.search`) asks people on which side of a point their response lies, through one bit. It
 finds a centre and a half-width that holds half of the responses; density and size follow as for a normal distribution
-of which the covariates explain a third of the variance. Wrong guesses cost people, not validity. Its state is the log
-of answers: replaying them gives the next question, or what was found.
+of which the covariates explain a third of the variance. Wrong guesses cost people; far out in a tail, where few
+people correct them, coverage too (docs/limits.md). Its state is the log of answers: replaying them gives the next
+question, or what was found.
 """
 
 import math

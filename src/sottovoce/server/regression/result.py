@@ -23,7 +23,7 @@ from sottovoce.protocol.regression.blocks import Open, RegressionChannel
 from sottovoce.protocol.regression.carried import CarriedChannel, channel_of
 from sottovoce.server.description import Description
 from sottovoce.server.picture import check_path, save
-from sottovoce.server.regression.dithered.fit import DitheredFit
+from sottovoce.server.regression.dithered.fit import DitheredFit, two_digits
 from sottovoce.server.regression.fits import RegressionFit, SearchingFit, SplitFit, StoredFit, restored, stored
 from sottovoce.server.regression.kept import is_kept
 from sottovoce.server.regression.plot import draw
@@ -288,10 +288,9 @@ class RegressionResult(StoredResult):
         """Make the result again from what JSON kept of its state."""
         facts, bounds, fits, through = codec.from_plain(plain, StoredRegression)
         try:
-            made = cls(
-                facts, bounds, tuple(restored(fit) for fit in fits if is_kept(facts, bounds, fits)), through=through
-            )
-            whole = made._whole()
+            whole = is_kept(facts, bounds, fits)
+            made = cls(facts, bounds, tuple(map(restored, fits)) if whole else (), through=through)
+            whole = whole and made._whole()
         except (ValueError, IndexError, ArithmeticError):  # a BadInput and numpy's LinAlgError are ValueErrors
             whole = False
         if not whole:
@@ -306,17 +305,7 @@ class RegressionResult(StoredResult):
             levels != list(self.taus) or {each.p for each in self.through} != {len(self.bounds.names)}
         ):
             return False
-        if max(costs, default=0.0) > self.epsilon or not self.fits:
+        if max(costs, default=0.0) > self.epsilon:
             return False
         fitted = all(isinstance(fit, SearchingFit) or np.isfinite(fit.point).all() for fit in self.fits)
         return fitted and bool(self.tables(self.facts.level) and self.warnings is not None)
-
-
-def two_digits(people: int) -> int:
-    """Return a number of people to two digits, rounded up.
-
-    >>> two_digits(20_913), two_digits(97), two_digits(100)
-    (21000, 97, 100)
-    """
-    unit = int(10 ** max(len(str(people)) - 2, 0))
-    return -(-people // unit) * unit

@@ -187,7 +187,7 @@ def test_the_far_dither_stays_within_the_tail() -> None:
 
 def test_a_guess_far_out_in_a_tail_yields_to_few_people() -> None:
     guess, truth, far = 0.03, 0.01, 0.4
-    told = np.full(4, truth), np.full(4, 4e4), np.full(4, far**2)
+    told = np.full(4, truth), np.full(4, 2.5e3), np.full(4, far**2)
     assert learn_density(*told, guess, 0.01).value == pytest.approx(truth, rel=0.35)
     assert learn_density(*told, guess, 0.01).spread > learn_density(*told, guess, 0.1).spread
     assert guess_sd(0.3) == guess_sd(0.1) < guess_sd(0.02)

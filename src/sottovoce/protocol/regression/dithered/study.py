@@ -68,7 +68,7 @@ class StoredDithered(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DitheredStudy(ChannelStudy):
-    """The channel, its predicted noise, and guesses; wrong guesses cost people, not validity.
+    """The channel, its predicted noise, and guesses, which people correct: wrong ones cost people.
 
     ``moments`` is E x x' with x = (1, z), a guess that people are asked to correct unless it is ``known``.
     """

@@ -127,7 +127,7 @@ class DitheredFit:
     def _people_for(self, index: int, contrasts: Floats) -> int:
         if not self._settled(index):  # too early to tell from the people
             worth = float(np.mean(_worth(self.study, index)))
-            return _rounded_up(max(TYPICAL * worth, 1.2 * self.people, EARLIEST))
+            return two_digits(max(TYPICAL * worth, 1.2 * self.people, EARLIEST))
         own, all_ = (
             np.sqrt(self.knowledge.relative_variances(index, each)) for each in (contrasts, np.eye(self.study.d))
         )
@@ -136,7 +136,7 @@ class DitheredFit:
         doubts = np.concatenate([own, all_])
         # what is in doubt is so for the same reason: their mean differs less between studies than each of them
         pooled = np.log(np.minimum(doubts[~(doubts <= DETERMINED)], LARGEST) / DETERMINED).mean()
-        return _rounded_up(MORE * math.exp(FALL * float(pooled)) * self.people)
+        return two_digits(MORE * math.exp(FALL * float(pooled)) * self.people)
 
     def interval(self, index: int, contrast: Floats, level: float) -> tuple[float, float]:
         """Return the interval of a contrast of one level's coefficients; without ends where nothing is known of it."""
@@ -180,7 +180,11 @@ def _worth(study: DitheredTerms, level: int) -> Floats:
     return gain(study.density[level] * study.moments, study.omega[level], study.size)[2]
 
 
-def _rounded_up(people: float) -> int:
-    """Return a number of people to two digits, rounded up."""
+def two_digits(people: float) -> int:
+    """Return a number of people to two digits, rounded up.
+
+    >>> two_digits(20_913), two_digits(97), two_digits(100)
+    (21000, 97, 100)
+    """
     unit = int(10 ** max(math.floor(math.log10(max(people, 1.0))) - 1, 0))
     return math.ceil(people / unit) * unit
