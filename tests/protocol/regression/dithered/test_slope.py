@@ -94,6 +94,7 @@ def test_a_density_that_leans_along_a_covariate_is_foreseen(rate: float) -> None
     moved = packed((rows.T * leant) @ rows - moments)
     spread = nobody.covariance[1:, 1:] / F**2
     assert moved[0] == pytest.approx(0)
+    assert np.linalg.eigvalsh(spread).min() > 0
     assert moved[1:] @ np.linalg.solve(spread, moved[1:]) < 0.2  # .16 for even halves, .42 if all entries were alone
 
 
