@@ -8,6 +8,7 @@ import typer
 
 from sottovoce.cli import options
 from sottovoce.cli.limit import set_limit
+from sottovoce.cli.named_file import read_text
 from sottovoce.cli.options import (
     BUDGET,
     FILES,
@@ -243,7 +244,7 @@ def read_summaries(text: str) -> dict[str, dict[str, Any]]:
     import json
 
     path = Path(text).expanduser()
-    content = options.read_text(path, f"--summaries is {path}")
+    content = read_text(path, f"--summaries is {path}")
     try:
         found = json.loads(content, object_pairs_hook=_once)
     except json.JSONDecodeError as error:

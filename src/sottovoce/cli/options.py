@@ -12,11 +12,11 @@ from typing import Annotated, Any
 
 import typer
 
+from sottovoce.cli.named_file import csv_rows, edge_words, site_rows
 from sottovoce.core.errors import BadInput
 from sottovoce.core.shown import quoted
 
 SiteValues = dict[str, float]
-_LARGEST = 1 << 24  # bytes of a file that an option names
 
 
 def option(metavar: str, text: str) -> Any:
@@ -168,7 +168,7 @@ def groups(text: str) -> str | dict[str, str]:
     """
     if text.startswith("@"):
         path = Path(text[1:]).expanduser()
-        pairs = _csv_rows(read_text(path, f"--by names the file {path}"), path, "by")
+        pairs = csv_rows(path, "by")
     elif "=" in text:
         pairs = [(name.strip(), group.strip()) for name, _, group in (part.rpartition("=") for part in text.split(","))]
     elif text == "site":
@@ -338,7 +338,7 @@ def edges(text: str | None) -> list[float] | None:
         return None
     if text.startswith("@"):
         path = Path(text[1:]).expanduser()
-        return [_edge(word, path, place) for place, word in enumerate(_edges(path), start=1)]
+        return [_edge(word, path, place) for place, word in enumerate(edge_words(path), start=1)]
     advice = "give rising numbers with commas between them (0.1,0.2,0.5), or a file (@edges.csv)"
     return [as_number(word.strip(), "an edge of --grid", advice) for word in text.split(",")]
 
@@ -351,28 +351,9 @@ def _edge(word: str, path: Path, place: int) -> float:
         raise BadInput(f"an edge in {path} is no number, the one at place {place}; correct it.") from None
 
 
-def read_text(path: Path, said: str) -> str:
-    """Read a file that an option names; `said` begins the sentence of a refusal."""
-    try:
-        if path.exists() and (not path.is_file() or path.stat().st_size > _LARGEST):
-            raise BadInput(f"{said}, which is no file, or one of more than {_LARGEST >> 20} MB; check it.")
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, ValueError) as error:
-        if isinstance(error, BadInput):
-            raise
-        if isinstance(error, UnicodeDecodeError):
-            raise BadInput(f"{path} is not text in UTF-8; write it again.") from None
-        reason = error.strerror if isinstance(error, OSError) else "its name"
-        raise BadInput(f"{said}, which cannot be read ({reason}); check it.") from None
-
-
 def _site_values(path: Path, name: str) -> SiteValues:
-    """Read one value a site from a CSV file with columns site and ``name``, or from a JSON or TOML file."""
-    readers = {".csv": _csv_rows, ".json": _table_rows, ".toml": _table_rows}
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
-        raise BadInput(f"--{name} names the file {path}, whose ending is not known; give {', '.join(readers)}.")
-    found = _collected(reader(read_text(path, f"--{name} names the file {path}"), path, name), str(path))
+    """Read one value a site from a file."""
+    found = _collected(site_rows(path, name), str(path))
     if not found:
         raise BadInput(f"{path} names no sites; give one value for each site.")
     return found
@@ -386,51 +367,3 @@ def _collected(rows: Iterable[tuple[str, Any]], where: str) -> SiteValues:
             raise BadInput(f"{where} names site {site!r} twice; keep one.")
         found[site] = as_number(value, f"the value of site {site!r} in {where}")
     return found
-
-
-def _csv_rows(text: str, path: Path, name: str) -> list[tuple[str, Any]]:
-    """Read the columns site and ``name`` of a CSV file."""
-    import csv
-
-    rows = csv.DictReader(text.splitlines(), skipinitialspace=True)
-    for column in ("site", name):
-        if column not in (rows.fieldnames or ()):
-            raise BadInput(f"{path} has no column {column!r}; its first line must be like site,{name}.")
-    return [(row["site"], row[name]) for row in rows]
-
-
-def _table_rows(text: str, path: Path, name: str) -> list[tuple[str, Any]]:
-    """Read the object of a JSON file or the table of a TOML file, or the one in it under ``name``."""
-    import json
-    import tomllib
-
-    try:
-        found = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
-    except json.JSONDecodeError as error:
-        raise BadInput(f"{path} is not JSON (line {error.lineno}); correct it.") from None
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{path} is not TOML ({error}); correct it.") from None
-    except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
-        raise BadInput(f"{path} is nested too deeply, or holds too long a number; write one value a site.") from None
-    if isinstance(found, dict) and isinstance(found.get(name), dict):
-        found = found[name]
-    if not isinstance(found, dict):
-        raise BadInput(f"{path} does not map sites to values; write one value for each site.")
-    return list(found.items())
-
-
-def _edges(path: Path) -> list[Any]:
-    """Read the edges of a JSON list, or of a text with commas, blanks or line breaks between them."""
-    import json
-
-    text = read_text(path, f"--grid names the file {path}")
-    try:
-        found = json.loads(text) if path.suffix.lower() == ".json" else re.split(r"[\s,;]+", text.strip(" \t\r\n,;"))
-    except (ValueError, RecursionError):
-        raise BadInput(f"{path} is not JSON; write a list of edges, as in [0.1, 0.2, 0.5].") from None
-    if not isinstance(found, list):
-        raise BadInput(f"{path} does not list edges; write them as in [0.1, 0.2, 0.5].")
-    words = found[1:] if found[:1] == ["grid"] else found  # the title of a column
-    if not words or words == [""]:
-        raise BadInput(f"{path} holds no edges; write at least one number.")
-    return words

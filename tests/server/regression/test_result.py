@@ -24,8 +24,8 @@ from sottovoce.inference.regression.region import Ellipsoid, normal_ellipsoid
 from sottovoce.local.regression.doors import open_doors
 from sottovoce.local.runner import run
 from sottovoce.server.load import load
-from sottovoce.server.regression.dithered.fit import DitheredFit
-from sottovoce.server.regression.result import SMALLEST, RegressionResult, two_digits
+from sottovoce.server.regression.dithered.fit import DitheredFit, two_digits
+from sottovoce.server.regression.result import SMALLEST, RegressionResult
 from sottovoce.server.regression.summary import RegressionFacts
 from sottovoce.sim.randomness import dice
 
